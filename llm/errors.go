@@ -1,0 +1,73 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What callers branch on. Providers decide by the type, status and code that
+// an API answers with, never by the words of a message alone.
+var (
+	// ErrOverflow: the prompt exceeds the context window.
+	ErrOverflow = errors.New("llm: prompt exceeds the context window")
+	// ErrAuth: the key is missing, wrong or not allowed to do this.
+	ErrAuth = errors.New("llm: not authorised")
+	// ErrModel: the provider does not know the model.
+	ErrModel = errors.New("llm: unknown model")
+	// ErrNetwork: the provider could not be reached, or the line broke.
+	ErrNetwork = errors.New("llm: provider not reached")
+	// ErrBusy: rate limited or overloaded, retries included.
+	ErrBusy = errors.New("llm: provider is busy")
+	// ErrRefused: the provider rejects the request as it is.
+	ErrRefused = errors.New("llm: request refused")
+)
+
+// OverflowError is an ErrOverflow with the numbers that the API gave; zero
+// where it gave none.
+type OverflowError struct {
+	Tokens int // what the prompt came to
+	Window int // what would have fitted
+	Err    error
+}
+
+func (e *OverflowError) Error() string {
+	switch {
+	case e.Tokens > 0 && e.Window > 0:
+		return fmt.Sprintf("llm: prompt of %d tokens exceeds the context window of %d", e.Tokens, e.Window)
+	case e.Window > 0:
+		return fmt.Sprintf("llm: prompt exceeds the context window of %d tokens", e.Window)
+	}
+	return ErrOverflow.Error()
+}
+
+// Unwrap makes errors.Is(err, ErrOverflow) true and keeps the cause.
+func (e *OverflowError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrOverflow}
+	}
+	return []error{ErrOverflow, e.Err}
+}
+
+// APIError is what a provider answered. Kind is one of the sentinels above.
+type APIError struct {
+	Provider   string
+	Status     int    // HTTP status, 0 if there was none
+	Code       string // the API's own code or type
+	Message    string // the API's own words, for people
+	RetryAfter time.Duration
+	Kind       error
+}
+
+func (e *APIError) Error() string {
+	msg := e.Message
+	if msg == "" {
+		msg = e.Code
+	}
+	if e.Status != 0 {
+		return fmt.Sprintf("%s: %s (HTTP %d)", e.Provider, msg, e.Status)
+	}
+	return fmt.Sprintf("%s: %s", e.Provider, msg)
+}
+
+func (e *APIError) Unwrap() error { return e.Kind }

@@ -1,0 +1,213 @@
+// Package llm holds the words that are exchanged with a language model:
+// messages made of blocks, a request, the deltas of a streamed answer, usage,
+// and the few errors that callers branch on.
+//
+// It knows no vendor and no wire format. Package provider/... translates.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// Role says who speaks. A request holds only User and Assistant, in turns;
+// System appears in logs of agents that keep their system prompt there.
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	System    Role = "system"
+)
+
+// Message is one utterance. Tool results are blocks of a user message.
+type Message struct {
+	Role   Role
+	Blocks []Block
+}
+
+// Block is one part of a message: Text, Thinking, ToolCall, ToolResult, Image
+// or Other.
+type Block interface{ block() }
+
+// Text is plain text. Signature is a vendor's opaque token for it, if any.
+type Text struct {
+	Text      string
+	Signature string
+}
+
+// Thinking is a model's reasoning. Signature authenticates it towards the
+// model that made it. If Redacted, the text is not readable and Signature
+// carries the encrypted payload.
+type Thinking struct {
+	Text      string
+	Signature string
+	Redacted  bool
+}
+
+// ToolCall is a model's wish that a tool be run. Args is a JSON object.
+type ToolCall struct {
+	ID, Name  string
+	Args      json.RawMessage
+	Signature string
+}
+
+// ToolResult answers the call with the same id, successfully or not.
+type ToolResult struct {
+	CallID, Name string
+	Blocks       []Block // Text and Image only
+	IsError      bool
+}
+
+// Image is a picture, its bytes in base64.
+type Image struct {
+	MIME string
+	Data string
+}
+
+// Other is a block of a kind not known here. It is kept, and never sent.
+type Other struct{ Raw json.RawMessage }
+
+func (Text) block()       {}
+func (Thinking) block()   {}
+func (ToolCall) block()   {}
+func (ToolResult) block() {}
+func (Image) block()      {}
+func (Other) block()      {}
+
+// UserText returns a user message with one text block.
+func UserText(text string) Message {
+	return Message{Role: User, Blocks: []Block{Text{Text: text}}}
+}
+
+// AssistantText returns an assistant message with one text block.
+func AssistantText(text string) Message {
+	return Message{Role: Assistant, Blocks: []Block{Text{Text: text}}}
+}
+
+// Result returns the result of call with one text block.
+func Result(call ToolCall, text string) ToolResult {
+	return ToolResult{CallID: call.ID, Name: call.Name, Blocks: []Block{Text{Text: text}}}
+}
+
+// Failed returns an error result of call with one text block.
+func Failed(call ToolCall, text string) ToolResult {
+	r := Result(call, text)
+	r.IsError = true
+	return r
+}
+
+// Text returns the message's text blocks, joined by newlines.
+func (m Message) Text() string { return joinText(m.Blocks) }
+
+// Text returns the result's text blocks, joined by newlines.
+func (r ToolResult) Text() string { return joinText(r.Blocks) }
+
+func joinText(blocks []Block) string {
+	var parts []string
+	for _, b := range blocks {
+		if t, ok := b.(Text); ok {
+			parts = append(parts, t.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Calls returns the message's tool calls in order.
+func (m Message) Calls() []ToolCall { return collect[ToolCall](m) }
+
+// Results returns the message's tool results in order.
+func (m Message) Results() []ToolResult { return collect[ToolResult](m) }
+
+func collect[T Block](m Message) []T {
+	var out []T
+	for _, b := range m.Blocks {
+		if t, ok := b.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ToolSpec describes a tool to a model. Schema is a JSON Schema object for
+// the arguments.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+}
+
+// Request is one call of a model. Messages begin with User and take turns.
+//
+// Tail is text that changes from call to call (the context line, notices). A
+// provider sends it behind everything else, at the end of the last user
+// message and after its prompt-cache mark, so that a stable prefix stays
+// stable.
+type Request struct {
+	Model     string
+	System    string
+	Messages  []Message
+	Tail      string
+	Tools     []ToolSpec
+	MaxTokens int
+	Thinking  string // "", "off", "minimal", "low", "medium", "high", "xhigh"
+}
+
+// Usage counts tokens as the provider reports them. The prompt of a call is
+// Input + CacheRead + CacheWrite.
+type Usage struct {
+	Input, Output, CacheRead, CacheWrite int
+}
+
+// Prompt is the number of tokens that were sent.
+func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }
+
+// Total is the number of tokens sent and received: what the context holds
+// after the call.
+func (u Usage) Total() int { return u.Prompt() + u.Output }
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+// Stop says why an answer ended.
+type Stop string
+
+const (
+	StopEnd     Stop = "stop"    // the model was done
+	StopLength  Stop = "length"  // MaxTokens was reached
+	StopTool    Stop = "toolUse" // the model waits for tool results
+	StopError   Stop = "error"   // the provider failed in the middle
+	StopAborted Stop = "aborted" // the user stopped it
+)
+
+// Answer is a whole answer.
+type Answer struct {
+	Message Message
+	Usage   Usage
+	Stop    Stop
+	Model   string // as the provider names what answered
+}
+
+// Delta is one step of a streamed answer. Exactly one field is set. End comes
+// last and once; it holds everything that came before it.
+type Delta struct {
+	Text     string
+	Thinking string
+	Call     *ToolCall // a complete call
+	End      *Answer
+}
+
+// Provider is a model that can be asked.
+//
+// Stream yields deltas until End, or a single error as its last item. A
+// prompt that is too long is an error that wraps ErrOverflow, before any
+// delta. If the stream breaks after some deltas, the error comes without an
+// End: what was yielded so far is all there is. Breaking out of the loop or
+// cancelling ctx ends the call.
+type Provider interface {
+	Stream(ctx context.Context, req Request) iter.Seq2[Delta, error]
+}

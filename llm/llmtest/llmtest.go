@@ -1,0 +1,324 @@
+// Package llmtest holds a scripted model and a strict judge of requests.
+//
+// Model answers from a script, records what it was asked, and refuses every
+// request that Validate refuses: a test that uses it proves that the requests
+// would be accepted by a real API.
+package llmtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"goclaw/llm"
+)
+
+// Step answers one request.
+type Step func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error]
+
+// Model is a scripted llm.Provider. Steps are used up in order; when they are
+// gone, Rest answers, or an error does. The zero value echoes.
+type Model struct {
+	Steps []Step
+	Rest  Step
+
+	mu   sync.Mutex
+	next int
+	reqs []llm.Request
+}
+
+// New returns a model that follows steps and then echoes.
+func New(steps ...Step) *Model { return &Model{Steps: steps} }
+
+// Requests returns what was asked so far.
+func (m *Model) Requests() []llm.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]llm.Request(nil), m.reqs...)
+}
+
+// Stream implements llm.Provider.
+func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	if err := Validate(req); err != nil {
+		return fail(&llm.APIError{Provider: "llmtest", Status: 400, Code: "invalid_request_error", Message: err.Error(), Kind: llm.ErrRefused})
+	}
+	m.mu.Lock()
+	m.reqs = append(m.reqs, req)
+	step := m.Rest
+	if m.next < len(m.Steps) {
+		step = m.Steps[m.next]
+		m.next++
+	}
+	m.mu.Unlock()
+	if step == nil {
+		step = Echo
+	}
+	return step(ctx, req)
+}
+
+// Echo answers with the last user text.
+func Echo(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	last := req.Messages[len(req.Messages)-1]
+	return Say("echo: "+last.Text())(ctx, req)
+}
+
+// Say answers with text, a word at a time.
+func Say(text string) Step { return Answer(llm.Text{Text: text}) }
+
+// Call answers with one tool call; args is a JSON object.
+func Call(id, name, args string) Step {
+	return Answer(llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)})
+}
+
+// Answer answers with blocks.
+func Answer(blocks ...llm.Block) Step {
+	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			ans := llm.Answer{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, Stop: llm.StopEnd, Model: req.Model}
+			out := 0
+			for _, b := range blocks {
+				if ctx.Err() != nil {
+					yield(llm.Delta{}, ctx.Err())
+					return
+				}
+				switch b := b.(type) {
+				case llm.Text:
+					out += len(b.Text)
+					for _, w := range strings.SplitAfter(b.Text, " ") {
+						if ctx.Err() != nil {
+							yield(llm.Delta{}, ctx.Err())
+							return
+						}
+						if w != "" && !yield(llm.Delta{Text: w}, nil) {
+							return
+						}
+					}
+				case llm.Thinking:
+					out += len(b.Text)
+					if b.Text != "" && !yield(llm.Delta{Thinking: b.Text}, nil) {
+						return
+					}
+				case llm.ToolCall:
+					out += len(b.Args)
+					ans.Stop = llm.StopTool
+					if !yield(llm.Delta{Call: &b}, nil) {
+						return
+					}
+				}
+			}
+			ans.Usage = llm.Usage{Input: Tokens(req), Output: out/4 + 1}
+			yield(llm.Delta{End: &ans}, nil)
+		}
+	}
+}
+
+// Fail answers with an error before any delta.
+func Fail(err error) Step {
+	return func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] { return fail(err) }
+}
+
+// Break says text and then fails with err, without an End.
+func Break(text string, err error) Step {
+	return func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if yield(llm.Delta{Text: text}, nil) {
+				yield(llm.Delta{}, err)
+			}
+		}
+	}
+}
+
+// Within answers by step if the request has at most window tokens, and with
+// an overflow error if it has more.
+func Within(window int, step Step) Step {
+	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		if n := Tokens(req); n > window {
+			return fail(&llm.OverflowError{Tokens: n, Window: window})
+		}
+		return step(ctx, req)
+	}
+}
+
+// Tokens is the scripted model's own count: four bytes of JSON are one.
+func Tokens(req llm.Request) int {
+	n := len(req.System) + len(req.Tail)
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	for _, m := range req.Messages {
+		n += size(m.Blocks)
+	}
+	return n/4 + 3*len(req.Messages) + 1
+}
+
+func size(blocks []llm.Block) int {
+	n := 0
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			n += len(b.Text)
+		case llm.Thinking:
+			n += len(b.Text) + len(b.Signature)
+		case llm.ToolCall:
+			n += len(b.Name) + len(b.Args)
+		case llm.ToolResult:
+			n += size(b.Blocks)
+		case llm.Image:
+			n += 4800
+		}
+	}
+	return n
+}
+
+func fail(err error) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, err) }
+}
+
+// Validate says why a request would be rejected by the strictest of the real
+// APIs, or nil. It enforces what Anthropic's Messages API documents: the
+// first message is the user's, roles take turns, no message is empty and no
+// text block blank, every tool call is answered exactly once in the very next
+// message before any other block, no result is without its call, ids are
+// unique and well formed, arguments are JSON objects, thinking comes first in
+// an answer and is signed, the last message is the user's.
+func Validate(req llm.Request) error {
+	if len(req.Messages) == 0 {
+		return fmt.Errorf("messages: at least one message is required")
+	}
+	seen := map[string]bool{}
+	var open []llm.ToolCall
+	for i, m := range req.Messages {
+		want := llm.User
+		if i%2 == 1 {
+			want = llm.Assistant
+		}
+		if m.Role != want {
+			return fmt.Errorf("messages.%d: role is %q, want %q", i, m.Role, want)
+		}
+		if len(m.Blocks) == 0 {
+			return fmt.Errorf("messages.%d: content must not be empty", i)
+		}
+		var err error
+		if m.Role == llm.User {
+			err = validateUser(m, open)
+			open = nil
+		} else {
+			open, err = validateAssistant(m, seen)
+		}
+		if err != nil {
+			return fmt.Errorf("messages.%d: %w", i, err)
+		}
+	}
+	if last := req.Messages[len(req.Messages)-1]; last.Role != llm.User {
+		return fmt.Errorf("messages: the last message must be the user's")
+	}
+	names := map[string]bool{}
+	for _, t := range req.Tools {
+		if names[t.Name] {
+			return fmt.Errorf("tools: name %q is used twice", t.Name)
+		}
+		names[t.Name] = true
+		if !isObject(t.Schema) {
+			return fmt.Errorf("tools.%s: schema is not a JSON object", t.Name)
+		}
+	}
+	return nil
+}
+
+func validateUser(m llm.Message, open []llm.ToolCall) error {
+	wait := map[string]bool{}
+	for _, c := range open {
+		wait[c.ID] = true
+	}
+	other := false
+	for j, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			if strings.TrimSpace(b.Text) == "" {
+				return fmt.Errorf("content.%d: text must contain non-whitespace text", j)
+			}
+			other = true
+		case llm.Image:
+			if b.MIME == "" || b.Data == "" {
+				return fmt.Errorf("content.%d: image without type or data", j)
+			}
+			other = true
+		case llm.ToolResult:
+			if other {
+				return fmt.Errorf("content.%d: tool_result after other content", j)
+			}
+			if !wait[b.CallID] {
+				return fmt.Errorf("content.%d: unexpected tool_result %q", j, b.CallID)
+			}
+			delete(wait, b.CallID)
+			for k, in := range b.Blocks {
+				switch in := in.(type) {
+				case llm.Text:
+					if strings.TrimSpace(in.Text) == "" {
+						return fmt.Errorf("content.%d.content.%d: text must contain non-whitespace text", j, k)
+					}
+				case llm.Image:
+				default:
+					return fmt.Errorf("content.%d.content.%d: %T not allowed in a tool_result", j, k, in)
+				}
+			}
+		default:
+			return fmt.Errorf("content.%d: %T not allowed in a user message", j, b)
+		}
+	}
+	for id := range wait {
+		return fmt.Errorf("tool_use %q has no tool_result in the next message", id)
+	}
+	return nil
+}
+
+func validateAssistant(m llm.Message, seen map[string]bool) (calls []llm.ToolCall, err error) {
+	for j, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			if strings.TrimSpace(b.Text) == "" {
+				return nil, fmt.Errorf("content.%d: text must contain non-whitespace text", j)
+			}
+		case llm.Thinking:
+			if b.Signature == "" {
+				return nil, fmt.Errorf("content.%d: thinking without signature", j)
+			}
+			if j > 0 {
+				if _, ok := m.Blocks[j-1].(llm.Thinking); !ok {
+					// Interleaved thinking follows tool results only.
+					return nil, fmt.Errorf("content.%d: thinking must come first", j)
+				}
+			}
+		case llm.ToolCall:
+			if b.ID == "" || b.Name == "" || strings.Trim(b.ID, idChars) != "" {
+				return nil, fmt.Errorf("content.%d: tool_use id %q or name %q is malformed", j, b.ID, b.Name)
+			}
+			if seen[b.ID] {
+				return nil, fmt.Errorf("content.%d: tool_use id %q is not unique", j, b.ID)
+			}
+			seen[b.ID] = true
+			if !isObject(b.Args) {
+				return nil, fmt.Errorf("content.%d: tool_use input is not an object", j)
+			}
+			calls = append(calls, b)
+		default:
+			return nil, fmt.Errorf("content.%d: %T not allowed in an assistant message", j, b)
+		}
+	}
+	last := m.Blocks[len(m.Blocks)-1]
+	if _, ok := last.(llm.Thinking); ok {
+		return nil, fmt.Errorf("content: an answer must not end with thinking")
+	}
+	return calls, nil
+}
+
+// idChars are what Anthropic's ^[a-zA-Z0-9_-]+$ allows in a tool id.
+const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+func isObject(raw json.RawMessage) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(raw, &m) == nil && m != nil
+}
