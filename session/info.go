@@ -1,0 +1,193 @@
+package session
+
+import (
+	"time"
+
+	"goclaw/llm"
+)
+
+// Info is what a log adds up to, without its messages: a row of a list. It is
+// a projection; whatever keeps one can throw it away and compute it again.
+//
+// Title, Records, Folds, Spent and the times are of the whole log. Turns,
+// Model, Thinking, Used, Leaf and KeepFrom are of the live branch.
+type Info struct {
+	ID      ID
+	Key     Key
+	Title   string
+	Origin  Origin
+	Parent  string
+	CWD     string
+	Created time.Time
+	Updated time.Time // of the latest record
+	Trashed time.Time // zero unless in the trash; kept by the store, not the log
+
+	Records int // all of them
+	Last    Seq // position of the latest
+	Folds   int // compactions
+	Spent   llm.Usage
+
+	Turns    int // what a person said
+	Provider string
+	Model    string
+	Thinking string
+	Used     int    // tokens in the context after the last reported call, 0 if unknown since a fold
+	Leaf     string // the record that the next one continues
+
+	// KeepFrom is the first record that the context needs: a reader that
+	// begins there and knows Info has everything. Crook is the latest record
+	// that did not simply continue the one before; KeepFrom is 1 unless it
+	// lies behind Crook.
+	KeepFrom Seq
+	Crook    Seq
+}
+
+// ModelName returns "provider/model", or what is known of it.
+func (in Info) ModelName() string {
+	switch {
+	case in.Provider == "" || in.Model == "":
+		return in.Provider + in.Model
+	}
+	return in.Provider + "/" + in.Model
+}
+
+// Add counts r, which must be the record behind in.Last, and reports whether
+// that was possible without the rest of the log. If not, in is unchanged and
+// the log must be outlined. find returns the position of the record with an
+// id in the log, or 0.
+//
+// Add and Outline agree; stores use Add for the everyday append.
+func (in *Info) Add(r Record, find func(id string) Seq) bool {
+	if r.Seq != in.Last+1 {
+		return false
+	}
+	next := *in
+	if r.Seq > 1 {
+		if _, again := r.Body.(Header); again {
+			return false
+		}
+		if r.ID == "" || r.Side || r.Link != Given || r.Parent != in.Leaf || !canonical(r.Body) {
+			return false
+		}
+	} else if _, ok := r.Body.(Header); !ok {
+		return false
+	}
+	p := path{turns: in.Turns, provider: in.Provider, model: in.Model, thinking: in.Thinking, used: in.Used, keep: in.KeepFrom}
+	switch b := r.Body.(type) {
+	case Unfold:
+		return false
+	case Compaction, Reset:
+		first := firstKept(b)
+		at := Seq(0)
+		if first == r.ID {
+			at = r.Seq
+		} else if first != "" {
+			at = find(first)
+		}
+		if at != 0 && at <= in.Crook {
+			return false
+		}
+		p = p.after(r)
+		p.keep = at
+		if at == 0 {
+			p.keep = r.Seq
+		}
+	case Header, Leaf:
+	default:
+		p = p.after(r)
+	}
+	if r.Seq > 1 && find(r.ID) != 0 {
+		return false
+	}
+	next.log(r)
+	next.setPath(p)
+	if r.Seq > 1 {
+		next.Leaf = r.ID
+	}
+	*in = next
+	return true
+}
+
+// log counts what is of the whole log.
+func (in *Info) log(r Record) {
+	in.Records++
+	in.Last = r.Seq
+	in.Updated = r.Time
+	switch b := r.Body.(type) {
+	case Header:
+		if in.Records == 1 {
+			in.Created = r.Time
+			in.Key, in.Origin, in.CWD, in.Parent = b.Key, b.Origin, b.CWD, b.Parent
+			if in.ID == "" {
+				in.ID = b.ID
+			}
+			in.KeepFrom = 1
+		}
+	case Title:
+		in.Title = b.Title
+	case Message:
+		in.Spent = in.Spent.Add(b.Usage)
+	case Compaction:
+		in.Folds++
+		in.Spent = in.Spent.Add(b.Usage)
+	}
+	if in.Created.IsZero() {
+		in.Created = r.Time
+	}
+}
+
+func (in *Info) setPath(p path) {
+	in.Turns, in.Used = p.turns, p.used
+	in.Provider, in.Model, in.Thinking = p.provider, p.model, p.thinking
+	in.KeepFrom = p.keep
+	if in.KeepFrom <= in.Crook || in.KeepFrom < 1 {
+		in.KeepFrom = 1
+	}
+}
+
+// path is what a branch adds up to at one record.
+type path struct {
+	turns, used               int
+	provider, model, thinking string
+	keep                      Seq // 0: from the beginning
+}
+
+// after returns p with r behind it, except keep, which needs the branch.
+func (p path) after(r Record) path {
+	switch b := r.Body.(type) {
+	case Message:
+		if IsTurn(b) {
+			p.turns++
+		}
+		if b.Role == llm.Assistant {
+			if b.Model != "" && !synthetic(b) {
+				p.provider, p.model = b.Provider, b.Model
+			}
+			if u := b.Usage.Total(); u > 0 && b.Stop != llm.StopError && b.Stop != llm.StopAborted {
+				p.used = u
+			}
+		}
+	case ModelChange:
+		p.provider, p.model = b.Provider, b.Model
+	case ThinkingChange:
+		p.thinking = b.Level
+	case Compaction, Reset, Unfold:
+		p.used = 0
+	}
+	return p
+}
+
+// synthetic reports whether a program wrote m in a model's name.
+func synthetic(m Message) bool {
+	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
+}
+
+func firstKept(b Body) string {
+	switch b := b.(type) {
+	case Compaction:
+		return b.FirstKept
+	case Reset:
+		return b.FirstKept
+	}
+	return ""
+}

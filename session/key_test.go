@@ -1,0 +1,72 @@
+package session
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestKeyParts(t *testing.T) {
+	for _, c := range []struct {
+		key  Key
+		want Parts
+	}{
+		{"main:cli:user", Parts{Agent: "main", Channel: "cli", Peer: "user"}},
+		{"main:cli:", Parts{Agent: "main", Channel: "cli"}},
+		{"agent:main:main", Parts{Agent: "main", Channel: "main"}},
+		{"agent:ops:telegram:direct:42", Parts{Agent: "ops", Channel: "telegram", Kind: "direct", Peer: "42"}},
+		{"agent:main:dm:+4917", Parts{Agent: "main", Kind: "dm", Peer: "+4917"}},
+		{"agent:main:telegram:acct:dm:42", Parts{Agent: "main", Channel: "telegram", Account: "acct", Kind: "dm", Peer: "42"}},
+		{"agent:main:telegram:group:-100123:topic:42", Parts{Agent: "main", Channel: "telegram", Kind: "group", Peer: "-100123", Thread: "42"}},
+		{"agent:main:discord:channel:9:thread:7", Parts{Agent: "main", Channel: "discord", Kind: "channel", Peer: "9", Thread: "7"}},
+		{"agent:main:main:thread:7", Parts{Agent: "main", Channel: "main", Thread: "7"}},
+		{"agent:main:matrix:channel:!room:example.org", Parts{Agent: "main", Channel: "matrix", Kind: "channel", Peer: "!room:example.org"}},
+		{"agent:main:cron:job:run:1", Parts{Agent: "main", Channel: "cron", Peer: "job:run:1"}},
+		{"agent:main:subagent:a:subagent:b", Parts{Agent: "main", Channel: "subagent", Peer: "a:subagent:b"}},
+		{"hook:1b4e", Parts{Channel: "hook", Peer: "1b4e"}},
+		{"global", Parts{Peer: "global"}},
+		{"+4917", Parts{Peer: "+4917"}},
+		{"", Parts{}},
+		{"a b\x00c", Parts{Peer: "a b\x00c"}},
+	} {
+		if got := c.key.Parts(); got != c.want {
+			t.Errorf("Key(%q).Parts() = %+v, want %+v", c.key, got, c.want)
+		}
+	}
+}
+
+func TestFileNamesNeverMeetOrEscape(t *testing.T) {
+	emoji := strings.Repeat("🦀", 75)
+	texts := []string{"a:b", "a_b", "A:B", "a:B", "a%3ab", "../x", "..", ".", "", "a:", ":a", "a/b", `a\b`, "a\x00b", "nul", "%nul", "n%ul",
+		"con.x", "com1", "x.", ".x", "x ", emoji, emoji[:len(emoji)-1] + "\x81", strings.Repeat("a", 300), strings.Repeat("a", 301), "%", "%25", "%~"}
+	seen := map[string]string{}
+	for _, s := range texts {
+		name := FileName(s)
+		checkName(t, s, name)
+		low := strings.ToLower(name)
+		if other, ok := seen[low]; ok {
+			t.Errorf("FileName(%q) = FileName(%q) = %q", s, other, name)
+		}
+		seen[low] = s
+	}
+}
+
+func TestFileNameInjective(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gen := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-bA-B:_./%~0-9]{0,6}`))
+		a, b := gen.Draw(t, "a"), gen.Draw(t, "b")
+		na, nb := FileName(a), FileName(b)
+		if a != b && strings.EqualFold(na, nb) {
+			t.Fatalf("%q and %q both become %q", a, b, na)
+		}
+	})
+}
+
+func checkName(t *testing.T, text, name string) {
+	t.Helper()
+	if name == "" || len(name) > 200 || name[0] == '.' || strings.ContainsAny(name, `/\:*?"<>|`+"\x00") || filepath.Base(name) != name || !filepath.IsLocal(name) {
+		t.Errorf("FileName(%q) = %q is not a safe name", text, name)
+	}
+}

@@ -1,0 +1,221 @@
+package session
+
+import "fmt"
+
+// Outline is the shape of a log without its bodies: which record continues
+// which, where the live branch ends, and the Info that follows from it.
+//
+// Logs written here are straight: each record continues the one before. Logs
+// of other programs are trees with dead branches, absent and dangling
+// parents, repeated ids and rewinds. Outline heals them by the rules of
+// OpenClaw 2026.9.6, one record at a time, so that loading and living agree:
+//
+//   - a record without a parent, or with one not seen so far, continues the
+//     leaf; one whose parent is null begins a new root, but not after a reset;
+//   - of records with one id the first counts; records without an id and with
+//     a blank parent belong nowhere;
+//   - records of unknown kinds join the branch but never end it;
+//   - a leaf record moves the end; side records never do;
+//   - after a reset, whatever does not descend from it continues the leaf.
+type Outline struct {
+	Info
+
+	nodes  []node
+	byID   map[string]int32
+	alias  map[string]int32 // leaf records, by id: where they point
+	leaf   int32            // -1: none
+	append int32            // what a writer may name instead of the leaf; -1: nothing
+	reset  int32            // the reset that the leaf descends from; -1: none
+}
+
+type node struct {
+	up   int32 // -1: a root
+	ok   bool  // part of the tree
+	seq  Seq
+	id   string
+	path path
+	fold int32 // the compaction or reset in effect here; -1: none
+}
+
+// NewOutline returns the outline of the empty log id.
+func NewOutline(id ID) *Outline {
+	return &Outline{Info: Info{ID: id, KeepFrom: 1}, byID: map[string]int32{}, alias: map[string]int32{}, leaf: -1, append: -1, reset: -1}
+}
+
+// resume returns an outline that goes on behind info, of which it knows no
+// node: parents before the next record are not known to it.
+func resume(info Info) *Outline {
+	o := NewOutline(info.ID)
+	o.Info = info
+	return o
+}
+
+// canonical reports whether records of b's kind can end the live branch.
+func canonical(b Body) bool {
+	switch b.(type) {
+	case Unknown, Leaf, Header, nil:
+		return false
+	}
+	return true
+}
+
+// Apply counts r, which must be the record behind o.Last.
+func (o *Outline) Apply(r Record) error {
+	if r.Seq != o.Last+1 {
+		return fmt.Errorf("session: record %d does not follow record %d: %w", r.Seq, o.Last, ErrConflict)
+	}
+	i := int32(len(o.nodes))
+	o.nodes = append(o.nodes, node{up: -1, seq: r.Seq, id: r.ID, fold: -1})
+	before := o.leaf
+	o.log(r)
+	straight := o.place(i, r)
+	// Crook is about the whole log: a reader that begins behind it sees each
+	// record continue the one before.
+	if !straight && (r.Seq > 1 || o.leaf != before) {
+		o.Crook = r.Seq
+	}
+	o.read()
+	return nil
+}
+
+// read takes the Info of the branch from its leaf.
+func (o *Outline) read() {
+	p := path{}
+	o.Leaf = ""
+	if o.leaf >= 0 {
+		p, o.Leaf = o.nodes[o.leaf].path, o.nodes[o.leaf].id
+	}
+	o.setPath(p)
+}
+
+// place puts node i into the tree and reports whether it simply continued
+// the leaf.
+func (o *Outline) place(i int32, r Record) bool {
+	switch b := r.Body.(type) {
+	case Header:
+		return r.Seq == 1
+	case Leaf:
+		o.move(r, b)
+		return false
+	}
+	if r.ID == "" || r.Link == Blank {
+		return false
+	}
+	if _, again := o.byID[r.ID]; again {
+		return false
+	}
+	if _, again := o.alias[r.ID]; again {
+		return false
+	}
+	ends := canonical(r.Body)
+	if !ends && r.Link == Absent {
+		return false
+	}
+	up := o.parent(r)
+	n := &o.nodes[i]
+	n.up, n.ok = up, true
+	var p path
+	if up >= 0 {
+		p, n.fold = o.nodes[up].path, o.nodes[up].fold
+	}
+	n.path = p.after(r)
+	o.byID[r.ID] = i
+	o.fold(i, r)
+	if !ends || r.Side {
+		return false
+	}
+	straight := up == o.leaf && r.Link == Given && (up >= 0 && r.Parent == o.nodes[up].id || up < 0 && r.Parent == "")
+	o.leaf, o.append = i, i
+	if _, ok := r.Body.(Reset); ok {
+		o.reset = i
+	} else if o.reset >= 0 && !o.descends(i, o.reset) {
+		o.reset = -1
+	}
+	return straight
+}
+
+// parent returns the node that r continues.
+func (o *Outline) parent(r Record) int32 {
+	if r.Link == Absent {
+		return o.leaf
+	}
+	if r.Parent == "" {
+		if o.reset >= 0 {
+			return o.leaf
+		}
+		return -1
+	}
+	up, ok := o.byID[r.Parent]
+	if !ok {
+		if up, ok = o.alias[r.Parent]; !ok {
+			return o.leaf
+		}
+	}
+	if up == o.append && up != o.leaf {
+		return o.leaf
+	}
+	if o.reset >= 0 && !o.descends(up, o.reset) {
+		return o.leaf
+	}
+	return up
+}
+
+// move performs a leaf record.
+func (o *Outline) move(r Record, b Leaf) {
+	to, ok := o.byID[b.Target]
+	if !ok {
+		if to, ok = o.alias[b.Target]; !ok {
+			return
+		}
+	}
+	if o.reset >= 0 && !o.descends(to, o.reset) {
+		return
+	}
+	if r.ID != "" {
+		if _, again := o.byID[r.ID]; !again {
+			o.alias[r.ID] = to
+		}
+	}
+	o.leaf, o.append = to, to
+	if a, ok := o.byID[b.AppendParent]; ok && b.AppendParent != "" {
+		o.append = a
+	}
+}
+
+// fold says what is in effect and what is kept at node i.
+func (o *Outline) fold(i int32, r Record) {
+	n := &o.nodes[i]
+	switch b := r.Body.(type) {
+	case Compaction, Reset:
+		n.fold = i
+		n.path.keep = n.seq
+		if at := o.ancestor(i, firstKept(b)); at >= 0 {
+			n.path.keep = o.nodes[at].seq
+		}
+	case Unfold:
+		if f := o.ancestor(i, b.Target); f >= 0 && n.fold == f {
+			n.fold, n.path.keep = -1, 0
+			if up := o.nodes[f].up; up >= 0 {
+				n.fold, n.path.keep = o.nodes[up].fold, o.nodes[up].path.keep
+			}
+		}
+	}
+}
+
+// ancestor returns the node with id at i or before it on its branch, or -1.
+func (o *Outline) ancestor(i int32, id string) int32 {
+	at, ok := o.byID[id]
+	if !ok || id == "" || !o.descends(i, at) {
+		return -1
+	}
+	return at
+}
+
+// descends reports whether node i is a or comes after it on its branch. A
+// parent always stands before its child in the log, so that the walk ends.
+func (o *Outline) descends(i, a int32) bool {
+	for i > a {
+		i = o.nodes[i].up
+	}
+	return i == a
+}

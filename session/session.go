@@ -1,0 +1,288 @@
+// Package session holds conversations: a Session is what an append-only log
+// of Records adds up to, a Key says whose it is, and a Store keeps logs.
+//
+// A record is appended with the next number, or it is refused. One function,
+// Apply, adds a record to a session, on load and live alike. The log is the
+// truth; Info and every index are projections of it.
+//
+// What is written today is read by every later version. Unknown kinds and
+// fields pass through untouched. Damage is reported with its place, and
+// everything around it loads.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"goclaw/llm"
+)
+
+// Session is a log's live branch, root first, and what the log adds up to.
+// Branch holds every record of the branch that was loaded: all of it after
+// Replay, from Info.KeepFrom on after Open.
+type Session struct {
+	Info
+	Branch []Record
+	Damage []*Damage // what could not be read
+
+	outline *Outline
+	recs    []Record // by node
+	strict  bool
+	partial bool
+}
+
+// Option changes how a log is read.
+type Option func(*Session)
+
+// Strict reads a log as pi does, where the usual reading heals it: the last
+// line is the leaf, of records with one id the last counts, a parent may
+// stand anywhere in the log, and one that is unknown or absent cuts the past.
+// A cycle, on which pi hangs, cuts it as well.
+func Strict() Option { return func(s *Session) { s.strict = true } }
+
+// Replay adds up a whole log. Damage in recs is collected in Session.Damage;
+// any other error ends the reading. Records with Seq 0 are numbered as they
+// come.
+func Replay(id ID, recs iter.Seq2[Record, error], opts ...Option) (*Session, error) {
+	s := &Session{outline: NewOutline(id)}
+	s.Info = s.outline.Info
+	for _, o := range opts {
+		o(s)
+	}
+	return s, s.readAll(recs)
+}
+
+// Resume adds up the end of a log whose Info is known: recs begin with the
+// record info.KeepFrom.
+func Resume(info Info, recs iter.Seq2[Record, error]) (*Session, error) {
+	if info.KeepFrom <= 1 {
+		s, err := Replay(info.ID, recs)
+		s.Trashed = info.Trashed
+		return s, err
+	}
+	s := &Session{Info: Info{ID: info.ID, Last: info.KeepFrom - 1}, partial: true}
+	s.outline = resume(s.Info)
+	if err := s.readAll(recs); err != nil {
+		return s, err
+	}
+	if s.Last < info.Last {
+		return s, fmt.Errorf("session: %s ends at record %d, its index says %d: %w", info.ID, s.Last, info.Last, ErrStale)
+	}
+	if s.Last > info.Last {
+		// The log grew while it was read: Info is older than the records.
+		return s, fmt.Errorf("session: %s grew from record %d to %d while it was read: %w", info.ID, info.Last, s.Last, ErrStale)
+	}
+	s.Info = info
+	s.outline.Info = info
+	for i := range s.outline.nodes {
+		// The past that is not here still counts.
+		s.outline.nodes[i].path = path{}
+	}
+	if l := s.outline.leaf; l >= 0 {
+		s.outline.nodes[l].path = path{turns: info.Turns, used: info.Used, provider: info.Provider, model: info.Model, thinking: info.Thinking, keep: info.KeepFrom}
+	}
+	return s, nil
+}
+
+func (s *Session) readAll(recs iter.Seq2[Record, error]) error {
+	for r, err := range recs {
+		var d *Damage
+		if errors.As(err, &d) {
+			s.Damage = append(s.Damage, d)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if r.Seq == 0 {
+			r.Seq = s.outline.Last + 1
+		}
+		if err := s.add(r); err != nil {
+			return err
+		}
+	}
+	s.settle()
+	return nil
+}
+
+// Apply adds r, which must be the record behind s.Last: the only way a
+// session changes. A record that leads back into a past that was not loaded
+// (an Unfold, another branch) is ErrPartial: the session must be opened again.
+func (s *Session) Apply(r Record) error {
+	if s.partial && !s.continues(r) {
+		return fmt.Errorf("session: record %d leads back: %w", r.Seq, ErrPartial)
+	}
+	if err := s.add(r); err != nil {
+		return err
+	}
+	s.settle()
+	return nil
+}
+
+// continues reports whether r simply goes on from the leaf.
+func (s *Session) continues(r Record) bool {
+	_, unfold := r.Body.(Unfold)
+	return !unfold && r.ID != "" && !r.Side && r.Link == Given && r.Parent == s.Leaf && canonical(r.Body)
+}
+
+// add applies r and keeps Branch up to date as long as it only grows.
+func (s *Session) add(r Record) error {
+	o := s.outline
+	leaf := o.leaf
+	if err := o.Apply(r); err != nil {
+		return err
+	}
+	s.recs = append(s.recs, r)
+	if s.strict {
+		return nil
+	}
+	if o.leaf == leaf {
+		return nil
+	}
+	if o.leaf == int32(len(o.nodes))-1 && o.nodes[o.leaf].up == leaf && s.Branch != nil {
+		s.Branch = append(s.Branch, r)
+	} else {
+		s.Branch = nil // to be walked anew
+	}
+	return nil
+}
+
+// settle brings Info and Branch in line with the outline.
+func (s *Session) settle() {
+	o := s.outline
+	if s.strict {
+		s.strictly()
+		return
+	}
+	s.Info = o.Info
+	if s.Branch != nil || o.leaf < 0 {
+		return
+	}
+	for i := o.leaf; i >= 0; i = o.nodes[i].up {
+		s.Branch = append(s.Branch, s.recs[i])
+	}
+	reverse(s.Branch)
+}
+
+func reverse(r []Record) {
+	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+		r[i], r[j] = r[j], r[i]
+	}
+}
+
+// strictly walks the branch as pi does.
+func (s *Session) strictly() {
+	byID := map[string]int{}
+	last := -1
+	for i, r := range s.recs {
+		if _, ok := r.Body.(Header); ok {
+			continue
+		}
+		last = i
+		if r.ID != "" {
+			byID[r.ID] = i
+		}
+	}
+	s.Branch = nil
+	seen := map[int]bool{}
+	if last >= 0 && s.recs[last].ID != "" {
+		last = byID[s.recs[last].ID]
+	}
+	for i := last; i >= 0 && !seen[i]; {
+		seen[i] = true
+		r := s.recs[i]
+		s.Branch = append(s.Branch, r)
+		up, ok := byID[r.Parent]
+		if !ok || r.Parent == "" || r.Link != Given {
+			break
+		}
+		i = up
+	}
+	reverse(s.Branch)
+	// Info follows from the branch: outline it as if it were the whole log.
+	o := NewOutline(s.ID)
+	p := path{}
+	for _, r := range s.Branch {
+		p = p.after(r)
+	}
+	o.Info = s.outline.Info
+	o.Crook = o.Last
+	o.setPath(p)
+	o.Leaf = ""
+	if n := len(s.Branch); n > 0 {
+		o.Leaf = s.Branch[n-1].ID
+	}
+	s.Info = o.Info
+}
+
+// Next returns the record that would follow, saying b.
+func (s *Session) Next(b Body, c Clock) Record {
+	r := Record{Seq: s.Last + 1, ID: NewRecordID(c), Parent: s.Leaf, Time: c.Now().UTC().Truncate(1e6), Body: b}
+	for s.has(r.ID) {
+		r.ID = NewRecordID(c)
+	}
+	return r
+}
+
+func (s *Session) has(id string) bool {
+	_, ok := s.outline.byID[id]
+	return ok
+}
+
+// Fold returns the compaction or reset in effect at the end of the branch:
+// its index in Branch, and the index of the first record that it keeps,
+// which is its own where it keeps nothing. ok is false if nothing is folded.
+func (s *Session) Fold() (at, keep int, ok bool) {
+	undone := map[string]bool{}
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case Unfold:
+			undone[b.Target] = true
+		case Compaction, Reset:
+			if undone[s.Branch[i].ID] {
+				continue
+			}
+			first := firstKept(b)
+			for k := i - 1; k >= 0 && first != ""; k-- {
+				if s.Branch[k].ID == first {
+					return i, k, true
+				}
+			}
+			return i, i, true
+		}
+	}
+	return 0, 0, false
+}
+
+// Unanswered returns the tool calls of the last answer on the branch that
+// have no result, in order: what was running when the log broke off.
+func (s *Session) Unanswered() []llm.ToolCall {
+	done := map[string]bool{}
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		m, ok := s.Branch[i].Body.(Message)
+		if !ok {
+			continue
+		}
+		for _, r := range m.Results() {
+			done[r.CallID] = true
+		}
+		if IsTurn(m) {
+			return nil
+		}
+		if m.Role != llm.Assistant {
+			continue
+		}
+		if m.Stop == llm.StopError || m.Stop == llm.StopAborted {
+			return nil
+		}
+		var open []llm.ToolCall
+		for _, c := range m.Calls() {
+			if !done[c.ID] {
+				open = append(open, c)
+			}
+		}
+		return open
+	}
+	return nil
+}

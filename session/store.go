@@ -1,0 +1,409 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sort"
+	"strings"
+	"time"
+)
+
+// What callers of a Store branch on.
+var (
+	ErrNotFound = errors.New("session: not found")
+	ErrConflict = errors.New("session: conflict, the log has other records")
+	ErrClosed   = errors.New("session: store is closed")
+	ErrTooLarge = errors.New("session: record is too large")
+	ErrHeld     = errors.New("session: held by another")
+	ErrStale    = errors.New("session: index and log differ")
+	ErrPartial  = errors.New("session: the past is not loaded")
+)
+
+// Store keeps logs. Every method may be called from many goroutines.
+//
+// A record is a promise: when Append has returned nil, no crash of the
+// process or the machine takes it back. Nothing but Purge removes a record,
+// and nothing changes one.
+type Store interface {
+	// Append adds recs to the end of the log id, all or none. They must
+	// follow its last record without a gap (the first record of a log is a
+	// Header with Seq 1), else the error wraps ErrConflict: replay, and
+	// decide anew. A log in the trash is not found.
+	Append(ctx context.Context, id ID, recs ...Record) error
+
+	// Read yields the records behind after, in order. A line that cannot be
+	// read yields a *Damage, and the reading goes on behind it. A log in the
+	// trash can be read; one that does not exist yields ErrNotFound.
+	Read(ctx context.Context, id ID, after Seq) iter.Seq2[Record, error]
+
+	// List yields the Infos that q asks for, latest Updated first, ties by
+	// ID. Infos equal what Replay computes.
+	List(ctx context.Context, q Query) iter.Seq2[Info, error]
+
+	// Delete moves a log to the trash; Restore brings it back; Purge removes
+	// a log in the trash for good. ErrNotFound if it is not where it must be.
+	Delete(ctx context.Context, id ID) error
+	Restore(ctx context.Context, id ID) error
+	Purge(ctx context.Context, id ID) error
+
+	// Lock makes the caller the one hand of the session, across processes,
+	// until release is called or the process ends. If another has it, the
+	// error is a *HeldError at once.
+	Lock(ctx context.Context, id ID, who string) (release func(), err error)
+
+	// Close is polite. No Store loses data for want of it.
+	Close() error
+}
+
+// Waiter is an optional power of a Store: Wait returns when the log id may
+// have records behind after, or ctx is done.
+type Waiter interface {
+	Wait(ctx context.Context, id ID, after Seq) error
+}
+
+// Query selects sessions. The zero value selects all that are not in the
+// trash.
+type Query struct {
+	ID      ID
+	Key     Key    // exactly
+	Agent   string // Key.Parts().Agent
+	Channel string // Key.Parts().Channel
+	Text    string // part of key, id or title, whatever the case
+	Trash   bool   // what is in the trash instead
+	Limit   int    // 0: no limit
+}
+
+// Match reports whether in is asked for, Limit aside.
+func (q Query) Match(in Info) bool {
+	switch {
+	case q.Trash == in.Trashed.IsZero(),
+		q.ID != "" && q.ID != in.ID,
+		q.Key != "" && q.Key != in.Key:
+		return false
+	}
+	if q.Agent != "" || q.Channel != "" {
+		p := in.Key.Parts()
+		if q.Agent != "" && q.Agent != p.Agent || q.Channel != "" && q.Channel != p.Channel {
+			return false
+		}
+	}
+	if q.Text != "" {
+		t := strings.ToLower(q.Text)
+		return strings.Contains(strings.ToLower(string(in.Key)), t) || strings.Contains(strings.ToLower(string(in.ID)), t) ||
+			strings.Contains(strings.ToLower(in.Title), t)
+	}
+	return true
+}
+
+// Sort puts infos into the order of List.
+func Sort(infos []Info) {
+	sort.Slice(infos, func(i, j int) bool {
+		a, b := infos[i], infos[j]
+		if !a.Updated.Equal(b.Updated) {
+			return a.Updated.After(b.Updated)
+		}
+		return a.ID < b.ID
+	})
+}
+
+// Damage is a place in a log that cannot be read. It is an error that does
+// not end a reading.
+type Damage struct {
+	File   string // or what stands for it
+	Line   int    // 1 is the first; 0 if there are no lines
+	After  Seq    // the last good record before it
+	Size   int64  // bytes lost
+	Reason string
+}
+
+func (d *Damage) Error() string {
+	if d.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s (%d bytes, after record %d)", d.File, d.Line, d.Reason, d.Size, d.After)
+	}
+	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", d.File, d.Reason, d.Size, d.After)
+}
+
+// HeldError is an ErrHeld that says by whom.
+type HeldError struct {
+	ID    ID
+	Who   string // as given to Lock
+	PID   int
+	Since time.Time
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("session: %s is held by %s (pid %d) since %s", e.ID, e.Who, e.PID, e.Since.Format(time.TimeOnly))
+}
+
+func (e *HeldError) Unwrap() error { return ErrHeld }
+
+// Stat returns the Info of one log, in the trash or not.
+func Stat(ctx context.Context, st Store, id ID) (Info, error) {
+	for _, trash := range []bool{false, true} {
+		for in, err := range st.List(ctx, Query{ID: id, Trash: trash, Limit: 1}) {
+			return in, err
+		}
+	}
+	return Info{}, fmt.Errorf("session %q: %w", id, ErrNotFound)
+}
+
+// Current returns the Info of the newest log of key: the one begun last.
+func Current(ctx context.Context, st Store, key Key) (Info, error) {
+	var best Info
+	for in, err := range st.List(ctx, Query{Key: key}) {
+		if err != nil {
+			return Info{}, err
+		}
+		if best.ID == "" || in.Created.After(best.Created) || in.Created.Equal(best.Created) && in.ID > best.ID {
+			best = in
+		}
+	}
+	if best.ID == "" {
+		return Info{}, fmt.Errorf("session key %q: %w", key, ErrNotFound)
+	}
+	return best, nil
+}
+
+// Open reads the log id as far as its context needs it.
+func Open(ctx context.Context, st Store, id ID) (*Session, error) {
+	for try := 0; ; try++ {
+		in, err := Stat(ctx, st, id)
+		if err != nil {
+			return nil, err
+		}
+		s, err := Resume(in, st.Read(ctx, id, in.KeepFrom-1))
+		if !errors.Is(err, ErrStale) {
+			return s, err
+		}
+		if try == 3 { // a busy log, or an index that lies: the log itself decides
+			return Replay(id, st.Read(ctx, id, 0))
+		}
+	}
+}
+
+// Load returns the newest session of key. If there is none it begins one:
+// the caller need not know which of both happened.
+func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
+	in, err := Current(ctx, st, key)
+	if errors.Is(err, ErrNotFound) {
+		return Begin(ctx, st, Header{Key: key}, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, st, in.ID)
+}
+
+// Begin appends h as the first record of a new log and returns its session.
+// The log is newer than every other log of its key, whatever the clock says.
+func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
+	if h.ID == "" {
+		h.ID = NewID(c)
+	}
+	if h.Version == 0 {
+		h.Version = Version
+	}
+	s := &Session{outline: NewOutline(h.ID)}
+	s.Info = s.outline.Info
+	r := Record{Seq: 1, Time: c.Now().UTC().Truncate(time.Millisecond), Body: h}
+	if in, err := Current(ctx, st, h.Key); err == nil && !r.Time.After(in.Created) {
+		r.Time = in.Created.Add(time.Millisecond)
+	}
+	if err := st.Append(ctx, h.ID, r); err != nil {
+		return nil, err
+	}
+	return s, s.Apply(r)
+}
+
+// Version is the version that a native header carries: the one of the line
+// format that other programs know.
+const Version = 3
+
+// AmbiguousError says that a prefix fits several sessions.
+type AmbiguousError struct {
+	Ref        string
+	Candidates []Info
+}
+
+func (e *AmbiguousError) Error() string {
+	var names []string
+	for i, in := range e.Candidates {
+		if i == 8 {
+			names = append(names, fmt.Sprintf("and %d more", len(e.Candidates)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", in.Key, in.ID))
+	}
+	return fmt.Sprintf("session %q is ambiguous: %s", e.Ref, strings.Join(names, ", "))
+}
+
+// Find resolves what a person typed: a key (its newest log), a session id, or
+// a prefix of either that fits one key or one session only.
+func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
+	var keyed, prefixed []Info
+	for in, err := range st.List(ctx, Query{Trash: trash}) {
+		if err != nil {
+			return Info{}, err
+		}
+		switch {
+		case string(in.ID) == ref:
+			return in, nil
+		case string(in.Key) == ref:
+			keyed = append(keyed, in)
+		case ref != "" && (strings.HasPrefix(string(in.Key), ref) || strings.HasPrefix(string(in.ID), ref)):
+			prefixed = append(prefixed, in)
+		}
+	}
+	if keyed = newest(keyed); len(keyed) > 0 {
+		return keyed[0], nil
+	}
+	// Logs of one key are one candidate, unless the prefix is of their ids.
+	byKey := prefixed[:0:0]
+	for _, in := range prefixed {
+		if strings.HasPrefix(string(in.Key), ref) {
+			byKey = append(byKey, in)
+		}
+	}
+	cands := newest(byKey)
+	for _, in := range prefixed {
+		if !strings.HasPrefix(string(in.Key), ref) {
+			cands = append(cands, in)
+		}
+	}
+	switch len(cands) {
+	case 0:
+		return Info{}, fmt.Errorf("session %q: %w", ref, ErrNotFound)
+	case 1:
+		return cands[0], nil
+	}
+	return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
+}
+
+// newest keeps of each key the log begun last.
+func newest(infos []Info) []Info {
+	var out []Info
+	at := map[Key]int{}
+	for _, in := range infos {
+		i, ok := at[in.Key]
+		switch {
+		case !ok:
+			at[in.Key] = len(out)
+			out = append(out, in)
+		case in.Created.After(out[i].Created) || in.Created.Equal(out[i].Created) && in.ID > out[i].ID:
+			out[i] = in
+		}
+	}
+	return out
+}
+
+// Copy appends to the log id of dst what dst lacks of src's, and returns how
+// many records that were. Interrupted, it goes on where it was. If what dst
+// has is not the beginning of what src has, the error wraps ErrConflict.
+// Damage in src is passed over and returned at the end.
+func Copy(ctx context.Context, dst, src Store, id ID) (int, error) {
+	var have Info
+	for in, err := range dst.List(ctx, Query{ID: id}) {
+		if err != nil {
+			return 0, err
+		}
+		have = in
+	}
+	if have.Last > 0 {
+		if err := samePrefix(ctx, dst, src, id); err != nil {
+			return 0, err
+		}
+	}
+	n, size := 0, 0
+	var batch []Record
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := dst.Append(ctx, id, batch...)
+		if err == nil {
+			n += len(batch)
+			batch, size = batch[:0], 0
+		}
+		return err
+	}
+	var damage []error
+	for r, err := range src.Read(ctx, id, have.Last) {
+		var d *Damage
+		if errors.As(err, &d) {
+			damage = append(damage, d)
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		batch = append(batch, r)
+		size += len(r.Raw)
+		if len(batch) == 1000 || size > 4<<20 {
+			if err := flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, errors.Join(append(damage, flush())...)
+}
+
+// samePrefix compares ids and bytes of the records that dst has.
+func samePrefix(ctx context.Context, dst, src Store, id ID) error {
+	next, stop := iter.Pull2(src.Read(ctx, id, 0))
+	defer stop()
+	for d, err := range dst.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		r, err, ok := next()
+		for d := (*Damage)(nil); errors.As(err, &d); {
+			r, err, ok = next()
+		}
+		if err != nil {
+			return err
+		}
+		if !ok || r.ID != d.ID || r.Raw != nil && d.Raw != nil && string(r.Raw) != string(d.Raw) {
+			return fmt.Errorf("session: record %d of %s differs from its copy: %w", d.Seq, id, ErrConflict)
+		}
+	}
+	return nil
+}
+
+// Follow yields the records of the log id behind after, and then those to
+// come, until ctx is done.
+func Follow(ctx context.Context, st Store, id ID, after Seq) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for {
+			for r, err := range st.Read(ctx, id, after) {
+				var d *Damage
+				if err != nil && ctx.Err() != nil {
+					return
+				}
+				if !yield(r, err) || err != nil && !errors.As(err, &d) {
+					return
+				}
+				if err == nil {
+					after = r.Seq
+				}
+			}
+			if wait(ctx, st, id, after) != nil {
+				return
+			}
+		}
+	}
+}
+
+// wait returns nil when it is worth looking again.
+func wait(ctx context.Context, st Store, id ID, after Seq) error {
+	if w, ok := st.(Waiter); ok {
+		return w.Wait(ctx, id, after)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(100 * time.Millisecond):
+		return nil
+	}
+}
