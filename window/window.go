@@ -1,0 +1,63 @@
+// Package window decides what fits into a model's context window and builds
+// the request: which records of a session are sent, in which form, and how
+// many tokens that is.
+//
+// Everything here is a pure function of the session. The log is never
+// rewritten: what a crash, a fold, another program or another model left
+// behind is put right in the request alone.
+package window
+
+import (
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Prompt is what a request holds beside the conversation.
+type Prompt struct {
+	Provider  string // who is asked; with Model it decides whose thinking is sent back
+	Model     string
+	System    string
+	Tail      string // see llm.Request
+	Tools     []llm.ToolSpec
+	MaxTokens int
+	Thinking  string
+	NoImages  bool // the model takes text only
+}
+
+// Squeeze is how hard a request is pressed into the window.
+type Squeeze int
+
+const (
+	Loose   Squeeze = iota // as it is
+	Results                // long tool results are cut, the newest turns spared
+	Fold                   // the past must be folded first
+)
+
+func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"}[q] }
+
+// Build returns the request that continues s: the summary of the compaction
+// in effect, what it keeps and what came after, in the form that the
+// strictest API accepts. It ends with whatever the log ends with; to be sent,
+// that must be the user's.
+//
+//   - Roles take turns and the first is the user's; neighbours are merged.
+//   - Each tool call is answered exactly once, right after it: a displaced
+//     result moves to its call, a call without one is answered "interrupted",
+//     a result without a call and a doubled call are left out.
+//   - Failed and empty answers are left out; of a stopped one its text stays.
+//   - Thinking goes back only to the model that signed it; another model gets
+//     it as text.
+//
+// What Build returns for a longer log begins with what it returned for the
+// shorter one, block by block, unless a fold lies between.
+func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
+	return llm.Request{
+		Model:     p.Model,
+		System:    p.System,
+		Messages:  pair(emit(s, p), q),
+		Tail:      p.Tail,
+		Tools:     p.Tools,
+		MaxTokens: p.MaxTokens,
+		Thinking:  p.Thinking,
+	}
+}
