@@ -1,0 +1,267 @@
+// Package runner is the one hand of each session: it loads a session, runs a
+// turn, appends every record before the turn goes on, and tells who listens.
+//
+// A session has one hand at a time, across processes. Two that try wait for
+// each other; the log's compare-and-append stands behind that.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"goclaw/agent"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Options are what a Runner works with.
+type Options struct {
+	Store session.Store
+	Clock session.Clock
+	// Env returns what the session is asked with. It is called at the begin
+	// of every turn, so that a change of model takes effect.
+	Env func(ctx context.Context, s *session.Session) (agent.Env, error)
+	Who string // shown to others while a session is held
+	// Wait is how long a session that another holds is waited for. 0: not at
+	// all, the error is a *session.HeldError.
+	Wait time.Duration
+	// TTL is how long a session may be idle before its key begins a new one.
+	// 0: forever. The old one stays where it is.
+	TTL time.Duration
+}
+
+// Waiting says that another holds the session, and that it is waited for.
+type Waiting struct {
+	agent.Event
+	By *session.HeldError
+}
+
+// Runner runs turns. It may be used from many goroutines.
+type Runner struct {
+	o Options
+
+	mu   sync.Mutex
+	live map[session.ID]*session.Session // as they were after their last turn here
+	late sync.WaitGroup
+}
+
+// New returns a Runner.
+func New(o Options) *Runner {
+	if o.Clock == nil {
+		o.Clock = session.System{}
+	}
+	return &Runner{o: o, live: map[session.ID]*session.Session{}}
+}
+
+// Load returns the current session of key, begun now if there is none or if
+// the last one has been idle for too long.
+func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, error) {
+	in, err := session.Current(ctx, r.o.Store, key)
+	if errors.Is(err, session.ErrNotFound) || err == nil && r.expired(in) {
+		return session.Begin(ctx, r.o.Store, session.Header{Key: key}, r.o.Clock)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.open(ctx, in)
+}
+
+func (r *Runner) expired(in session.Info) bool {
+	return r.o.TTL > 0 && in.Turns > 0 && r.o.Clock.Now().Sub(in.Updated) > r.o.TTL
+}
+
+// open returns the session in holds, from memory if nothing was appended
+// since.
+func (r *Runner) open(ctx context.Context, in session.Info) (*session.Session, error) {
+	r.mu.Lock()
+	s := r.live[in.ID]
+	r.mu.Unlock()
+	if s != nil && s.Last == in.Last {
+		return s, nil
+	}
+	return session.Open(ctx, r.o.Store, in.ID)
+}
+
+// Run runs a turn of key's session: in is what the user said, or an empty
+// message to go on with what was broken off. Every Recorded event is durable
+// when it is seen. Breaking out of the loop ends the turn.
+func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		s, err := r.Load(ctx, key)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r.run(ctx, s.ID, in, yield)
+	}
+}
+
+// RunID is Run for the session id, whatever its key.
+func (r *Runner) RunID(ctx context.Context, id session.ID, in llm.Message) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) { r.run(ctx, id, in, yield) }
+}
+
+func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield func(agent.Event, error) bool) {
+	release, err := r.hold(ctx, id, yield)
+	if err != nil {
+		if err != errOver {
+			yield(nil, err)
+		}
+		return
+	}
+	defer release()
+	// Only now is the log ours: what was loaded before may be old.
+	info, err := session.Stat(ctx, r.o.Store, id)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	s, err := r.open(ctx, info)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	env, err := r.o.Env(ctx, s)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	if env.Clock == nil {
+		env.Clock = r.o.Clock
+	}
+	h := hand{r: r, s: s}
+	for ev, err := range agent.Turn(ctx, s, in, env) {
+		if rec, ok := ev.(agent.Recorded); ok && err == nil {
+			if rec.Record, err = h.keep(ctx, rec.Record); err != nil {
+				r.forget(id)
+				yield(nil, err)
+				return
+			}
+			ev = rec
+		}
+		if _, ok := ev.(agent.Done); ok {
+			if err := h.title(ctx, yield); err != nil {
+				if err != errOver {
+					yield(nil, err)
+				}
+				return
+			}
+		}
+		if !yield(ev, err) {
+			break
+		}
+	}
+	r.mu.Lock()
+	r.live[id] = s
+	r.mu.Unlock()
+}
+
+var errOver = errors.New("runner: over")
+
+func (r *Runner) forget(id session.ID) {
+	r.mu.Lock()
+	delete(r.live, id)
+	r.mu.Unlock()
+}
+
+// hold takes the session, waiting for another if that is allowed.
+func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (func(), error) {
+	said := false
+	deadline := time.Now().Add(r.o.Wait)
+	for {
+		release, err := r.o.Store.Lock(ctx, id, r.o.Who)
+		var held *session.HeldError
+		if err == nil || !errors.As(err, &held) || !time.Now().Before(deadline) {
+			return release, err
+		}
+		if !said {
+			said = true
+			if !yield(Waiting{By: held}, nil) {
+				return nil, errOver
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// hand appends the records of one turn.
+type hand struct {
+	r *Runner
+	s *session.Session
+}
+
+// keep appends rec and applies it. What the user stops is still recorded:
+// the context's end does not end the append. If another wrote to the log in
+// between, rec goes behind what it wrote.
+func (h hand) keep(ctx context.Context, rec session.Record) (session.Record, error) {
+	ctx = context.WithoutCancel(ctx)
+	for try := 0; ; try++ {
+		err := h.r.o.Store.Append(ctx, h.s.ID, rec)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, session.ErrConflict) || try == 8 {
+			return rec, fmt.Errorf("the conversation cannot be kept: %w", err)
+		}
+		now, err := session.Open(ctx, h.r.o.Store, h.s.ID)
+		if err != nil {
+			return rec, err
+		}
+		*h.s = *now
+		rec = h.s.Next(rec.Body, h.r.o.Clock)
+	}
+	return rec, h.s.Apply(rec)
+}
+
+// Record appends b to the session id outside of a turn: a title, a label, a
+// change of model.
+func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (session.Record, error) {
+	info, err := session.Stat(ctx, r.o.Store, id)
+	if err != nil {
+		return session.Record{}, err
+	}
+	s, err := r.open(ctx, info)
+	if err != nil {
+		return session.Record{}, err
+	}
+	return hand{r: r, s: s}.keep(ctx, s.Next(b, r.o.Clock))
+}
+
+// Follow yields what is recorded in the session id behind after, and then
+// what will be.
+func (r *Runner) Follow(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		for rec, err := range session.Follow(ctx, r.o.Store, id, after) {
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			if !yield(agent.Recorded{Record: rec}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close waits for what is still being done in the background, as long as ctx
+// allows. The store stays open.
+func (r *Runner) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { r.late.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

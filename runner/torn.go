@@ -1,0 +1,36 @@
+package runner
+
+import (
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Torn says what a session was doing when its log broke off.
+type Torn struct {
+	Calls  []llm.ToolCall // tools that were running
+	Waits  bool           // the user's words, or tool results, have no answer
+	Prompt string         // what the user said last
+}
+
+// TornIn returns what is unfinished in s. ok is false if s is at rest.
+func TornIn(s *session.Session) (t Torn, ok bool) {
+	t.Calls = s.Unanswered()
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		m, is := s.Branch[i].Body.(session.Message)
+		if !is || m.Excluded {
+			continue
+		}
+		if !ok {
+			t.Waits = m.Role == llm.User
+			ok = t.Waits || len(t.Calls) > 0
+			if !ok {
+				return t, false
+			}
+		}
+		if session.IsTurn(m) {
+			t.Prompt = m.Text()
+			break
+		}
+	}
+	return t, ok
+}
