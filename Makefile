@@ -1,0 +1,31 @@
+# goclaw: build, test and measure. `make help` lists the targets.
+export CGO_ENABLED ?= 0
+GO ?= go
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the static binary, in bin/goclaw
+	$(GO) build -trimpath -ldflags "-s -w" -o bin/goclaw ./cmd/goclaw
+
+.PHONY: test
+test: ## every test, with the race detector where a C compiler is found
+	@bash scripts/test
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck, go.mod tidy
+	@bash scripts/lint
+
+.PHONY: bench
+bench: ## the benchmark table: ratios against limits and peers, in one run
+	@bash scripts/bench
+
+.PHONY: soak
+soak: ## the long forms of the crash and two-process tests (SOAK=2m)
+	GOCLAW_SOAK=$${SOAK:-2m} $(GO) test -count=1 -timeout 60m -run 'Kill|TwoProcesses|Soak' ./store/...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a while (FUZZ=30s)
+	@bash scripts/fuzz

@@ -1,0 +1,160 @@
+// Package config reads goclaw's configuration: commented JSON, overridden by
+// the environment, every value with where it came from.
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Config is the whole of it. Every field has a default; see Default.
+type Config struct {
+	Model         string              `json:"model" doc:"provider/model; \"offline\" is the built-in one; empty: what can be found"`
+	ContextWindow int                 `json:"contextWindow" doc:"tokens the model takes; 0: from the catalogue"`
+	MaxTokens     int                 `json:"maxTokens" doc:"tokens of an answer; 0: from the catalogue"`
+	Thinking      string              `json:"thinking" doc:"off, minimal, low, medium, high or xhigh"`
+	Models        map[string]Model    `json:"models" doc:"overrides of the catalogue, by provider/model"`
+	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md"`
+	Providers     map[string]Provider `json:"providers" doc:"base URLs and keys, by provider"`
+	Tools         Tools               `json:"tools"`
+	Session       Session             `json:"session"`
+}
+
+// Model overrides what the catalogue says.
+type Model struct {
+	ContextWindow int     `json:"contextWindow"`
+	MaxTokens     int     `json:"maxTokens"`
+	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens"`
+	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens"`
+}
+
+// Provider is where a model is asked.
+type Provider struct {
+	BaseURL string `json:"baseUrl"`
+	APIKey  string `json:"apiKey"`
+}
+
+// Tools are what the model may do.
+type Tools struct {
+	Bash        string   `json:"bash" doc:"ask, on or off"`
+	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run"`
+}
+
+// Session is how conversations are kept.
+type Session struct {
+	Store       string      `json:"store" doc:"sqlite or jsonl"`
+	Path        string      `json:"path" doc:"the database, or the folder of logs; empty: in the home folder"`
+	Layout      string      `json:"layout" doc:"of the jsonl store: openclaw, claw0 or claw0-old"`
+	DefaultKey  string      `json:"defaultKey" doc:"the session that a chat opens"`
+	Inherit     Inherit     `json:"inherit"`
+	Checkpoint  Checkpoint  `json:"checkpoint"`
+	MemoryFlush MemoryFlush `json:"memoryFlush"`
+	Compaction  Compaction  `json:"compaction"`
+	Retention   Retention   `json:"retention"`
+}
+
+// Inherit is whether and from where other agents' sessions are taken.
+type Inherit struct {
+	Enabled bool   `json:"enabled"`
+	Source  string `json:"source"`
+	Format  string `json:"format"`
+}
+
+// Checkpoint is when summaries are made ahead of time.
+type Checkpoint struct {
+	Enabled        bool   `json:"enabled"`
+	Model          string `json:"model" doc:"a cheaper model for summaries; empty: the main one"`
+	FallbackToMain bool   `json:"fallbackToMain"`
+	TokenPercents  []int  `json:"tokenThresholdPercents"`
+	TurnThreshold  int    `json:"turnThreshold"`
+	MinTokens      int    `json:"minTokensForGen"`
+}
+
+// MemoryFlush is when the model is warned about its window.
+type MemoryFlush struct {
+	Enabled            bool        `json:"enabled"`
+	ShowInSystemPrompt bool        `json:"showInSystemPrompt"`
+	Thresholds         []Threshold `json:"thresholds"`
+}
+
+// Threshold is one warning.
+type Threshold struct {
+	Percent  int    `json:"percent"`
+	Prompt   string `json:"prompt"`
+	InjectAs string `json:"injectAs" doc:"system, user or marked"`
+}
+
+// Compaction is how the past is folded.
+type Compaction struct {
+	ReserveTokens    int  `json:"reserveTokens"`
+	PreferCheckpoint bool `json:"preferCheckpoint"`
+}
+
+// Retention is when sessions end. Nothing is removed but what is in the
+// trash for longer than Trash.
+type Retention struct {
+	TTL   Duration `json:"ttl" doc:"idle for so long, a key begins a new session; empty: never"`
+	Trash Duration `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
+}
+
+// Duration is written as 30s, 15m, 12h, 30d or 2w; empty is none.
+type Duration time.Duration
+
+// Home returns the folder of goclaw's state: GOCLAW_HOME, else
+// ~/.openclaw/goclaw.
+func Home(getenv func(string) string) (string, error) {
+	if h := getenv("GOCLAW_HOME"); h != "" {
+		return filepath.Abs(h)
+	}
+	home := getenv("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(home, ".openclaw", "goclaw"), nil
+}
+
+// Default returns what holds where nothing else is said.
+func Default() Config {
+	return Config{
+		Workspace: "",
+		Tools:     Tools{Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Session: Session{
+			Store:      "sqlite",
+			Layout:     "openclaw",
+			DefaultKey: "main:cli:user",
+			Inherit:    Inherit{Enabled: true, Source: "~/.openclaw/agents/main/sessions", Format: "auto"},
+			Checkpoint: Checkpoint{Enabled: true, FallbackToMain: true, TokenPercents: []int{25, 50, 75}, TurnThreshold: 15, MinTokens: 10000},
+			MemoryFlush: MemoryFlush{Enabled: true, ShowInSystemPrompt: true, Thresholds: []Threshold{
+				{50, "Context at 50%. Consider noting key decisions to memory.", "system"},
+				{75, "Context at 75%. Write important context to memory/YYYY-MM-DD.md now.", "system"},
+				{90, "Context at 90%: the past will be folded soon. Write everything that must not be lost to memory/YYYY-MM-DD.md now. If there is nothing to write, reply NO_REPLY.", "marked"},
+			}},
+			Compaction: Compaction{ReserveTokens: 4000, PreferCheckpoint: true},
+			Retention:  Retention{Trash: Duration(30 * 24 * time.Hour)},
+		},
+	}
+}
+
+// paths fills in and expands the folders.
+func (c *Config) paths(home string, getenv func(string) string) {
+	if c.Workspace == "" {
+		c.Workspace = filepath.Join(home, "workspace")
+	}
+	if c.Session.Path == "" {
+		if c.Session.Store == "jsonl" {
+			c.Session.Path = filepath.Join(home, "sessions")
+		} else {
+			c.Session.Path = filepath.Join(home, "sessions.db")
+		}
+	}
+	for _, p := range []*string{&c.Workspace, &c.Session.Path, &c.Session.Inherit.Source} {
+		if rest, ok := strings.CutPrefix(*p, "~/"); ok {
+			*p = filepath.Join(getenv("HOME"), rest)
+		}
+	}
+}

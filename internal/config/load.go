@@ -1,0 +1,454 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tailscale/hujson"
+)
+
+// Loaded is a configuration and where each value came from.
+type Loaded struct {
+	Config
+	Home     string
+	File     string            // the file that was read, or would be
+	Sources  map[string]string // by key: "default", "FILE:LINE" or "$NAME"
+	Warnings []string
+}
+
+// Load reads home/config.json, if it is there, and the environment. A wrong
+// value is an error that says file, line, key and what would be right; an
+// unknown key is a warning.
+func Load(getenv func(string) string) (*Loaded, error) {
+	home, err := Home(getenv)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{Config: Default(), Home: home, File: filepath.Join(home, "config.json"), Sources: map[string]string{}}
+	if f := getenv("GOCLAW_CONFIG"); f != "" {
+		l.File = f
+	}
+	data, err := os.ReadFile(l.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if getenv("GOCLAW_CONFIG") != "" {
+			return nil, fmt.Errorf("config: %s does not exist", l.File)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("config: %w", err)
+	default:
+		if err := l.parse(data); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.environment(getenv); err != nil {
+		return nil, err
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	l.paths(home, getenv)
+	return l, nil
+}
+
+func (l *Loaded) parse(data []byte) error {
+	v, err := hujson.Parse(data)
+	if err != nil {
+		return fmt.Errorf("config: %s: %s", l.File, strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	r := reader{l: l, data: data}
+	return r.value(&v, reflect.ValueOf(&l.Config).Elem(), "")
+}
+
+// reader fills a Config from a syntax tree, knowing where everything stands.
+type reader struct {
+	l    *Loaded
+	data []byte
+}
+
+func (r *reader) where(off int) string {
+	return fmt.Sprintf("%s:%d", r.l.File, 1+bytes.Count(r.data[:min(off, len(r.data))], []byte("\n")))
+}
+
+func (r *reader) wrong(v *hujson.Value, path, want string) error {
+	if path == "" {
+		path = "the configuration"
+	}
+	return fmt.Errorf("config: %s: %s must be %s, not %s", r.where(v.StartOffset), path, want, strings.TrimSpace(brief(v)))
+}
+
+func brief(v *hujson.Value) string {
+	c := v.Clone()
+	c.Minimize()
+	s := string(c.Pack())
+	if len(s) > 40 {
+		s = s[:40] + "..."
+	}
+	return s
+}
+
+var durationType = reflect.TypeFor[Duration]()
+
+func (r *reader) value(v *hujson.Value, to reflect.Value, path string) error {
+	if alias(v, to, path) {
+		r.l.Sources[join(path, "enabled")] = r.where(v.StartOffset)
+		return nil
+	}
+	lit, _ := v.Value.(hujson.Literal)
+	if to.Type() == durationType {
+		if lit.Kind() != '"' {
+			return r.wrong(v, path, `a time such as "12h" or "30d"`)
+		}
+		d, err := ParseDuration(lit.String())
+		if err != nil {
+			return r.wrong(v, path, `a time such as "12h" or "30d"`)
+		}
+		to.SetInt(int64(d))
+		r.l.Sources[path] = r.where(v.StartOffset)
+		return nil
+	}
+	switch to.Kind() {
+	case reflect.Struct:
+		obj, ok := v.Value.(*hujson.Object)
+		if !ok {
+			return r.wrong(v, path, "an object")
+		}
+		return r.object(obj, to, path)
+	case reflect.Map:
+		obj, ok := v.Value.(*hujson.Object)
+		if !ok {
+			return r.wrong(v, path, "an object")
+		}
+		if to.IsNil() {
+			to.Set(reflect.MakeMap(to.Type()))
+		}
+		for i := range obj.Members {
+			name := obj.Members[i].Name.Value.(hujson.Literal).String()
+			elem := reflect.New(to.Type().Elem()).Elem()
+			if err := r.value(&obj.Members[i].Value, elem, join(path, name)); err != nil {
+				return err
+			}
+			to.SetMapIndex(reflect.ValueOf(name), elem)
+		}
+		return nil
+	case reflect.Slice:
+		arr, ok := v.Value.(*hujson.Array)
+		if !ok {
+			return r.wrong(v, path, "a list")
+		}
+		out := reflect.MakeSlice(to.Type(), len(arr.Elements), len(arr.Elements))
+		for i := range arr.Elements {
+			if err := r.value(&arr.Elements[i], out.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+		to.Set(out)
+	case reflect.String:
+		if lit.Kind() != '"' {
+			return r.wrong(v, path, "a text")
+		}
+		to.SetString(lit.String())
+	case reflect.Bool:
+		if k := lit.Kind(); k != 't' && k != 'f' {
+			return r.wrong(v, path, "true or false")
+		}
+		to.SetBool(lit.Bool())
+	case reflect.Int:
+		n, err := strconv.Atoi(string(lit))
+		if lit.Kind() != '0' || err != nil {
+			return r.wrong(v, path, "a whole number")
+		}
+		to.SetInt(int64(n))
+	case reflect.Float64:
+		if lit.Kind() != '0' {
+			return r.wrong(v, path, "a number")
+		}
+		to.SetFloat(lit.Float())
+	}
+	r.l.Sources[path] = r.where(v.StartOffset)
+	return nil
+}
+
+// alias takes the older spelling "inherit": true.
+func alias(v *hujson.Value, to reflect.Value, path string) bool {
+	lit, ok := v.Value.(hujson.Literal)
+	if path != "session.inherit" || !ok || lit.Kind() != 't' && lit.Kind() != 'f' {
+		return false
+	}
+	to.FieldByName("Enabled").SetBool(lit.Bool())
+	return true
+}
+
+func (r *reader) object(obj *hujson.Object, to reflect.Value, path string) error {
+	for i := range obj.Members {
+		m := &obj.Members[i]
+		name := m.Name.Value.(hujson.Literal).String()
+		if path == "session" && name == "storage" {
+			name = "store"
+		}
+		f, ok := fieldOf(to, name)
+		if !ok {
+			w := fmt.Sprintf("config: %s: unknown key %q", r.where(m.Name.StartOffset), join(path, name))
+			if near := Nearest(name, names(to)); near != "" {
+				w += fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			r.l.Warnings = append(r.l.Warnings, w)
+			continue
+		}
+		if err := r.value(&m.Value, f, join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("json") == name {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func names(v reflect.Value) []string {
+	var out []string
+	for i := range v.NumField() {
+		out = append(out, v.Type().Field(i).Tag.Get("json"))
+	}
+	return out
+}
+
+// Leaf is one value of a configuration.
+type Leaf struct {
+	Key   string
+	Value any
+	Doc   string
+}
+
+// Leaves returns every value in the order of the file. Keys are not shown.
+func (c *Config) Leaves() []Leaf {
+	var out []Leaf
+	leaves(reflect.ValueOf(c).Elem(), "", "", &out)
+	return out
+}
+
+func leaves(v reflect.Value, path, doc string, out *[]Leaf) {
+	switch {
+	case v.Type() == durationType:
+		*out = append(*out, Leaf{path, Duration(v.Int()).String(), doc})
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			leaves(v.Field(i), join(path, f.Tag.Get("json")), f.Tag.Get("doc"), out)
+		}
+	case v.Kind() == reflect.Map:
+		keys := v.MapKeys()
+		sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+		for _, k := range keys {
+			leaves(v.MapIndex(k), join(path, k.String()), doc, out)
+		}
+	case strings.HasSuffix(path, ".apiKey"):
+		*out = append(*out, Leaf{path, Mask(v.String()), doc})
+	default:
+		*out = append(*out, Leaf{path, v.Interface(), doc})
+	}
+}
+
+// Mask hides a secret but for its last four characters.
+func Mask(s string) string {
+	switch {
+	case s == "":
+		return ""
+	case len(s) < 12:
+		return "****"
+	}
+	return "****" + s[len(s)-4:]
+}
+
+// environment applies $ANTHROPIC_API_KEY and its like, and $GOCLAW_A_B for
+// the value a.b.
+func (l *Loaded) environment(getenv func(string) string) error {
+	if l.Providers == nil {
+		l.Providers = map[string]Provider{}
+	}
+	for _, name := range []string{"anthropic", "openai"} {
+		p := l.Providers[name]
+		up := strings.ToUpper(name)
+		for _, e := range []struct {
+			env, key string
+			to       *string
+		}{{up + "_API_KEY", "apiKey", &p.APIKey}, {up + "_BASE_URL", "baseUrl", &p.BaseURL}} {
+			if v := getenv(e.env); v != "" && *e.to == "" {
+				*e.to = v
+				l.Sources["providers."+name+"."+e.key] = "$" + e.env
+			}
+		}
+		l.Providers[name] = p
+	}
+	return l.override(reflect.ValueOf(&l.Config).Elem(), "", getenv)
+}
+
+func (l *Loaded) override(v reflect.Value, path string, getenv func(string) string) error {
+	if v.Kind() == reflect.Struct {
+		for i := range v.NumField() {
+			if err := l.override(v.Field(i), join(path, v.Type().Field(i).Tag.Get("json")), getenv); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	env := EnvName(path)
+	text := getenv(env)
+	if text == "" || v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
+		return nil
+	}
+	bad := func(want string) error { return fmt.Errorf("config: $%s must be %s, not %q", env, want, text) }
+	switch {
+	case v.Type() == durationType:
+		d, err := ParseDuration(text)
+		if err != nil {
+			return bad(`a time such as 12h or 30d`)
+		}
+		v.SetInt(int64(d))
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+	case v.Kind() == reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return bad("true or false")
+		}
+		v.SetBool(b)
+	case v.Kind() == reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return bad("a whole number")
+		}
+		v.SetInt(int64(n))
+	}
+	l.Sources[path] = "$" + env
+	return nil
+}
+
+// EnvName returns the environment variable of a key: session.defaultKey is
+// GOCLAW_SESSION_DEFAULT_KEY.
+func EnvName(path string) string {
+	var b strings.Builder
+	b.WriteString("GOCLAW_")
+	for i, r := range path {
+		switch {
+		case r == '.':
+			b.WriteByte('_')
+			continue
+		case unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(path[i-1])):
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return b.String()
+}
+
+// check refuses values that no other value would make right.
+func (l *Loaded) check() error {
+	oneOf := func(key, got string, want ...string) error {
+		for _, w := range want {
+			if got == w {
+				return nil
+			}
+		}
+		hint := ""
+		if n := Nearest(got, want); n != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", n)
+		}
+		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, strings.Join(want, ", "), got, hint)
+	}
+	atLeast := func(key string, got, least int) error {
+		if got >= least {
+			return nil
+		}
+		return fmt.Errorf("config: %s: %s must be at least %d, not %d", l.Source(key), key, least, got)
+	}
+	s := l.Session
+	errs := []error{
+		oneOf("session.store", s.Store, "sqlite", "jsonl"),
+		oneOf("session.layout", s.Layout, "openclaw", "claw0", "claw0-old"),
+		oneOf("tools.bash", l.Tools.Bash, "ask", "on", "off"),
+		oneOf("thinking", l.Thinking, "", "off", "minimal", "low", "medium", "high", "xhigh"),
+		atLeast("contextWindow", l.ContextWindow, 0),
+		atLeast("maxTokens", l.MaxTokens, 0),
+		atLeast("session.compaction.reserveTokens", s.Compaction.ReserveTokens, 0),
+		atLeast("session.checkpoint.turnThreshold", s.Checkpoint.TurnThreshold, 0),
+	}
+	if s.DefaultKey == "" {
+		errs = append(errs, fmt.Errorf("config: %s: session.defaultKey must not be empty", l.Source("session.defaultKey")))
+	}
+	for i, t := range s.MemoryFlush.Thresholds {
+		key := fmt.Sprintf("session.memoryFlush.thresholds[%d]", i)
+		if t.Percent < 1 || t.Percent > 99 {
+			errs = append(errs, fmt.Errorf("config: %s: %s.percent must be from 1 to 99, not %d", l.Source(key+".percent"), key, t.Percent))
+		}
+		errs = append(errs, oneOf(key+".injectAs", t.InjectAs, "system", "user", "marked"))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Source says where the value of key came from.
+func (l *Loaded) Source(key string) string {
+	if s, ok := l.Sources[key]; ok {
+		return s
+	}
+	return "default"
+}
+
+// ParseDuration reads 30s, 15m, 12h, 30d, 2w; "" is none.
+func ParseDuration(s string) (Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	unit := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[s[len(s)-1]]
+	if unit != 0 {
+		n, err := strconv.ParseFloat(s[:len(s)-1], 64)
+		if err != nil || n < 0 || n > 100_000 {
+			return 0, fmt.Errorf("%q is not a time such as 12h or 30d", s)
+		}
+		return Duration(n * float64(unit)), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a time such as 12h or 30d", s)
+	}
+	return Duration(d), nil
+}
+
+func (d Duration) String() string {
+	t, day := time.Duration(d), 24*time.Hour
+	switch {
+	case t == 0:
+		return ""
+	case t%day == 0:
+		return fmt.Sprintf("%dd", t/day)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(t.String(), "0s"), "0m")
+}
