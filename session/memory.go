@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Memory is a Store in memory: the plainest thing that keeps the promises,
@@ -81,6 +82,9 @@ func CheckAppend(id ID, last Seq, recs []Record) error {
 	if id == "" {
 		return fmt.Errorf("session: a log needs an id")
 	}
+	if err := checkID("session", string(id)); err != nil {
+		return err
+	}
 	for i, r := range recs {
 		if want := last + Seq(i) + 1; r.Seq != want {
 			return fmt.Errorf("session %q: record %d cannot follow record %d: %w", id, r.Seq, want-1, ErrConflict)
@@ -98,9 +102,21 @@ func CheckAppend(id ID, last Seq, recs []Record) error {
 			return fmt.Errorf("session %q: record %d has %d bytes, the limit is %d: %w", id, r.Seq, len(r.Raw), MaxRecord, ErrTooLarge)
 		case r.Raw == nil && bodySize(r.Body) > MaxRecord:
 			return fmt.Errorf("session %q: record %d is larger than %d bytes: %w", id, r.Seq, MaxRecord, ErrTooLarge)
-		case strings.ContainsRune(r.ID, '\x00'):
-			return fmt.Errorf("session %q: record %d has a NUL in its id", id, r.Seq)
+		case r.Seq == 1 && !utf8.ValidString(string(h.Key)):
+			return fmt.Errorf("session %q: its key %q is not UTF-8", id, h.Key)
 		}
+		if err := checkID("record", r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkID refuses the ids that a line of JSON or a column of text cannot
+// give back as they were.
+func checkID(what, id string) error {
+	if !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
+		return fmt.Errorf("session: %s id %q is not UTF-8 or has a NUL", what, id)
 	}
 	return nil
 }
