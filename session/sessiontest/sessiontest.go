@@ -199,9 +199,12 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 // written, and an empty list is no list.
 var Same = cmp.Options{
 	cmpopts.EquateEmpty(),
+	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a) > 0 || len(b) > 0 }, cmp.Comparer(bytesEqual)), // not byte by byte
 	cmpopts.IgnoreFields(session.Record{}, "Raw"),
 	cmpopts.IgnoreUnexported(session.Session{}),
 }
+
+func bytesEqual(a, b json.RawMessage) bool { return string(a) == string(b) }
 
 // SameInfo compares Infos; of Trashed only whether it is set, for each store
 // looks at its own watch.
@@ -214,6 +217,7 @@ var SameInfo = cmp.Options{
 // Step, which may be zero or negative. The zero value stands still at Start.
 type Clock struct {
 	Step time.Duration
+	Seed uint64 // where Rand begins
 
 	mu    sync.Mutex
 	moved time.Duration
@@ -236,12 +240,13 @@ func (c *Clock) Move(d time.Duration) {
 	c.moved += d
 }
 
-// Rand implements session.Clock. Every Clock yields the same numbers.
+// Rand implements session.Clock. Every Clock with one Seed yields the same
+// numbers.
 func (c *Clock) Rand() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
-	x := c.n * 0x9e3779b97f4a7c15 // splitmix64
+	x := (c.n + c.Seed<<32) * 0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

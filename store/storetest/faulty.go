@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+// ErrFault is what a Faulty store fails with.
+var ErrFault = errors.New("storetest: this call was told to fail")
+
+// Faulty returns st as a store that fails every nth call. Every other failure
+// comes after the deed: what was to be done is done, and the answer is lost.
+// A reading that fails does so in its middle.
+func Faulty(st session.Store, n int) session.Store { return &faulty{Store: st, n: int64(n)} }
+
+type faulty struct {
+	session.Store
+	n     int64
+	calls atomic.Int64
+}
+
+// fate says whether this call fails, and if so, whether after the deed.
+func (f *faulty) fate() (fails, after bool) {
+	c := f.calls.Add(1)
+	return c%f.n == 0, c/f.n%2 == 0
+}
+
+func (f *faulty) do(deed func() error) error {
+	fails, after := f.fate()
+	if fails && !after {
+		return ErrFault
+	}
+	if err := deed(); err != nil || !fails {
+		return err
+	}
+	return ErrFault
+}
+
+func (f *faulty) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
+	return f.do(func() error { return f.Store.Append(ctx, id, recs...) })
+}
+
+func (f *faulty) Delete(ctx context.Context, id session.ID) error {
+	return f.do(func() error { return f.Store.Delete(ctx, id) })
+}
+
+func (f *faulty) Restore(ctx context.Context, id session.ID) error {
+	return f.do(func() error { return f.Store.Restore(ctx, id) })
+}
+
+func (f *faulty) Purge(ctx context.Context, id session.ID) error {
+	return f.do(func() error { return f.Store.Purge(ctx, id) })
+}
+
+func (f *faulty) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+	if fails, _ := f.fate(); fails {
+		return nil, ErrFault
+	}
+	return f.Store.Lock(ctx, id, who)
+}
+
+func (f *faulty) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return failing(f, f.Store.Read(ctx, id, after))
+}
+
+func (f *faulty) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
+	return failing(f, f.Store.List(ctx, q))
+}
+
+// failing yields seq; told to fail, it does so before the third item or at
+// the end.
+func failing[T any](f *faulty, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		fails, _ := f.fate()
+		n := 0
+		for v, err := range seq {
+			if n++; fails && n == 3 {
+				yield(none, ErrFault)
+				return
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+		if fails && n < 3 {
+			yield(none, ErrFault)
+		}
+	}
+}
+
+// faults shows that callers of a store that fails lose nothing and can be
+// called again.
+func (s suite) faults(t *testing.T) {
+	st := s.fresh(t)
+	recs := logOf("s1", "k", bodies(2500)...)
+	add(t, st, "s1", recs...)
+	for _, n := range []int{3, 4, 5, 7} {
+		for side, doors := range map[string][2]session.Store{
+			"source": {session.NewMemory(), Faulty(st, n)},
+			"target": {Faulty(session.NewMemory(), n), st},
+		} {
+			repeat(t, fmt.Sprintf("copy with every %dth call to the %s failing", n, side), func() error {
+				_, err := session.Copy(bg, doors[0], doors[1], "s1")
+				return err
+			})
+			dst := doors[0]
+			if f, ok := dst.(*faulty); ok {
+				dst = f.Store
+			}
+			wantLog(t, dst, "s1", recs)
+		}
+	}
+	for _, n := range []int{4, 5, 7} { // a load is three calls: with fewer it might meet the same fate forever
+		key := session.Key(fmt.Sprintf("every %d", n))
+		bad := Faulty(st, n)
+		clock := &sessiontest.Clock{Seed: uint64(n)}
+		var one *session.Session
+		load := func() (err error) {
+			one, err = session.Load(bg, bad, key, clock)
+			return err
+		}
+		repeat(t, "load", load)
+		var want []string
+		for i := range 20 {
+			r := one.Next(sessiontest.User(fmt.Sprint(i)), clock)
+			want = append(want, r.ID)
+			for bad.Append(bg, one.ID, r) != nil {
+				// The answer may have been lost behind the deed: look, and
+				// write only what is not there.
+				repeat(t, "load", load)
+				if one.Leaf == r.ID {
+					break
+				}
+			}
+			if one.Leaf != r.ID {
+				must(t, one.Apply(r))
+			}
+		}
+		var got []string
+		for _, r := range read(t, st, one.ID, 1) {
+			got = append(got, r.ID)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with every %dth call failing (-want +got):\n%s", n, d)
+		}
+		wantReplay(t, st, one.ID)
+	}
+}
+
+// repeat calls f until it succeeds, and wants it to fail only as told to.
+func repeat(t *testing.T, what string, f func() error) {
+	t.Helper()
+	for range 300 {
+		err := f()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, ErrFault) {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	t.Fatalf("%s: 300 times in vain", what)
+}

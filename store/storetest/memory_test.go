@@ -1,0 +1,101 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"goclaw/session"
+)
+
+func TestMemory(t *testing.T) { Run(t, openMemory) }
+
+// houses are the stores in memory, by dir.
+var houses sync.Map
+
+// openMemory opens a door to the one store that stands for dir.
+func openMemory(_ *testing.T, dir string) session.Store {
+	house, _ := houses.LoadOrStore(dir, session.NewMemory())
+	return &door{Memory: house.(*session.Memory)}
+}
+
+// door is a store in memory that can be closed and opened again.
+type door struct {
+	*session.Memory
+	closed atomic.Bool
+}
+
+func (d *door) shut(ctx context.Context) error {
+	if d.closed.Load() {
+		return session.ErrClosed
+	}
+	return ctx.Err()
+}
+
+func (d *door) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
+	if err := d.shut(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Append(ctx, id, recs...)
+}
+
+func (d *door) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return guarded(ctx, d, d.Memory.Read(ctx, id, after))
+}
+
+func (d *door) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
+	return guarded(ctx, d, d.Memory.List(ctx, q))
+}
+
+func guarded[T any](ctx context.Context, d *door, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := d.shut(ctx); err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		seq(yield)
+	}
+}
+
+func (d *door) Delete(ctx context.Context, id session.ID) error {
+	if err := d.shut(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Delete(ctx, id)
+}
+
+func (d *door) Restore(ctx context.Context, id session.ID) error {
+	if err := d.shut(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Restore(ctx, id)
+}
+
+func (d *door) Purge(ctx context.Context, id session.ID) error {
+	if err := d.shut(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Purge(ctx, id)
+}
+
+func (d *door) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+	if err := d.shut(ctx); err != nil {
+		return nil, err
+	}
+	return d.Memory.Lock(ctx, id, who)
+}
+
+func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error {
+	if err := d.shut(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Wait(ctx, id, after)
+}
+
+func (d *door) Close() error {
+	d.closed.Store(true)
+	return nil
+}
