@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"goclaw/internal/config"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+	"goclaw/store/jsonl"
+	"goclaw/store/sqlite"
+)
+
+// app is one run of the program: its streams, flags, and what was opened.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+
+	model   string // --model
+	session string // --session
+
+	conf  *config.Loaded
+	st    store
+	voice *voice // the model, once chosen
+}
+
+// store is what both stores can do beside session.Store.
+type store interface {
+	session.Store
+	Check(ctx context.Context, report func(session.ID, error)) error
+	Rebuild(ctx context.Context) (changed int, err error)
+}
+
+func (a *app) close() {
+	if a.st != nil {
+		a.st.Close()
+	}
+}
+
+// config loads the configuration once and shows its warnings.
+func (a *app) config() (*config.Loaded, error) {
+	if a.conf != nil {
+		return a.conf, nil
+	}
+	l, err := config.Load(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range l.Warnings {
+		fmt.Fprintln(a.err, "goclaw: "+w)
+	}
+	a.conf = l
+	return l, nil
+}
+
+var layouts = map[string]jsonl.Layout{"openclaw": jsonl.OpenClaw, "claw0": jsonl.Claw0New, "claw0-old": jsonl.Claw0Old}
+
+// store opens the store once.
+func (a *app) store() (store, error) {
+	if a.st != nil {
+		return a.st, nil
+	}
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	if c.Session.Store == "jsonl" {
+		st, err := jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout]})
+		if err != nil {
+			return nil, err
+		}
+		a.st = st
+		return st, nil
+	}
+	st, err := sqlite.Open(c.Session.Path)
+	if err != nil {
+		return nil, err
+	}
+	a.st = st
+	return st, nil
+}
+
+// find resolves what the user typed for a session.
+func (a *app) find(ctx context.Context, ref string) (store, session.Info, error) {
+	st, err := a.store()
+	if err != nil {
+		return nil, session.Info{}, err
+	}
+	in, err := session.Find(ctx, st, ref, false)
+	return st, in, err
+}
+
+// whole replays the whole log of a session.
+func (a *app) whole(ctx context.Context, ref string) (store, *session.Session, error) {
+	st, in, err := a.find(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
+	return st, s, err
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// style colours what goes to a terminal that wants it.
+func (a *app) style() transcript.Style {
+	return transcript.Style{Colour: a.isTerminal(a.out) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"}
+}
+
+func (a *app) isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (a *app) width() int {
+	if f, ok := a.out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
+			return w
+		}
+	}
+	return 100
+}
+
+// confirm asks a yes-or-no question on a terminal; elsewhere the answer is no.
+func (a *app) confirm(question string) bool {
+	if !a.isTerminal(a.in) {
+		return false
+	}
+	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	var answer string
+	fmt.Fscanln(a.in, &answer)
+	return answer == "y" || answer == "Y" || answer == "yes"
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+func (a *app) contextCmd() *cobra.Command {
+	var file string
+	var asJSON, strict bool
+	cmd := &cobra.Command{
+		Use:   "context KEY",
+		Short: "Show what the model would be sent now",
+		Long: `Shows what the model would be sent if the conversation went on now, and how
+much of its window that takes. --file reads a transcript directly, whatever
+agent wrote it, and changes nothing.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				return atMost(0)(cmd, args)
+			}
+			return exactly("KEY")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s *session.Session
+			var err error
+			if file != "" {
+				s, err = readFile(file, strict)
+			} else {
+				s, err = a.contextOf(cmd.Context(), args[0], strict)
+			}
+			if err != nil {
+				return err
+			}
+			return a.showContext(cmd.Context(), s, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "a transcript file instead of a session")
+	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","budget"}`)
+	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without healing it")
+	return cmd
+}
+
+func (a *app) contextOf(ctx context.Context, ref string, strict bool) (*session.Session, error) {
+	st, in, err := a.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if strict {
+		return session.Replay(in.ID, st.Read(ctx, in.ID, 0), session.Strict())
+	}
+	return session.Open(ctx, st, in.ID)
+}
+
+// readFile replays a transcript without touching it.
+func readFile(path string, strict bool) (*session.Session, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var opts []session.Option
+	if strict {
+		opts = append(opts, session.Strict())
+	}
+	name := filepath.Base(path)
+	s, err := session.Replay(session.ID(name), codec.Read(path, f), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a *app) showContext(ctx context.Context, s *session.Session, asJSON bool) error {
+	v, err := a.choose(ctx)
+	if err != nil {
+		return err
+	}
+	p := v.prompt(a.conf)
+	budget := window.Measure(s, p, v.tokens, v.budget)
+	p.Tail = budget.String()
+	req := window.Build(s, p, window.Loose)
+	if asJSON {
+		return a.printJSON(map[string]any{
+			"model": v.name(), "system": req.System, "messages": wireMessages(req.Messages), "tail": req.Tail,
+			"budget": map[string]int{"window": budget.Window, "reserve": budget.Reserve, "used": budget.Used, "percent": budget.Percent()},
+		})
+	}
+	st := a.style()
+	fmt.Fprintln(a.out, st.Bold("system"))
+	fmt.Fprintln(a.out, req.System)
+	for _, m := range wireMessages(req.Messages) {
+		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.out, st.Bold(string(m.Role)))
+		for _, b := range m.Content {
+			text, ok := b["text"].(string)
+			if !ok {
+				raw, err := json.Marshal(b)
+				if err != nil {
+					return err
+				}
+				text = string(raw)
+			}
+			fmt.Fprintln(a.out, text)
+		}
+	}
+	fmt.Fprintln(a.out)
+	fmt.Fprintln(a.out, st.Dim(v.name()+" "+budget.String()))
+	return a.damage(s.Damage)
+}
+
+// wireMessage is a message in the form of the Anthropic Messages API, which
+// other programs read from context --json.
+type wireMessage struct {
+	Role    llm.Role         `json:"role"`
+	Content []map[string]any `json:"content"`
+}
+
+func wireMessages(ms []llm.Message) []wireMessage {
+	out := []wireMessage{}
+	for _, m := range ms {
+		out = append(out, wireMessage{m.Role, wireBlocks(m.Blocks)})
+	}
+	return out
+}
+
+func wireBlocks(blocks []llm.Block) []map[string]any {
+	out := []map[string]any{}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			out = append(out, map[string]any{"type": "text", "text": b.Text})
+		case llm.Thinking:
+			if b.Redacted {
+				out = append(out, map[string]any{"type": "redacted_thinking", "data": b.Signature})
+			} else {
+				out = append(out, map[string]any{"type": "thinking", "thinking": b.Text, "signature": b.Signature})
+			}
+		case llm.ToolCall:
+			out = append(out, map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Args})
+		case llm.ToolResult:
+			r := map[string]any{"type": "tool_result", "tool_use_id": b.CallID, "content": wireBlocks(b.Blocks)}
+			if b.IsError {
+				r["is_error"] = true
+			}
+			out = append(out, r)
+		case llm.Image:
+			out = append(out, map[string]any{"type": "image", "source": map[string]string{"type": "base64", "media_type": b.MIME, "data": b.Data}})
+		}
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/session"
+)
+
+func (a *app) doctorCmd() *cobra.Command {
+	var fix, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the configuration, the store and every log",
+		Long: `Checks the configuration, who may read the files, and every log and index of
+the store. --fix rebuilds indexes from the logs; it never changes a log.
+Exits 0 when all is well, 1 when not.`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix, asJSON) },
+	}
+	cmd.Flags().BoolVar(&fix, "fix", false, "rebuild indexes from the logs")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as an object")
+	return cmd
+}
+
+// finding is one thing that the doctor saw.
+type finding struct {
+	What    string     `json:"what"`
+	Session session.ID `json:"session,omitempty"`
+	Problem string     `json:"problem"`
+	Hint    string     `json:"hint,omitempty"`
+}
+
+func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	findings := []finding{}
+	for _, w := range c.Warnings {
+		findings = append(findings, finding{What: "config", Problem: w})
+	}
+	findings = append(findings, modes(c.Home, c.Session.Path)...)
+	st, err := a.store()
+	if err != nil {
+		return err
+	}
+	rebuilt := 0
+	if fix {
+		if rebuilt, err = st.Rebuild(ctx); err != nil {
+			return err
+		}
+	}
+	logs, records := 0, 0
+	for in, err := range st.List(ctx, session.Query{}) {
+		if err != nil {
+			return err
+		}
+		logs++
+		records += in.Records
+	}
+	if err := st.Check(ctx, func(id session.ID, problem error) {
+		findings = append(findings, finding{What: "store", Session: id, Problem: problem.Error()})
+	}); err != nil {
+		return err
+	}
+	if asJSON {
+		if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "sessions": logs, "records": records, "rebuilt": rebuilt, "findings": findings}); err != nil {
+			return err
+		}
+	} else {
+		a.diagnosis(c.Session.Store, c.Session.Path, logs, records, rebuilt, fix, findings)
+	}
+	if len(findings) > 0 {
+		return errQuiet
+	}
+	return nil
+}
+
+func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool, findings []finding) {
+	st := a.style()
+	for _, f := range findings {
+		line := f.Problem
+		if f.Session != "" {
+			line = string(f.Session) + ": " + line
+		}
+		fmt.Fprintln(a.out, st.Red(f.What)+": "+line)
+		if f.Hint != "" {
+			fmt.Fprintln(a.out, "  "+f.Hint)
+		}
+	}
+	if fix {
+		fmt.Fprintf(a.out, "rebuilt %d indexes\n", rebuilt)
+	}
+	fmt.Fprintf(a.out, "%s %s: %d sessions, %d records\n", kind, path, logs, records)
+	if len(findings) == 0 {
+		fmt.Fprintln(a.out, st.Green("all is well"))
+	} else {
+		fmt.Fprintf(a.out, "%d problems\n", len(findings))
+	}
+}
+
+// modes finds files that others than the owner can read.
+func modes(paths ...string) []finding {
+	var out []finding
+	for _, p := range paths {
+		for _, q := range []string{p, p + "-wal", filepath.Join(p, "config.json")} {
+			st, err := os.Stat(q)
+			if err != nil {
+				continue
+			}
+			if st.Mode().Perm()&fs.FileMode(0o077) != 0 {
+				want := "600"
+				if st.IsDir() {
+					want = "700"
+				}
+				out = append(out, finding{What: "permissions", Problem: fmt.Sprintf("%s is %04o: others can read it", q, st.Mode().Perm()), Hint: fmt.Sprintf("chmod %s %s", want, q)})
+			}
+		}
+	}
+	return out
+}

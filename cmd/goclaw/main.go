@@ -1,0 +1,145 @@
+// Command goclaw is an agent in the terminal whose conversations survive
+// restarts, crashes and full context windows.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/config"
+	"goclaw/session"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}
+
+// run is main without the process: what a test calls. It returns the exit
+// code: 0 done, 1 failed, 2 wrong usage.
+func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string) string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	a := &app{in: in, out: out, err: errOut, getenv: getenv}
+	defer a.close()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errQuiet):
+		return 1
+	}
+	fmt.Fprintln(errOut, "goclaw: "+oneLine(err))
+	if h := hint(err); h != "" {
+		fmt.Fprintln(errOut, "  "+h)
+	}
+	var u *usageError
+	if errors.As(err, &u) {
+		return 2
+	}
+	return 1
+}
+
+// errQuiet fails without another word: what is wrong was already shown.
+var errQuiet = errors.New("failed")
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+}
+
+// hint says what to do about an error, where there is something.
+func hint(err error) string {
+	var amb *session.AmbiguousError
+	var held *session.HeldError
+	switch {
+	case errors.As(err, &amb):
+		return "type more of the key, or the id"
+	case errors.As(err, &held):
+		return "wait for it, or continue in a copy: goclaw sessions fork " + string(held.ID)
+	case errors.Is(err, session.ErrNotFound):
+		return "goclaw sessions lists what there is; goclaw sessions --trash what was deleted"
+	}
+	return modelHint(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "goclaw",
+		Short: "An agent whose conversations survive",
+		Long: `goclaw keeps every conversation as an append-only log and takes it up again
+after a restart, a crash or a full context window.
+
+Without a command it opens a chat and resumes the last session.`,
+		Example: `  goclaw                              chat; resumes where you left off
+  goclaw ask "what did we decide?"    one turn, then exit
+  git diff | goclaw ask "review this" standard input is attached
+  goclaw sessions                     list the conversations
+  goclaw sessions show main           read one (a key, an id, or a prefix)
+  goclaw doctor                       check config, store and every log`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			if n := config.Nearest(args[0], names); n != "" {
+				return usage("there is no command %q: did you mean %q?", args[0], n)
+			}
+			return usage("there is no command %q: see goclaw --help", args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.chat(cmd.Context()) },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v: see %s --help", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
+	root.Flags().StringVarP(&a.session, "session", "s", "", "key, id or prefix of the session to open")
+	root.AddCommand(a.askCmd(), a.sessionsCmd(), a.contextCmd(), a.doctorCmd(), a.configCmd())
+	return root
+}
+
+// exactly is cobra.ExactArgs with our words and exit code.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage("%s needs %s: see %s --help", cmd.CommandPath(), strings.Join(names[len(args):], " and "), cmd.CommandPath())
+		case len(args) > len(names):
+			return usage("%s does not take %q: see %s --help", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage("%s does not take %q: see %s --help", cmd.CommandPath(), args[n], cmd.CommandPath())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,610 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/codec"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+func (a *app) sessionsCmd() *cobra.Command {
+	var q session.Query
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "sessions",
+		Aliases: []string{"session"},
+		Short:   "List the conversations, and work with them",
+		Long: `Lists the conversations, the one used last first. The commands below take a
+KEY: a session's key, its id, or a prefix of either that fits only one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usage("there is no command \"sessions %s\": see goclaw sessions --help", args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print a list of objects")
+	f.IntVarP(&q.Limit, "limit", "n", 0, "at most so many (0: all)")
+	f.StringVar(&q.Agent, "agent", "", "only this agent's")
+	f.StringVar(&q.Channel, "channel", "", "only this channel's")
+	f.StringVar(&q.Text, "text", "", "only those with this text in key, id or title")
+	f.BoolVar(&q.Trash, "trash", false, "what was deleted")
+	cmd.AddCommand(a.showCmd(), a.newCmd(), a.renameCmd(), a.deleteCmd(), a.restoreCmd(), a.forkCmd(), a.exportCmd(), a.verifyCmd(), a.tailCmd())
+	return cmd
+}
+
+// row is how a session is listed in JSON. Other programs rely on its names.
+type row struct {
+	Key        session.Key    `json:"key"`
+	ID         session.ID     `json:"id"`
+	Title      string         `json:"title"`
+	Model      string         `json:"model"`
+	Source     string         `json:"source"`
+	Turns      int            `json:"turns"`
+	Records    int            `json:"records"`
+	UsedTokens int            `json:"usedTokens"`
+	Folds      int            `json:"folds"`
+	CreatedAt  string         `json:"createdAt"`
+	UpdatedAt  string         `json:"updatedAt"`
+	TrashedAt  string         `json:"trashedAt,omitempty"`
+	Origin     session.Origin `json:"origin"`
+}
+
+func rowOf(in session.Info) row {
+	return row{
+		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: sourceOf(in), Turns: in.Turns, Records: in.Records,
+		UsedTokens: in.Used, Folds: in.Folds, CreatedAt: stamp(in.Created), UpdatedAt: stamp(in.Updated), TrashedAt: stamp(in.Trashed), Origin: in.Origin,
+	}
+}
+
+// sourceOf says which program a session came from.
+func sourceOf(in session.Info) string {
+	if in.Origin.Program != "" {
+		return in.Origin.Program
+	}
+	return "goclaw"
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
+	if q.Limit < 0 {
+		return usage("--limit must not be negative")
+	}
+	st, err := a.store()
+	if err != nil {
+		return err
+	}
+	rows := []row{}
+	for in, err := range st.List(ctx, q) {
+		if err != nil {
+			return err
+		}
+		rows = append(rows, rowOf(in))
+	}
+	if asJSON {
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		if q != (session.Query{Limit: q.Limit}) {
+			fmt.Fprintln(a.out, "no session fits")
+		} else {
+			fmt.Fprintln(a.out, "no sessions yet: goclaw opens the first")
+		}
+		return nil
+	}
+	a.table(rows)
+	return nil
+}
+
+func (a *app) table(rows []row) {
+	st := a.style()
+	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM"}}
+	for _, r := range rows {
+		used := ""
+		if r.UsedTokens > 0 {
+			used = window.Short(r.UsedTokens)
+		}
+		updated, _ := time.Parse(time.RFC3339, r.UpdatedAt)
+		cells = append(cells, []string{transcript.OneLine(transcript.Printable(string(r.Key)), 48), transcript.OneLine(transcript.Printable(r.Title), 40),
+			transcript.OneLine(r.Model, 32), fmt.Sprint(r.Turns), used, ago(time.Since(updated)), r.Source})
+	}
+	width := make([]int, len(cells[0]))
+	for _, row := range cells {
+		for i, c := range row {
+			width[i] = max(width[i], len([]rune(c)))
+		}
+	}
+	for n, row := range cells {
+		var b strings.Builder
+		for i, c := range row {
+			b.WriteString(c)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", width[i]-len([]rune(c))+2))
+			}
+		}
+		line := strings.TrimRight(b.String(), " ")
+		if n == 0 {
+			line = st.Bold(line)
+		}
+		fmt.Fprintln(a.out, line)
+	}
+}
+
+// ago says how long ago something was.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	case d < 60*24*time.Hour:
+		return fmt.Sprintf("%dd ago", d/(24*time.Hour))
+	}
+	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
+}
+
+func (a *app) showCmd() *cobra.Command {
+	var asJSON, full, all bool
+	var last int
+	cmd := &cobra.Command{
+		Use:   "show KEY",
+		Short: "Read a conversation",
+		Args:  exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, s, err := a.whole(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			recs := s.Branch
+			if last > 0 && last < len(recs) {
+				recs = recs[len(recs)-last:]
+			}
+			if asJSON {
+				return a.showJSON(s, recs)
+			}
+			st := a.style()
+			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), s.Title)
+			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %d turns, %d records, %s", s.ID, s.Turns, s.Records, sourceOf(s.Info))))
+			fmt.Fprintln(a.out)
+			if all {
+				for _, r := range recs {
+					fmt.Fprintf(a.out, "%5d  %s\n", r.Seq, transcript.Line(r, st, a.width()))
+				}
+			} else {
+				transcript.Plain(a.out, recs, st, full)
+			}
+			return a.damage(s.Damage)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session and its records as one object")
+	cmd.Flags().BoolVar(&full, "full", false, "tool output and thinking in full")
+	cmd.Flags().BoolVar(&all, "records", false, "every record of the live branch, a line each")
+	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
+	return cmd
+}
+
+func (a *app) showJSON(s *session.Session, recs []session.Record) error {
+	lines := []rawJSON{}
+	for _, r := range recs {
+		line, err := recordJSON(r)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line)
+	}
+	if err := a.printJSON(struct {
+		row
+		Branch []rawJSON `json:"branch"`
+	}{rowOf(s.Info), lines}); err != nil {
+		return err
+	}
+	return a.damage(s.Damage)
+}
+
+// damage reports what could not be read, on standard error.
+func (a *app) damage(ds []*session.Damage) error {
+	for _, d := range ds {
+		fmt.Fprintln(a.err, "goclaw: damaged: "+d.Error())
+	}
+	return nil
+}
+
+func (a *app) newCmd() *cobra.Command {
+	var title string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "new [KEY]",
+		Short: "Begin a new conversation",
+		Long:  "Begins a new conversation under KEY, or under the default key. An older one of the same key stays, reachable by its id.",
+		Args:  atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := a.store()
+			if err != nil {
+				return err
+			}
+			key := session.Key(a.conf.Session.DefaultKey)
+			if len(args) > 0 {
+				key = session.Key(args[0])
+			}
+			if key == "" {
+				return usage("KEY must not be empty")
+			}
+			cwd, _ := os.Getwd()
+			s, err := session.Begin(cmd.Context(), st, session.Header{Key: key, CWD: cwd}, session.System{})
+			if err != nil {
+				return err
+			}
+			if title != "" {
+				if err := a.append(cmd.Context(), st, s, session.Title{Title: title}); err != nil {
+					return err
+				}
+			}
+			return a.say(asJSON, s.Info, "began %s (%s)", s.Key, s.ID)
+		},
+	}
+	cmd.Flags().StringVar(&title, "title", "", "its title")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session as an object")
+	return cmd
+}
+
+// say prints what was done, for people or for programs.
+func (a *app) say(asJSON bool, in session.Info, format string, args ...any) error {
+	if asJSON {
+		return a.printJSON(rowOf(in))
+	}
+	_, err := fmt.Fprintf(a.out, format+"\n", args...)
+	return err
+}
+
+// append adds one record to s, behind whatever others wrote in between.
+func (a *app) append(ctx context.Context, st store, s *session.Session, b session.Body) error {
+	for {
+		r := s.Next(b, session.System{})
+		err := st.Append(ctx, s.ID, r)
+		if err == nil {
+			return s.Apply(r)
+		}
+		if !errors.Is(err, session.ErrConflict) {
+			return err
+		}
+		now, err := session.Open(ctx, st, s.ID)
+		if err != nil {
+			return err
+		}
+		*s = *now
+	}
+}
+
+func (a *app) renameCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "rename KEY TITLE",
+		Short: "Give a conversation a title",
+		Args:  exactly("KEY", "TITLE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, in, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			s, err := session.Open(cmd.Context(), st, in.ID)
+			if err != nil {
+				return err
+			}
+			title := strings.TrimSpace(args[1])
+			if title == "" {
+				return usage("TITLE must not be empty")
+			}
+			if err := a.append(cmd.Context(), st, s, session.Title{Title: title}); err != nil {
+				return err
+			}
+			return a.say(asJSON, s.Info, "%s is now called %q", s.Key, title)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session as an object")
+	return cmd
+}
+
+func (a *app) deleteCmd() *cobra.Command {
+	var purge, yes, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "delete KEY",
+		Short: "Move a conversation to the trash",
+		Long:  "Moves a conversation to the trash, from where restore brings it back. --purge removes it for good, and asks first.",
+		Args:  exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, in, err := a.find(cmd.Context(), args[0])
+			trashed := false
+			if errors.Is(err, session.ErrNotFound) && purge {
+				in, err = session.Find(cmd.Context(), st, args[0], true)
+				trashed = err == nil
+			}
+			if err != nil {
+				return err
+			}
+			if purge && !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, in.Title, in.Records)) {
+				return fmt.Errorf("%s was not removed: --purge needs a yes on a terminal, or --yes", in.Key)
+			}
+			if !trashed {
+				if err := st.Delete(cmd.Context(), in.ID); err != nil {
+					return err
+				}
+			}
+			if purge {
+				if err := st.Purge(cmd.Context(), in.ID); err != nil {
+					return err
+				}
+				return a.say(asJSON, in, "removed %s (%s) for good", in.Key, in.ID)
+			}
+			return a.say(asJSON, in, "moved %s (%s) to the trash: goclaw sessions restore %s", in.Key, in.ID, in.ID)
+		},
+	}
+	cmd.Flags().BoolVar(&purge, "purge", false, "remove it for good")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session as an object")
+	return cmd
+}
+
+func (a *app) restoreCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "restore KEY",
+		Short: "Bring a conversation back from the trash",
+		Args:  exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := a.store()
+			if err != nil {
+				return err
+			}
+			in, err := session.Find(cmd.Context(), st, args[0], true)
+			if err != nil {
+				return err
+			}
+			if err := st.Restore(cmd.Context(), in.ID); err != nil {
+				return err
+			}
+			return a.say(asJSON, in, "restored %s (%s)", in.Key, in.ID)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session as an object")
+	return cmd
+}
+
+func (a *app) forkCmd() *cobra.Command {
+	var at string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "fork KEY [NEW-KEY]",
+		Short: "Continue a conversation in a copy",
+		Long:  "Copies the live branch of a conversation, up to the record --at if given, into a new one.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return exactly("KEY")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, s, err := a.whole(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var key session.Key
+			if len(args) == 2 {
+				key = session.Key(args[1])
+			}
+			f, err := session.Fork(cmd.Context(), st, s, key, at, session.System{})
+			if err != nil {
+				return err
+			}
+			return a.say(asJSON, f.Info, "forked %s as %s (%s)", s.Key, f.Key, f.ID)
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "id of the last record to take")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new session as an object")
+	return cmd
+}
+
+func (a *app) exportCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "export KEY",
+		Short: "Write a conversation to a file or to standard output",
+		Long: `Writes a conversation as native lines (which OpenClaw and pi read as well), as
+claw0 lines, or as a Markdown document.`,
+		Args: exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, in, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.output(output, func(w io.Writer) error { return a.export(cmd.Context(), st, in.ID, format, w) })
+		},
+	}
+	cmd.Flags().StringVarP(&format, "format", "f", "native", "native, claw0 or markdown")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "a new file instead of standard output")
+	return cmd
+}
+
+// output hands write standard output, or a new file that is complete or not
+// there at all.
+func (a *app) output(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return write(a.out)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+func (a *app) export(ctx context.Context, st session.Store, id session.ID, format string, w io.Writer) error {
+	var enc codec.Codec
+	switch format {
+	case "native", "openclaw", "pi", "jsonl":
+		enc = codec.Native
+	case "claw0":
+		enc = codec.Claw0
+	case "markdown", "md":
+		s, err := session.Replay(id, st.Read(ctx, id, 0))
+		if err != nil {
+			return err
+		}
+		if err := transcript.Markdown(w, s); err != nil {
+			return err
+		}
+		return a.damage(s.Damage)
+	default:
+		return usage("--format must be native, claw0 or markdown, not %q", format)
+	}
+	for r, err := range st.Read(ctx, id, 0) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			a.damage([]*session.Damage{d})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		line, err := enc.Encode(r)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) verifyCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [KEY...]",
+		Short: "Read every record of conversations and say what is damaged",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := a.store()
+			if err != nil {
+				return err
+			}
+			var infos []session.Info
+			for _, ref := range args {
+				in, err := session.Find(cmd.Context(), st, ref, false)
+				if err != nil {
+					return err
+				}
+				infos = append(infos, in)
+			}
+			if len(args) == 0 {
+				for in, err := range st.List(cmd.Context(), session.Query{}) {
+					if err != nil {
+						return err
+					}
+					infos = append(infos, in)
+				}
+			}
+			bad := 0
+			for _, in := range infos {
+				if !a.verify(cmd.Context(), st, in) {
+					bad++
+				}
+			}
+			fmt.Fprintf(a.out, "%d sessions verified, %d damaged\n", len(infos), bad)
+			if bad > 0 {
+				return errQuiet
+			}
+			return nil
+		},
+	}
+}
+
+// verify reads one log from its first record, says what is wrong with it and
+// reports whether nothing is.
+func (a *app) verify(ctx context.Context, st session.Store, in session.Info) bool {
+	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
+	if err != nil {
+		fmt.Fprintf(a.out, "%s (%s): %v\n", in.Key, in.ID, err)
+		return false
+	}
+	ok := true
+	for _, d := range s.Damage {
+		ok = false
+		fmt.Fprintf(a.out, "%s (%s): %v\n", in.Key, in.ID, d)
+	}
+	s.Trashed = in.Trashed
+	if s.Info != in {
+		ok = false
+		fmt.Fprintf(a.out, "%s (%s): the index differs from the log: goclaw doctor --fix rebuilds it\n", in.Key, in.ID)
+	}
+	return ok
+}
+
+func (a *app) tailCmd() *cobra.Command {
+	var follow, asJSON bool
+	var last int
+	cmd := &cobra.Command{
+		Use:   "tail KEY",
+		Short: "Show the latest records, and those to come",
+		Args:  exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, in, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			after := max(in.Last-session.Seq(last), 0)
+			recs := st.Read(cmd.Context(), in.ID, after)
+			if follow {
+				recs = session.Follow(cmd.Context(), st, in.ID, after)
+			}
+			for r, err := range recs {
+				var d *session.Damage
+				if errors.As(err, &d) {
+					a.damage([]*session.Damage{d})
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				line := []byte(fmt.Sprintf("%5d  %s", r.Seq, transcript.Line(r, a.style(), a.width())))
+				if asJSON {
+					if line, err = recordJSON(r); err != nil {
+						return err
+					}
+				}
+				if _, err := fmt.Fprintf(a.out, "%s\n", line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a record a line")
+	cmd.Flags().IntVarP(&last, "lines", "n", 10, "begin with the last so many")
+	return cmd
+}

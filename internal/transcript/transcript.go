@@ -1,0 +1,329 @@
+// Package transcript shows a session to people: as plain text in a terminal,
+// or as a Markdown document.
+package transcript
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Style is how plain text is coloured. The zero value colours nothing.
+type Style struct{ Colour bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold, Dim, Red and so on paint text.
+func (s Style) Bold(t string) string   { return s.paint("1", t) }
+func (s Style) Dim(t string) string    { return s.paint("2", t) }
+func (s Style) Red(t string) string    { return s.paint("31", t) }
+func (s Style) Green(t string) string  { return s.paint("32", t) }
+func (s Style) Yellow(t string) string { return s.paint("33", t) }
+func (s Style) Cyan(t string) string   { return s.paint("36", t) }
+
+// Line returns one line that tells what a record is, at most width columns.
+func Line(r session.Record, st Style, width int) string {
+	who, what := describe(r.Body)
+	what = OneLine(Printable(what), max(width-len(who)-12, 20))
+	stamp := "        "
+	if !r.Time.IsZero() {
+		stamp = r.Time.Local().Format(time.TimeOnly)
+	}
+	switch who {
+	case "user":
+		who = st.Green(who)
+	case "assistant":
+		who = st.Cyan(who)
+	case "result", "call":
+		who = st.Yellow(who)
+	default:
+		who = st.Dim(who)
+	}
+	return fmt.Sprintf("%s  %s  %s", st.Dim(stamp), who, what)
+}
+
+// describe says who speaks in b, and what.
+func describe(b session.Body) (who, what string) {
+	switch b := b.(type) {
+	case session.Header:
+		return "begin", string(b.Key)
+	case session.Message:
+		if rs := b.Results(); len(rs) > 0 {
+			return "result", resultText(rs[0])
+		}
+		what := b.Text()
+		for _, c := range b.Calls() {
+			what = strings.TrimSpace(what + " " + CallLine(c))
+		}
+		if b.Error != "" {
+			what = strings.TrimSpace(what + " [" + b.Error + "]")
+		}
+		return string(b.Role), what
+	case session.Shell:
+		return "shell", b.Command
+	case session.Compaction:
+		return "folded", b.Summary
+	case session.Unfold:
+		return "unfolded", b.Target
+	case session.Checkpoint:
+		return "checkpoint", b.Summary
+	case session.Notice:
+		return "notice", b.Text
+	case session.BranchSummary:
+		return "branch", b.Summary
+	case session.CustomMessage:
+		return "message", llm.Message{Blocks: b.Blocks}.Text()
+	case session.Custom:
+		return "data", b.Type
+	case session.ModelChange:
+		return "model", b.Provider + "/" + b.Model
+	case session.ThinkingChange:
+		return "thinking", b.Level
+	case session.Label:
+		return "label", b.Target + " " + b.Label
+	case session.Title:
+		return "title", b.Title
+	case session.Reset:
+		return "reset", b.Reason
+	case session.Leaf:
+		return "rewind", b.Target
+	case session.Edit:
+		return "edit", b.Target
+	case session.Unknown:
+		return b.Type, ""
+	}
+	return "record", ""
+}
+
+func resultText(r llm.ToolResult) string {
+	t := r.Text()
+	if r.IsError {
+		t = "failed: " + t
+	}
+	if t == "" && len(r.Blocks) > 0 {
+		t = "(image)"
+	}
+	if r.Name != "" {
+		t = r.Name + ": " + t
+	}
+	return t
+}
+
+// CallLine shows a tool call in one line.
+func CallLine(c llm.ToolCall) string {
+	args := strings.TrimSpace(string(c.Args))
+	if args == "{}" {
+		args = ""
+	}
+	return fmt.Sprintf("%s(%s)", c.Name, OneLine(Printable(args), 120))
+}
+
+// Printable drops what could move a terminal's cursor or change its colours:
+// a log may hold anything.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// OneLine folds white space and cuts to n characters.
+func OneLine(s string, n int) string {
+	if len(s) > 8*n {
+		s = strings.ToValidUTF8(s[:8*n], "")
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:max(n-1, 0)]) + "…"
+	}
+	return s
+}
+
+// Plain writes records as a conversation, with whole texts; tool results and
+// thinking are cut to a few lines unless full.
+func Plain(w io.Writer, recs []session.Record, st Style, full bool) {
+	for _, r := range recs {
+		switch b := r.Body.(type) {
+		case session.Message:
+			plainMessage(w, r, b, st, full)
+		case session.Label, session.Custom, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
+			// of interest to programs only
+		default:
+			fmt.Fprintln(w, st.Dim(Line(r, Style{}, 100)))
+		}
+	}
+}
+
+func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, full bool) {
+	head := st.Cyan("assistant")
+	if m.Role == llm.User {
+		head = st.Green("user")
+	}
+	if len(m.Results()) == 0 {
+		stamp := ""
+		if !r.Time.IsZero() {
+			stamp = r.Time.Local().Format("2006-01-02 15:04")
+		}
+		fmt.Fprintf(w, "%s  %s\n", st.Bold(head), st.Dim(stamp))
+	}
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			fmt.Fprintln(w, strings.TrimRight(Printable(b.Text), "\n"))
+		case llm.Thinking:
+			if full && b.Text != "" {
+				fmt.Fprintln(w, st.Dim(Printable(b.Text)))
+			}
+		case llm.ToolCall:
+			fmt.Fprintln(w, st.Yellow("→ "+CallLine(b)))
+		case llm.ToolResult:
+			t := Printable(resultText(b))
+			if !full {
+				t = head3(t)
+			}
+			fmt.Fprintln(w, st.Dim("← "+t))
+		case llm.Image:
+			fmt.Fprintf(w, "(image %s, %d bytes)\n", b.MIME, len(b.Data)*3/4)
+		}
+	}
+	if m.Error != "" {
+		fmt.Fprintln(w, st.Red("["+Printable(m.Error)+"]"))
+	} else if m.Stop == llm.StopAborted {
+		fmt.Fprintln(w, st.Red("[stopped]"))
+	}
+	if len(m.Calls()) == 0 {
+		fmt.Fprintln(w)
+	}
+}
+
+// head3 keeps the first lines of a long text and says how many follow.
+func head3(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(lines) <= 4 {
+		return strings.Join(lines, "\n")
+	}
+	return strings.Join(lines[:3], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-3)
+}
+
+// Markdown writes a session as one document: what was said in the open, tool
+// output folded away.
+func Markdown(w io.Writer, s *session.Session) error {
+	title := s.Title
+	if title == "" {
+		title = string(s.Key)
+	}
+	e := &errWriter{w: w}
+	fmt.Fprintf(e, "# %s\n\n", OneLine(title, 200))
+	fmt.Fprintf(e, "- Session: `%s`\n- Id: `%s`\n", s.Key, s.ID)
+	if m := s.ModelName(); m != "" {
+		fmt.Fprintf(e, "- Model: %s\n", m)
+	}
+	if !s.Created.IsZero() {
+		fmt.Fprintf(e, "- From %s to %s\n", s.Created.UTC().Format(time.RFC3339), s.Updated.UTC().Format(time.RFC3339))
+	}
+	fmt.Fprintf(e, "- Turns: %d\n", s.Turns)
+	for _, r := range s.Branch {
+		markdownRecord(e, r)
+	}
+	return e.err
+}
+
+type errWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (e *errWriter) Write(p []byte) (int, error) {
+	if e.err == nil {
+		_, e.err = e.w.Write(p)
+	}
+	return len(p), nil
+}
+
+func markdownRecord(w io.Writer, r session.Record) {
+	switch b := r.Body.(type) {
+	case session.Message:
+		markdownMessage(w, r, b)
+	case session.Compaction:
+		fmt.Fprintf(w, "\n---\n\n*The past was folded here:*\n\n%s\n", quote(b.Summary))
+	case session.BranchSummary:
+		fmt.Fprintf(w, "\n*Back from a branch:*\n\n%s\n", quote(b.Summary))
+	case session.CustomMessage:
+		fmt.Fprintf(w, "\n%s\n", quote(llm.Message{Blocks: b.Blocks}.Text()))
+	case session.Shell:
+		fmt.Fprintf(w, "\n%s\n", details("ran "+b.Command, b.Output))
+	case session.Reset:
+		fmt.Fprintf(w, "\n---\n\n*Begun anew (%s).*\n", b.Reason)
+	case session.ModelChange:
+		fmt.Fprintf(w, "\n*Model: %s/%s*\n", b.Provider, b.Model)
+	}
+}
+
+func markdownMessage(w io.Writer, r session.Record, m session.Message) {
+	if len(m.Results()) == 0 {
+		head := "Assistant"
+		if m.Role == llm.User {
+			head = "User"
+		}
+		fmt.Fprintf(w, "\n## %s", head)
+		if !r.Time.IsZero() {
+			fmt.Fprintf(w, " (%s)", r.Time.UTC().Format("2006-01-02 15:04"))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			fmt.Fprintf(w, "\n%s\n", strings.TrimRight(b.Text, "\n"))
+		case llm.Thinking:
+			if b.Text != "" {
+				fmt.Fprintf(w, "\n%s\n", details("thinking", b.Text))
+			}
+		case llm.ToolCall:
+			fmt.Fprintf(w, "\n%s\n", details("call "+b.Name, string(b.Args)))
+		case llm.ToolResult:
+			name := "result"
+			if b.IsError {
+				name = "failed"
+			}
+			fmt.Fprintf(w, "\n%s\n", details(name+" "+b.Name, b.Text()))
+		case llm.Image:
+			fmt.Fprintf(w, "\n![image](data:%s;base64,%s)\n", b.MIME, b.Data)
+		}
+	}
+	if m.Error != "" {
+		fmt.Fprintf(w, "\n*[%s]*\n", m.Error)
+	}
+}
+
+func quote(s string) string {
+	return "> " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n> ")
+}
+
+// details folds text away under a summary. The fence is longer than any in
+// the text.
+func details(summary, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n%s\n%s\n\n</details>", htmlText(OneLine(summary, 120)), fence, strings.TrimRight(text, "\n"), fence)
+}
+
+func htmlText(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
