@@ -1,0 +1,262 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"goclaw/llm"
+)
+
+type bash struct {
+	dir, shell string
+	env        []string
+	ask        Approver
+	timeout    time.Duration
+	max        int
+	grace      time.Duration // from asking a group to end to killing it
+	linger     time.Duration // from the shell's end to the end of listening
+
+	asking chan struct{} // held while the approver is asked
+
+	mu     sync.Mutex
+	always map[string]bool
+	pipes  map[*os.File]bool // still open: something in the background may write to them
+}
+
+func newBash(dir string, o Options) *bash {
+	env := withoutSecrets(o.Env)
+	if variable(env, "PATH") == "" {
+		env = append(env, "PATH="+systemPath)
+	}
+	b := &bash{
+		dir: dir,
+		// Nobody is there to type: no pager, no prompt.
+		env:     append(env, "PWD="+dir, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"),
+		shell:   o.Shell,
+		ask:     o.Ask,
+		timeout: o.BashTimeout,
+		max:     o.MaxOutput,
+		grace:   2 * time.Second,
+		linger:  250 * time.Millisecond,
+		asking:  make(chan struct{}, 1),
+		always:  map[string]bool{},
+		pipes:   map[*os.File]bool{},
+	}
+	if b.shell == "" {
+		b.shell = lookShell(variable(env, "PATH"))
+	}
+	for _, c := range o.Allowed {
+		b.always[c] = true
+	}
+	return b
+}
+
+func (b *bash) Spec() llm.ToolSpec {
+	return llm.ToolSpec{
+		Name: "bash",
+		Description: fmt.Sprintf("Run a shell command in the workspace and return its output (stdout and stderr together) and exit code. "+
+			"The user is asked first. There is no input to read. A command is ended after %d seconds unless timeout says otherwise.",
+			int(b.timeout.Seconds())),
+		Schema: []byte(`{
+  "type": "object",
+  "properties": {
+    "command": {"type": "string", "minLength": 1, "description": "the command, as for bash -c"},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 600, "description": "seconds after which the command is ended"}
+  },
+  "required": ["command"],
+  "additionalProperties": false
+}`),
+	}
+}
+
+func (*bash) Mutates(llm.ToolCall) bool { return true }
+
+func (b *bash) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	a, err := args[struct {
+		Command string
+		Timeout float64
+	}](call)
+	if err != nil {
+		return llm.ToolResult{}, err
+	}
+	if strings.ContainsRune(a.Command, 0) {
+		return llm.Failed(call, "the command holds a NUL byte and cannot be run"), nil
+	}
+	if b.shell == "" {
+		return llm.Failed(call, "there is no bash on this system; use the file tools"), nil
+	}
+	refused, err := b.approve(ctx, a.Command)
+	if err != nil {
+		return llm.Failed(call, "interrupted before it began"), err
+	}
+	if refused != "" {
+		return llm.Failed(call, refused), nil
+	}
+	timeout := b.timeout
+	if a.Timeout > 0 {
+		timeout = time.Duration(a.Timeout * float64(time.Second))
+	}
+	return b.run(ctx, call, a.Command, timeout)
+}
+
+// approve returns "" if command may run, or else what to tell the model.
+func (b *bash) approve(ctx context.Context, command string) (refused string, err error) {
+	if b.isAllowed(command) {
+		return "", nil
+	}
+	if b.ask == nil {
+		return "not run: bash needs the user's leave, and there is nobody to ask here. " +
+			"To allow it, the user can start an interactive chat and answer there, or add this exact command to the allowed ones in the configuration.", nil
+	}
+	// One question at a time; an "always" may answer the next one too.
+	select {
+	case b.asking <- struct{}{}:
+		defer func() { <-b.asking }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if b.isAllowed(command) {
+		return "", nil
+	}
+	d, err := b.ask.Approve(ctx, Request{Tool: "bash", Command: command, Dir: b.dir})
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return fmt.Sprintf("not run: the user could not be asked: %v", err), nil
+	case d == Always:
+		b.mu.Lock()
+		b.always[command] = true
+		b.mu.Unlock()
+	case d != Once:
+		return "not run: the user did not allow this command. Do not try the same in another way; say what it was for, or ask.", nil
+	}
+	return "", nil
+}
+
+func (b *bash) isAllowed(command string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.always[command]
+}
+
+func (b *bash) allowed() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.always))
+}
+
+// run runs command until its shell ends, or the time is up, or ctx is done.
+// What the command leaves in the background goes on running, and its output is
+// read and dropped so that it does not die of a closed pipe.
+func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeout time.Duration) (llm.ToolResult, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return llm.Failed(call, fmt.Sprintf("the command could not be started: %v", err)), nil
+	}
+	cmd := exec.Command(b.shell, "-c", command)
+	cmd.Dir, cmd.Env = b.dir, b.env
+	cmd.Stdout, cmd.Stderr = w, w // files: Wait waits for the shell alone
+	detach(cmd)
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		r.Close()
+		return llm.Failed(call, fmt.Sprintf("the command could not be started: %v", err)), nil
+	}
+	out := newCapture(b.max)
+	silent := b.listen(r, out)
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var why string
+	select {
+	case err = <-exited:
+	case <-timer.C:
+		why = fmt.Sprintf("ended after %s, when its time was up", timeout)
+	case <-ctx.Done():
+		why = "interrupted"
+	}
+	if why != "" {
+		endGroup(cmd, b.grace, silent)
+		select {
+		case err = <-exited:
+		case <-time.After(b.grace):
+			// Killed, and still there: it waits inside the system.
+			return llm.Failed(call, withNote(out.String(), "["+why+"; it does not end]")), ctx.Err()
+		}
+	}
+	held := !within(silent, b.linger)
+
+	text := out.String()
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
+	}
+	res := llm.Result(call, "")
+	status := ""
+	var exit *exec.ExitError
+	switch code, signal := ending(cmd.ProcessState); {
+	case why != "":
+		status, res.IsError = why, true
+	case err != nil && !errors.As(err, &exit):
+		status, res.IsError = err.Error(), true
+	case signal != "":
+		status, res.IsError = fmt.Sprintf("exit code %d, killed by a signal: %s", code, signal), true
+	default:
+		status, res.IsError = fmt.Sprintf("exit code %d", code), code != 0
+	}
+	if held {
+		status += "; something it started still runs in the background, what that prints is not shown"
+	}
+	res.Blocks = []llm.Block{llm.Text{Text: withNote(text, "["+status+"]")}}
+	return res, ctx.Err()
+}
+
+// listen copies r to out until its last writer is gone. The channel it returns
+// is closed then.
+func (b *bash) listen(r *os.File, out io.Writer) <-chan struct{} {
+	b.mu.Lock()
+	b.pipes[r] = true
+	b.mu.Unlock()
+	silent := make(chan struct{})
+	go func() {
+		defer close(silent)
+		io.Copy(out, r) // ends at EOF, or when close closes r
+		r.Close()
+		b.mu.Lock()
+		delete(b.pipes, r)
+		b.mu.Unlock()
+	}()
+	return silent
+}
+
+// close stops listening to what runs in the background.
+func (b *bash) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for r := range b.pipes {
+		r.Close()
+	}
+}
+
+func within(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}

@@ -1,0 +1,301 @@
+package tool
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/gif" // image.DecodeConfig reads these
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"goclaw/llm"
+)
+
+type readFile struct {
+	ws  *workspace
+	max int
+}
+
+const (
+	defaultLines = 2000
+	sniffLen     = 8 << 10
+	// A file longer than this is not read to its end just to count its lines.
+	maxCounted = 64 << 20
+	// What every API takes: 5 MB in base64, 8000 pixels a side.
+	maxImage      = 5_000_000 / 4 * 3
+	maxImagePixel = 8000
+)
+
+func (readFile) Spec() llm.ToolSpec {
+	return llm.ToolSpec{
+		Name: "read_file",
+		Description: "Read a file in the workspace. Text is returned as it is, up to 2000 lines at a time; a note at the end says how to read on. " +
+			"PNG, JPEG, GIF and WebP images are shown; other binary files are described.",
+		Schema: []byte(`{
+  "type": "object",
+  "properties": {
+    "path": {"type": "string", "minLength": 1, "description": "path of the file, relative to the workspace"},
+    "offset": {"type": "integer", "minimum": 1, "description": "first line to read, counted from 1"},
+    "limit": {"type": "integer", "minimum": 1, "description": "number of lines to read, 2000 if not given"},
+    "column": {"type": "integer", "minimum": 1, "description": "byte of the first line to begin at, counted from 1; for very long lines"}
+  },
+  "required": ["path"],
+  "additionalProperties": false
+}`),
+	}
+}
+
+func (readFile) Mutates(llm.ToolCall) bool { return false }
+
+func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	a, err := args[struct {
+		Path                  string
+		Offset, Limit, Column count
+	}](call)
+	if err != nil {
+		return llm.ToolResult{}, err
+	}
+	rel, err := t.ws.rel(a.Path)
+	if err != nil {
+		return llm.Failed(call, err.Error()), nil
+	}
+	f, info, err := t.ws.open(rel)
+	if err != nil {
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
+	}
+	defer f.Close()
+
+	r := bufio.NewReaderSize(f, 64<<10)
+	start, err := r.Peek(sniffLen)
+	if err != nil && err != io.EOF {
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
+	}
+	mime := http.DetectContentType(start)
+	switch {
+	case mime == "image/png", mime == "image/jpeg", mime == "image/gif", mime == "image/webp":
+		return showImage(call, r, info, mime), nil
+	case isBinary(start), mime == "application/pdf":
+		return llm.Result(call, fmt.Sprintf("%s is a binary file (%s, %s), not shown. It begins with the bytes % x",
+			quoted(filepath.ToSlash(rel)), mime, bytesOf(info.Size()), start[:min(32, len(start))])), nil
+	}
+	p := page{first: a.Offset.or(1), limit: a.Limit.or(defaultLines), column: a.Column.or(1), max: t.max}
+	if err := p.read(ctx, r, info.Size() <= maxCounted); err != nil {
+		if ctx.Err() != nil {
+			return llm.Failed(call, "interrupted"), ctx.Err()
+		}
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
+	}
+	return p.result(call), nil
+}
+
+// isBinary judges by the beginning of a file: text has no NUL bytes and few
+// that are not UTF-8 (a Latin-1 text has some).
+func isBinary(start []byte) bool {
+	if bytes.IndexByte(start, 0) >= 0 {
+		return true
+	}
+	bad, n := 0, len(start)
+	for b := wholeRunes(start); len(b) > 0; {
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\x1b' && r != '\b' {
+			bad++
+		}
+		b = b[size:]
+	}
+	return bad*10 > n*3
+}
+
+// page is a part of a text: from a line and a column, for some lines or bytes.
+type page struct {
+	first, limit, column, max int
+
+	text   []byte
+	lines  int  // in the whole file, if counted
+	counts bool // lines holds for the whole file
+	last   int  // the last line that is shown, at least in part
+	// Where to read on; nextLine is 0 if everything was shown.
+	nextLine, nextColumn int
+}
+
+// read goes through the text once, in pieces that are at most a line long.
+func (p *page) read(ctx context.Context, r *bufio.Reader, countAll bool) error {
+	line, col := 1, 1 // of the piece
+	lineStart := 0    // where the line begins in p.text
+	var sawPart bool  // the last line did not end in a newline
+	for ctx.Err() == nil {
+		piece, err := r.ReadSlice('\n')
+		if err != nil && err != bufio.ErrBufferFull && err != io.EOF {
+			return err
+		}
+		if len(piece) > 0 && p.nextLine == 0 {
+			if col == 1 {
+				lineStart = len(p.text)
+			}
+			p.take(piece, line, col, lineStart)
+		}
+		ends := bytes.HasSuffix(piece, []byte("\n"))
+		switch {
+		case ends:
+			line, col, sawPart = line+1, 1, false
+		case len(piece) > 0:
+			col, sawPart = col+len(piece), true
+		}
+		if err == io.EOF {
+			p.lines, p.counts = line-1, true
+			if sawPart {
+				p.lines = line
+			}
+			return nil
+		}
+		if p.nextLine != 0 && !countAll {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// take adds the wanted part of a piece of a line, or notes where to read on.
+func (p *page) take(piece []byte, line, col, lineStart int) {
+	if line < p.first {
+		return
+	}
+	if line-p.first >= p.limit {
+		p.nextLine, p.nextColumn = line, 1
+		return
+	}
+	if line == p.first && col < p.column {
+		skip := min(p.column-col, len(piece))
+		piece, col = piece[skip:], col+skip
+	}
+	if room := p.max - len(p.text); len(piece) <= room {
+		p.text = append(p.text, piece...)
+		p.last = line
+		return
+	} else if lineStart > 0 {
+		// Whole lines, as long as there is one.
+		p.text = p.text[:lineStart]
+		p.nextLine, p.nextColumn = line, 1
+	} else {
+		part := wholeRunes(piece[:room])
+		p.text = append(p.text, part...)
+		p.last, p.nextLine, p.nextColumn = line, line, col+len(part)
+	}
+	if p.last == p.nextLine && p.nextColumn == 1 {
+		p.last-- // its pieces were taken back
+	}
+}
+
+func (p *page) result(call llm.ToolCall) llm.ToolResult {
+	if p.counts && p.lines == 0 {
+		return llm.Result(call, "(the file is empty)")
+	}
+	if p.counts && p.first > p.lines {
+		return llm.Failed(call, fmt.Sprintf("offset %d is past the end: the file has %d lines", p.first, p.lines))
+	}
+	if p.nextLine == 0 && len(p.text) == 0 {
+		return llm.Failed(call, fmt.Sprintf("column %d is past the end of line %d", p.column, p.first))
+	}
+	text := string(p.text)
+	bad := len(strings.ToValidUTF8(text, "")) != len(text)
+	if strings.TrimSpace(text) == "" {
+		text = withNote(text, fmt.Sprintf("[lines %d to %d hold only white space]", p.first, p.last))
+	}
+	if p.nextLine != 0 {
+		of := ""
+		if p.counts {
+			of = fmt.Sprintf(" of %d", p.lines)
+		}
+		note := fmt.Sprintf("[lines %d to %d%s; read on with offset %d", p.first, p.last, of, p.nextLine)
+		if p.nextColumn > 1 {
+			note = fmt.Sprintf("[line %d%s, cut before byte %d; read on with offset %d and column %d", p.last, of, p.nextColumn, p.nextLine, p.nextColumn)
+		}
+		text = withNote(text, note+"]")
+	}
+	if bad {
+		text = withNote(text, "[some bytes are not valid UTF-8 and are shown as \uFFFD]")
+	}
+	return llm.Result(call, text)
+}
+
+// showImage returns the picture, if an API would take it: one that it refuses
+// would be sent again, and refused again, with every later turn.
+func showImage(call llm.ToolCall, r io.Reader, info fs.FileInfo, mime string) llm.ToolResult {
+	what := fmt.Sprintf("%s, %s", mime, bytesOf(info.Size()))
+	data, err := io.ReadAll(io.LimitReader(r, maxImage+1))
+	if err != nil {
+		return llm.Failed(call, fmt.Sprintf("%s: %v", what, err))
+	}
+	if len(data) > maxImage {
+		return llm.Failed(call, fmt.Sprintf("the image (%s) is larger than %s and cannot be shown; make a smaller copy", what, bytesOf(maxImage)))
+	}
+	w, h, err := dimensions(data, mime)
+	if err != nil {
+		return llm.Failed(call, fmt.Sprintf("the image (%s) is damaged and cannot be shown: %v", what, err))
+	}
+	what = fmt.Sprintf("%s, %d x %d pixels", what, w, h)
+	if w > maxImagePixel || h > maxImagePixel {
+		return llm.Failed(call, fmt.Sprintf("the image (%s) exceeds %d pixels a side and cannot be shown; make a smaller copy", what, maxImagePixel))
+	}
+	res := llm.Result(call, what)
+	res.Blocks = append(res.Blocks, llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString(data)})
+	return res
+}
+
+var errCutShort = errors.New("it is cut short")
+
+// dimensions returns the size of a picture whose beginning and end are whole.
+func dimensions(data []byte, mime string) (w, h int, err error) {
+	whole := false
+	switch mime {
+	case "image/webp":
+		return webp(data)
+	case "image/png":
+		whole = bytes.Contains(data, []byte("IEND"))
+	case "image/jpeg":
+		whole = bytes.Contains(data, []byte{0xff, 0xd9})
+	case "image/gif":
+		whole = bytes.HasSuffix(bytes.TrimRight(data, "\x00"), []byte{0x3b})
+	}
+	cfg, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err == nil && (cfg.Width == 0 || cfg.Height == 0) {
+		err = errors.New("it has no pixels")
+	}
+	if err == nil && !whole {
+		err = errCutShort
+	}
+	return cfg.Width, cfg.Height, err
+}
+
+// webp reads the size from the first chunk of a WebP file: lossy, lossless or
+// extended.
+func webp(d []byte) (w, h int, err error) {
+	if len(d) < 30 {
+		return 0, 0, errCutShort
+	}
+	if uint64(binary.LittleEndian.Uint32(d[4:]))+8 > uint64(len(d)) {
+		return 0, 0, errCutShort
+	}
+	le := binary.LittleEndian
+	switch string(d[12:16]) {
+	case "VP8 ":
+		return int(le.Uint16(d[26:]) & 0x3fff), int(le.Uint16(d[28:]) & 0x3fff), nil
+	case "VP8L":
+		bits := le.Uint32(d[21:])
+		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1, nil
+	case "VP8X":
+		u24 := func(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+		return u24(d[24:]) + 1, u24(d[27:]) + 1, nil
+	}
+	return 0, 0, fmt.Errorf("unknown WebP chunk %q", d[12:16])
+}

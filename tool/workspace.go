@@ -1,0 +1,282 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// workspace is the directory that files are reached in. Whatever a path says,
+// it is the os.Root that keeps it inside; the checks before it only give
+// better messages.
+type workspace struct {
+	root  *os.Root
+	dir   string
+	bases []string // dir, and what it resolves to: absolute paths may begin with either
+
+	// writing is held by whoever changes a file. One lock for all files,
+	// since two paths may be the same file (links, letter case).
+	writing chan struct{}
+}
+
+// rel returns path relative to the workspace.
+func (w *workspace) rel(path string) (string, error) {
+	switch {
+	case path == "":
+		return "", errors.New("the path is empty")
+	case strings.ContainsRune(path, 0):
+		return "", fmt.Errorf("%q is not a path: it holds a NUL byte", path)
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return "", fmt.Errorf("%s: ~ is not expanded; give a path relative to the workspace", quoted(path))
+	}
+	p := filepath.Clean(filepath.FromSlash(path))
+	if filepath.IsAbs(p) {
+		for _, base := range w.bases {
+			if r, err := filepath.Rel(base, p); err == nil && filepath.IsLocal(r) {
+				return r, nil
+			}
+		}
+		return "", w.outside(path)
+	}
+	if !filepath.IsLocal(p) {
+		return "", w.outside(path)
+	}
+	return p, nil
+}
+
+func (w *workspace) outside(path string) error {
+	return fmt.Errorf("%s is outside the workspace %s; only files below it can be reached", quoted(path), w.dir)
+}
+
+// explain puts an error about the file rel into words for the model.
+func (w *workspace) explain(rel string, err error) string {
+	name := quoted(filepath.ToSlash(rel))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text := name + " does not exist"
+		if near := w.similar(rel); near != "" {
+			text += fmt.Sprintf("; did you mean %s?", near)
+		}
+		return text
+	case errors.Is(err, fs.ErrPermission):
+		return name + ": permission denied"
+	case errors.Is(err, syscall.ENOTDIR):
+		return name + ": a part of the path is not a directory"
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		// This is also how os.Root refuses a link that leads out.
+		return fmt.Sprintf("%s: %v (only files below the workspace can be reached)", name, pe.Err)
+	}
+	return err.Error()
+}
+
+// similar looks for a name like rel's in its directory, or in the nearest one
+// above it that exists.
+func (w *workspace) similar(rel string) string {
+	for rel != "." {
+		dir, base := filepath.Split(rel)
+		dir = filepath.Clean(dir)
+		if info, err := w.root.Stat(dir); err == nil && info.IsDir() {
+			f, err := w.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+			if err != nil {
+				return ""
+			}
+			defer f.Close()
+			names, err := f.Readdirnames(1000)
+			if err != nil && err != io.EOF {
+				return ""
+			}
+			near := nearest(base, names)
+			if near == "" {
+				return ""
+			}
+			return quoted(filepath.ToSlash(filepath.Join(dir, near)))
+		}
+		rel = dir
+	}
+	return ""
+}
+
+// open opens a regular file for reading. It asks what the file is before it
+// opens it, since opening a device can have effects of its own; and it never
+// waits for the other end of a FIFO, should one be put in the file's place.
+func (w *workspace) open(rel string) (*os.File, fs.FileInfo, error) {
+	info, err := w.root.Stat(rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := regular(rel, info); err != nil {
+		return nil, nil, err
+	}
+	f, err := w.root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err = f.Stat()
+	if err == nil {
+		err = regular(rel, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func regular(rel string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory; list_directory shows what is in it", quoted(filepath.ToSlash(rel)))
+	}
+	return fmt.Errorf("%s is a %s, not a file", quoted(filepath.ToSlash(rel)), kind(info.Mode()))
+}
+
+// kind names what is neither a file nor a directory.
+func kind(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m&fs.ModeNamedPipe != 0:
+		return "FIFO"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}
+
+// lock waits until no other file is being changed. The returned function lets
+// the next one go on.
+func (w *workspace) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case w.writing <- struct{}{}:
+		return func() { <-w.writing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+const maxLinks = 40
+
+// target follows rel while it is a symbolic link, so that a write goes to the
+// file a link names and leaves the link alone. The info is nil if there is no
+// such file yet.
+func (w *workspace) target(rel string) (string, fs.FileInfo, error) {
+	for range maxLinks {
+		info, err := w.root.Lstat(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			return rel, nil, nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return rel, info, nil
+		}
+		to, err := w.root.Readlink(rel)
+		if err != nil {
+			return "", nil, err
+		}
+		if filepath.IsAbs(to) {
+			return "", nil, fmt.Errorf("%s is a link to an absolute path, which is not followed", quoted(filepath.ToSlash(rel)))
+		}
+		// Not cleaned: what `..` means depends on the links before it, and
+		// the root resolves those.
+		dir, _ := filepath.Split(rel)
+		rel = dir + to
+	}
+	return "", nil, fmt.Errorf("%s: more than %d links", quoted(filepath.ToSlash(rel)), maxLinks)
+}
+
+// temps tells the temporary files of this process apart.
+var temps atomic.Int64
+
+// replace writes data to the file rel, which has the given info or, if nil,
+// does not exist yet. Readers see the old file or the new one, never a part.
+// An existing file keeps its mode and, where that is allowed, its owner. The
+// caller holds the lock.
+func (w *workspace) replace(rel string, info fs.FileInfo, data []byte) error {
+	dir, base := filepath.Split(rel)
+	if dir == "" {
+		dir = "."
+	}
+	if err := w.root.MkdirAll(filepath.Clean(dir), 0o755); err != nil {
+		return err
+	}
+	// Both names live in one open directory: swapping a directory for a link
+	// in the meantime changes nothing.
+	if di, err := w.root.Stat(dir); err != nil {
+		return err
+	} else if !di.IsDir() {
+		return fmt.Errorf("%s is not a directory", quoted(filepath.ToSlash(dir)))
+	}
+	d, err := w.root.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+
+	mode := fs.FileMode(0o644)
+	if info != nil {
+		mode = 0o600 // until it has the old file's mode
+	}
+	tmp, f, err := create(d, mode)
+	if err != nil {
+		return err
+	}
+	err = fill(f, info, data)
+	if err == nil {
+		err = d.Rename(tmp, base)
+	}
+	if err != nil {
+		d.Remove(tmp)
+		return err
+	}
+	syncDir(d)
+	return nil
+}
+
+func create(d *os.Root, mode fs.FileMode) (string, *os.File, error) {
+	for {
+		name := fmt.Sprintf(".goclaw-%d-%d.tmp", os.Getpid(), temps.Add(1))
+		f, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			continue // left by an earlier process with this number
+		}
+		return name, f, err
+	}
+}
+
+func fill(f *os.File, info fs.FileInfo, data []byte) error {
+	_, err := f.Write(data)
+	if err == nil && info != nil {
+		keepOwner(f, info)
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// syncDir makes a rename durable, where directories can be synced.
+func syncDir(d *os.Root) {
+	if f, err := d.Open("."); err == nil {
+		f.Sync()
+		f.Close()
+	}
+}

@@ -1,0 +1,115 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"goclaw/llm"
+)
+
+type writeFile struct{ ws *workspace }
+
+// maxEdited is the size of the largest file that is changed in memory.
+const maxEdited = 32 << 20
+
+func (writeFile) Spec() llm.ToolSpec {
+	return llm.ToolSpec{
+		Name: "write_file",
+		Description: "Write a file in the workspace, replacing what it held, or with append adding at its end on a new line. " +
+			"Missing directories are made. To change a part of a file use edit_file.",
+		Schema: []byte(`{
+  "type": "object",
+  "properties": {
+    "path": {"type": "string", "minLength": 1, "description": "path of the file, relative to the workspace"},
+    "content": {"type": "string", "description": "what to write"},
+    "append": {"type": "boolean", "description": "add to the end of the file instead of replacing it"}
+  },
+  "required": ["path", "content"],
+  "additionalProperties": false
+}`),
+	}
+}
+
+func (writeFile) Mutates(llm.ToolCall) bool { return true }
+
+func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	a, err := args[struct {
+		Path, Content string
+		Append        bool
+	}](call)
+	if err != nil {
+		return llm.ToolResult{}, err
+	}
+	rel, err := t.ws.rel(a.Path)
+	if err != nil {
+		return llm.Failed(call, err.Error()), nil
+	}
+	unlock, err := t.ws.lock(ctx)
+	if err != nil {
+		return llm.Failed(call, "interrupted before it began"), err
+	}
+	defer unlock()
+
+	target, info, err := t.ws.writable(rel)
+	if err != nil {
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
+	}
+	data := []byte(a.Content)
+	if a.Append && info != nil {
+		old, err := t.ws.readAll(target)
+		if err != nil {
+			return llm.Failed(call, t.ws.explain(rel, err)), nil
+		}
+		if len(old) > 0 && old[len(old)-1] != '\n' {
+			old = append(old, '\n')
+		}
+		data = append(old, data...)
+	}
+	if err := t.ws.replace(target, info, data); err != nil {
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
+	}
+	name := quoted(filepath.ToSlash(rel))
+	switch {
+	case info == nil:
+		return llm.Result(call, fmt.Sprintf("made %s with %d bytes", name, len(data))), nil
+	case a.Append:
+		return llm.Result(call, fmt.Sprintf("added %d bytes to %s, which now has %d", len(a.Content), name, len(data))), nil
+	}
+	return llm.Result(call, fmt.Sprintf("wrote %d bytes to %s, which had %d", len(data), name, info.Size())), nil
+}
+
+// writable returns the file that rel leads to if it may be written: a new one,
+// or a regular one that is not read-only. A rename would get past the latter,
+// so it is asked for here.
+func (w *workspace) writable(rel string) (string, fs.FileInfo, error) {
+	target, info, err := w.target(rel)
+	if err != nil || info == nil {
+		return target, info, err
+	}
+	if err := regular(rel, info); err != nil {
+		return "", nil, err
+	}
+	if info.Mode().Perm()&0o222 == 0 {
+		return "", nil, fmt.Errorf("%s is read-only (mode %04o)", quoted(filepath.ToSlash(rel)), info.Mode().Perm())
+	}
+	return target, info, nil
+}
+
+var errTooLarge = errors.New("the file is too large to change")
+
+func (w *workspace) readAll(rel string) ([]byte, error) {
+	f, _, err := w.open(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
+	if err == nil && len(data) > maxEdited {
+		err = fmt.Errorf("%w: more than %s", errTooLarge, bytesOf(maxEdited))
+	}
+	return data, err
+}
