@@ -1,0 +1,128 @@
+// Package anthropic asks Claude over Anthropic's Messages API, through the
+// official SDK.
+//
+// Request and stream types are the SDK's; retries, the watch for silence and
+// the reading of errors are ours (packages retry and wire), because the SDK
+// retries nothing that fails after the response head and its errors do not say
+// what callers branch on.
+//
+// What is sent is a pure function of the request: the same request makes the
+// same bytes, and a longer conversation begins with the bytes of the shorter
+// one, prompt-cache marks and Request.Tail aside.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"goclaw/llm"
+	"goclaw/provider/internal/wire"
+	"goclaw/provider/retry"
+)
+
+// DefaultBaseURL is Anthropic's own API.
+const DefaultBaseURL = "https://api.anthropic.com"
+
+// Config says whom to ask and how patiently. The zero value, with a key, is
+// useful.
+type Config struct {
+	BaseURL    string // without /v1; "" is DefaultBaseURL
+	APIKey     string
+	HTTPClient *http.Client  // nil is a client of its own
+	Idle       time.Duration // longest silence of the server; 0 is five minutes
+	Retry      retry.Policy
+	MaxTokens  int // for requests that name no limit; 0 is 8192, with thinking 32000
+}
+
+// Provider is an llm.Provider. It is safe for concurrent use.
+type Provider struct {
+	messages  sdk.MessageService
+	retry     retry.Policy
+	base      string
+	noKey     bool
+	maxTokens int
+}
+
+var _ llm.Provider = (*Provider)(nil)
+
+// New returns a provider. It asks nobody anything yet.
+func New(c Config) *Provider {
+	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(c.BaseURL, "/"), "/v1"), "/")
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	opts := []option.RequestOption{
+		option.WithBaseURL(base + "/"),
+		option.WithHTTPClient(wire.NewClient(c.HTTPClient, c.Idle)),
+		option.WithMaxRetries(0),
+	}
+	if c.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(c.APIKey))
+	}
+	return &Provider{
+		// The service on its own, unlike sdk.NewClient, reads no environment.
+		messages:  sdk.NewMessageService(opts...),
+		retry:     c.Retry,
+		base:      base,
+		noKey:     c.APIKey == "" && base == DefaultBaseURL,
+		maxTokens: c.MaxTokens,
+	}
+}
+
+// Stream implements llm.Provider.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		out := wire.NewSink(yield)
+		if p.noKey {
+			out.End(&llm.APIError{Provider: name, Code: "no_key", Message: "no API key", Kind: llm.ErrAuth})
+			return
+		}
+		err := p.ask(ctx, req, out)
+		if bound := (*boundError)(nil); errors.As(err, &bound) {
+			// The signatures belong to a conversation that the API does not
+			// recognise in this one. Without the old thinking it is accepted.
+			err = p.ask(ctx, withoutThinking(req), out)
+		}
+		out.End(err)
+	}
+}
+
+func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) error {
+	_, opts, err := build(req, p.maxTokens)
+	if err != nil {
+		return err
+	}
+	return p.retry.Do(ctx, func() error {
+		err := p.try(ctx, opts, out)
+		switch {
+		case err == nil || out.Stopped:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		return p.classify(err, req.Model, out.Sent)
+	})
+}
+
+// withoutThinking returns req without thinking blocks.
+func withoutThinking(req llm.Request) llm.Request {
+	msgs := make([]llm.Message, 0, len(req.Messages))
+	for _, m := range req.Messages {
+		kept := llm.Message{Role: m.Role}
+		for _, b := range m.Blocks {
+			if _, ok := b.(llm.Thinking); !ok {
+				kept.Blocks = append(kept.Blocks, b)
+			}
+		}
+		msgs = append(msgs, kept)
+	}
+	req.Messages = msgs
+	return req
+}

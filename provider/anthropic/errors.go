@@ -1,0 +1,194 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"goclaw/llm"
+	"goclaw/provider/internal/wire"
+	"goclaw/provider/retry"
+)
+
+const name = "anthropic"
+
+// refused: the model, or a filter before it, declined to answer.
+type refused struct{ why string }
+
+func (e *refused) Error() string { return e.why }
+
+// boundError: the API does not accept thinking that was made elsewhere.
+type boundError struct{ *llm.APIError }
+
+func (e *boundError) Unwrap() error { return e.APIError }
+
+// reply is an error as the API words it, with a status or, in the middle of a
+// stream, without one (200).
+type reply struct {
+	status int
+	header http.Header
+	typ    string
+	msg    string
+}
+
+// classify turns what a call failed with into what callers branch on. Sent
+// says that deltas were yielded: then nothing is tried again, and nothing is
+// an overflow.
+func (p *Provider) classify(err error, model string, sent bool) error {
+	var (
+		status  *wire.StatusError
+		inside  *sdk.Error
+		why     *refused
+		garbled *malformed
+	)
+	fail := func(kind error, code, msg string) *llm.APIError {
+		return &llm.APIError{Provider: name, Code: code, Message: msg, Kind: kind}
+	}
+	var out error
+	again := false
+	switch {
+	case errors.As(err, &status):
+		out, again = p.judge(read(status.Status, status.Header, status.Body), model, sent)
+	case errors.As(err, &inside):
+		// An error event. Its status is that of the stream and says nothing.
+		out, again = p.judge(read(http.StatusOK, nil, []byte(inside.RawJSON())), model, sent)
+	case errors.As(err, &why):
+		msg := "the model declined to answer"
+		if why.why != "" {
+			msg += ": " + wire.Line(why.why)
+		}
+		return fail(llm.ErrRefused, "refusal", msg)
+	case errors.As(err, &garbled):
+		return fail(llm.ErrNetwork, "malformed", "malformed stream: "+garbled.what)
+	case wire.Malformed(err):
+		return fail(llm.ErrNetwork, "malformed", "malformed event in the stream: "+wire.Line(err.Error()))
+	case errors.Is(err, errCut):
+		out, again = fail(llm.ErrNetwork, "cut", errCut.Error()), true
+	default:
+		var reason string
+		reason, again = wire.Network(err)
+		what := "cannot reach " + host(p.base)
+		if sent {
+			what = "lost the connection to " + host(p.base)
+		}
+		out = fail(llm.ErrNetwork, "network", what+": "+reason)
+	}
+	if !again || sent {
+		return out
+	}
+	var api *llm.APIError
+	errors.As(out, &api)
+	return &retry.Again{Err: out, After: api.RetryAfter}
+}
+
+func host(base string) string {
+	if u, err := url.Parse(base); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return base
+}
+
+func read(status int, h http.Header, body []byte) reply {
+	var envelope struct {
+		Error struct{ Type, Message string }
+	}
+	r := reply{status: status, header: h}
+	if json.Unmarshal(body, &envelope) == nil {
+		r.typ, r.msg = wire.Line(envelope.Error.Type), wire.Line(envelope.Error.Message)
+	}
+	return r
+}
+
+const tooLarge = "request_too_large"
+
+// patterns are made when the first error comes: compiling them is no part of
+// starting up. The words of a 400 are looked at only behind its type, and only
+// for what the API has no type for.
+var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, bound *regexp.Regexp }) {
+	p.tooLong = regexp.MustCompile(`(?i)^prompt is too long(?:: (\d+) tokens > (\d+) maximum)?$`)
+	p.noRoom = regexp.MustCompile("^input length and `max_tokens` exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")
+	p.bound = regexp.MustCompile("(?i)(?:Invalid `?signature`? in `?thinking`? block|`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified)")
+	return p
+})
+
+// judge decides by status and type what r is, and whether the same request may
+// succeed later.
+func (p *Provider) judge(r reply, model string, sent bool) (err error, again bool) {
+	api := &llm.APIError{Provider: name, Status: r.status, Code: r.typ, Message: r.msg, RetryAfter: p.retry.After(r.header)}
+	if r.status == http.StatusOK {
+		api.Status = 0
+	}
+	say := func(kind error, words string) {
+		api.Kind = kind
+		if api.Message == "" {
+			api.Message = words
+		} else {
+			api.Message = words + ": " + api.Message
+		}
+	}
+	if r.typ == "invalid_request_error" || r.status == http.StatusRequestEntityTooLarge || r.typ == tooLarge {
+		if over := overflow(r, api); over != nil && !sent {
+			say(llm.ErrOverflow, "the prompt is too long")
+			return over, false
+		}
+		if r.typ == "invalid_request_error" && patterns().bound.MatchString(r.msg) {
+			say(llm.ErrRefused, "thinking from another conversation")
+			return &boundError{api}, false
+		}
+	}
+	switch {
+	case r.status == 401 || r.status == 403 || r.typ == "authentication_error" || r.typ == "permission_error":
+		say(llm.ErrAuth, "the API key is not accepted")
+	case r.typ == "not_found_error" && strings.HasPrefix(r.msg, "model: "):
+		api.Message = ""
+		say(llm.ErrModel, fmt.Sprintf("unknown model %q", model))
+	case r.status == 404 && r.typ == "":
+		say(llm.ErrRefused, "no Messages API at "+p.base)
+	case r.status == 429 || r.typ == "rate_limit_error":
+		say(llm.ErrBusy, "rate limited")
+		again = true
+	case r.status == 529 || r.typ == "overloaded_error":
+		say(llm.ErrBusy, "overloaded")
+		again = true
+	case r.status >= 500 || r.status == 408 || r.status == 409 || r.typ == "api_error" || r.typ == "timeout_error":
+		say(llm.ErrBusy, "the server failed")
+		again = true
+	case r.status == http.StatusOK && r.typ == "":
+		say(llm.ErrNetwork, "the answer is not a stream: is "+p.base+" an Anthropic API?")
+	default:
+		say(llm.ErrRefused, "the request was refused")
+	}
+	switch strings.ToLower(r.header.Get("X-Should-Retry")) {
+	case "true":
+		again = true
+	case "false":
+		again = false
+	}
+	return api, again
+}
+
+// overflow returns the overflow that r is, or nil. A request of more than 32 MB
+// is one too: it never reaches a model, and what makes it shorter helps.
+func overflow(r reply, api *llm.APIError) error {
+	if m := patterns().tooLong.FindStringSubmatch(r.msg); m != nil && r.typ == "invalid_request_error" {
+		return &llm.OverflowError{Tokens: wire.Int(m[1]), Window: wire.Int(m[2]), Err: api}
+	}
+	if m := patterns().noRoom.FindStringSubmatch(r.msg); m != nil && r.typ == "invalid_request_error" {
+		prompt, answer, window := wire.Int(m[1]), wire.Int(m[2]), wire.Int(m[3])
+		if answer >= window {
+			return nil // no prompt would fit: the limit on the answer is wrong
+		}
+		return &llm.OverflowError{Tokens: prompt, Window: window - answer, Err: api}
+	}
+	if r.status == http.StatusRequestEntityTooLarge || r.typ == tooLarge {
+		return &llm.OverflowError{Err: api}
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"goclaw/llm"
+	"goclaw/provider/internal/wire"
+)
+
+// build translates req into a body. Blocks that the API would reject for their
+// shape alone are left out: blank text, thinking without a signature, and
+// llm.Other.
+func build(req llm.Request, maxTokens int) ([]byte, []option.RequestOption, error) {
+	params, opts := settings(req, maxTokens)
+	rest, err := params.MarshalJSON()
+	if err != nil {
+		return nil, nil, fmt.Errorf("anthropic: request: %w", err)
+	}
+	body := wire.Join(messages(req), rest)
+	return body, append(opts, option.WithRequestBody("application/json", body)), nil
+}
+
+// settings is everything but the messages.
+func settings(req llm.Request, maxTokens int) (sdk.MessageNewParams, []option.RequestOption) {
+	params := sdk.MessageNewParams{Model: req.Model}
+	if strings.TrimSpace(req.System) != "" {
+		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+	}
+	for i, t := range req.Tools {
+		tool := sdk.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
+		if t.Description != "" {
+			tool.Description = param.NewOpt(t.Description)
+		}
+		if i == len(req.Tools)-1 {
+			tool.CacheControl = sdk.NewCacheControlEphemeralParam()
+		}
+		params.Tools = append(params.Tools, sdk.ToolUnionParam{OfTool: &tool})
+	}
+	return params, think(&params, req, maxTokens)
+}
+
+// schema passes the schema's own bytes on, so that the order of its properties
+// is the author's.
+func schema(raw json.RawMessage) sdk.ToolInputSchemaParam {
+	if len(raw) == 0 {
+		return sdk.ToolInputSchemaParam{}
+	}
+	return param.Override[sdk.ToolInputSchemaParam](raw)
+}
+
+const mark = `,"cache_control":{"type":"ephemeral"}`
+
+// messages writes the conversation and marks where its cached prefix ends:
+// behind the last user message, and behind the one before it, which is where
+// the previous call's mark was. Together with those on tools and system these
+// are the four marks that the API allows. Tail comes behind the last mark.
+func messages(req llm.Request) []byte {
+	sent := make([]llm.Message, 0, len(req.Messages))
+	size := 0
+	for _, m := range req.Messages {
+		if m = sendable(m, &size); len(m.Blocks) > 0 {
+			sent = append(sent, m)
+		}
+	}
+	marked := map[int]bool{}
+	for i := len(sent) - 1; i >= 0 && len(marked) < 2; i-- {
+		if sent[i].Role == llm.User {
+			marked[i] = true
+		}
+	}
+	tail := strings.TrimSpace(req.Tail) != ""
+	if n := len(sent); tail && (n == 0 || sent[n-1].Role != llm.User) {
+		sent = append(sent, llm.UserText(req.Tail))
+		tail = false
+	}
+	out := append(make([]byte, 0, wire.Size(size)), '[')
+	for i, m := range sent {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		role := `"user"`
+		if m.Role == llm.Assistant {
+			role = `"assistant"`
+		}
+		out = append(append(append(out, `{"role":`...), role...), `,"content":[`...)
+		for j, b := range m.Blocks {
+			if j > 0 {
+				out = append(out, ',')
+			}
+			end := ""
+			if marked[i] && j == len(m.Blocks)-1 {
+				end = mark
+			}
+			out = block(out, b, end)
+		}
+		if tail && i == len(sent)-1 {
+			out = block(append(out, ','), llm.Text{Text: req.Tail}, "")
+		}
+		out = append(out, "]}"...)
+	}
+	return append(out, ']')
+}
+
+// sendable returns m with the blocks that can be sent, and adds their length
+// to size.
+func sendable(m llm.Message, size *int) llm.Message {
+	out := llm.Message{Role: m.Role, Blocks: make([]llm.Block, 0, len(m.Blocks))}
+	for _, b := range m.Blocks {
+		switch v := b.(type) {
+		case llm.Text:
+			if strings.TrimSpace(v.Text) == "" {
+				continue
+			}
+			*size += len(v.Text)
+		case llm.Image:
+			*size += len(v.Data)
+			if !wire.ImageType(v.MIME) {
+				b = llm.Text{Text: wire.NoImage(v)}
+			}
+		case llm.Thinking:
+			if v.Signature == "" {
+				continue
+			}
+			*size += len(v.Text) + len(v.Signature)
+		case llm.ToolCall:
+			*size += len(v.Args)
+		case llm.ToolResult:
+			inner := sendable(llm.Message{Blocks: v.Blocks}, size)
+			v.Blocks = inner.Blocks
+			b = v
+		default:
+			continue
+		}
+		*size += 64
+		out.Blocks = append(out.Blocks, b)
+	}
+	return out
+}
+
+// block writes one block; end goes in before its closing brace.
+func block(out []byte, b llm.Block, end string) []byte {
+	str := func(key, s string) { out = wire.AppendString(append(out, key...), s) }
+	switch b := b.(type) {
+	case llm.Text:
+		str(`{"type":"text","text":`, b.Text)
+	case llm.Image:
+		str(`{"type":"image","source":{"type":"base64","media_type":`, b.MIME)
+		str(`,"data":`, b.Data)
+		out = append(out, '}')
+	case llm.Thinking:
+		if b.Redacted {
+			str(`{"type":"redacted_thinking","data":`, b.Signature)
+			break
+		}
+		str(`{"type":"thinking","thinking":`, b.Text)
+		str(`,"signature":`, b.Signature)
+	case llm.ToolCall:
+		str(`{"type":"tool_use","id":`, b.ID)
+		str(`,"name":`, b.Name)
+		out = append(append(out, `,"input":`...), wire.Object(b.Args)...)
+	case llm.ToolResult:
+		str(`{"type":"tool_result","tool_use_id":`, b.CallID)
+		if b.IsError {
+			out = append(out, `,"is_error":true`...)
+		}
+		if len(b.Blocks) > 0 {
+			out = append(out, `,"content":[`...)
+			for i, in := range b.Blocks {
+				if i > 0 {
+					out = append(out, ',')
+				}
+				out = block(out, in, "")
+			}
+			out = append(out, ']')
+		}
+	}
+	return append(append(out, end...), '}')
+}
+
+// version is what a model's name says of it. The zero value is a model that
+// is not Claude, or does not say.
+type version struct {
+	family       string // "opus", "sonnet", "haiku", "fable", "mythos"
+	major, minor int
+}
+
+// parse reads names like claude-sonnet-4-5-20250929, claude-3-7-sonnet-latest
+// and claude-opus-5.5. Numbers of more than two digits are dates.
+func parse(model string) (v version) {
+	rest, ok := strings.CutPrefix(model[strings.LastIndexAny(model, "/")+1:], "claude-")
+	if !ok {
+		return version{}
+	}
+	var nums []int
+	for _, part := range strings.FieldsFunc(rest, func(r rune) bool { return r == '-' || r == '.' || r == '@' }) {
+		if n, err := strconv.Atoi(part); err == nil {
+			if len(part) <= 2 {
+				nums = append(nums, n)
+			}
+			continue
+		}
+		if v.family == "" {
+			v.family = part
+		}
+	}
+	if len(nums) > 0 {
+		v.major = nums[0]
+	}
+	if len(nums) > 1 {
+		v.minor = nums[1]
+	}
+	return v
+}
+
+func (v version) from(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+// adaptive: the model decides itself how much to think, guided by an effort.
+// The models from 4.7 on refuse a budget; those before 4.6 know nothing else.
+func (v version) adaptive() bool { return v.from(4, 6) || v.family == "mythos" }
+
+// always: thinking cannot be switched off.
+func (v version) always() bool {
+	return v.family == "fable" || v.family == "mythos" || v.family == "opus" && v.from(5, 5)
+}
+
+// bound: signatures hold only behind the very conversation they were made in.
+// Tail is gone from its message in the next request, so they often do not.
+func (v version) bound() bool { return v.from(5, 5) || v.family == "fable" && v.from(5, 1) }
+
+// budgets are for the models that take a number of tokens.
+var budgets = map[string]int{"minimal": 1024, "low": 4096, "medium": 10000, "high": 20000, "xhigh": 32000}
+
+// Without a limit in request or config: what every model still sold allows,
+// with room for thinking if there is any, since it counts as output.
+const (
+	defaultMax      = 8192
+	defaultThinkMax = 32000
+)
+
+// think sets max_tokens and everything about thinking.
+func think(params *sdk.MessageNewParams, req llm.Request, configured int) []option.RequestOption {
+	limit := req.MaxTokens
+	if limit == 0 {
+		limit = configured
+	}
+	v := parse(req.Model)
+	level := req.Thinking
+	_, on := budgets[level]
+	defer func() {
+		if limit == 0 {
+			limit = defaultMax
+		}
+		params.MaxTokens = int64(limit)
+	}()
+	if v.adaptive() {
+		if limit == 0 && (on || v.major >= 5) {
+			limit = defaultThinkMax
+		}
+		return adapt(params, v, level, hasThinking(req))
+	}
+	if !on || openLoop(req) {
+		return nil
+	}
+	budget := budgets[level]
+	switch {
+	case limit == 0:
+		limit = min(budget+defaultMax, defaultThinkMax)
+		budget = min(budget, limit/2)
+	case limit <= budget:
+		budget = limit / 2
+	}
+	if budget < 1024 {
+		return nil // the API's least; the caller left no room for thinking
+	}
+	params.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(budget))
+	return nil
+}
+
+// openLoop reports whether results follow an answer that did not begin with
+// thinking, as when the model was changed in the middle of a turn. A model
+// with a budget then refuses to think.
+func openLoop(req llm.Request) bool {
+	n := len(req.Messages)
+	if n < 2 || len(req.Messages[n-1].Results()) == 0 || len(req.Messages[n-2].Blocks) == 0 {
+		return false
+	}
+	t, ok := req.Messages[n-2].Blocks[0].(llm.Thinking)
+	return !ok || t.Signature == ""
+}
+
+// adapt is think for adaptive models. Newer ones leave the thinking's text out
+// unless asked for it, and put what they say between calls there.
+func adapt(params *sdk.MessageNewParams, v version, level string, sends bool) []option.RequestOption {
+	config := sdk.ThinkingConfigAdaptiveParam{}
+	if v.from(4, 7) {
+		config.Display = sdk.ThinkingConfigAdaptiveDisplaySummarized
+	}
+	switch level {
+	case "minimal", "low":
+		params.OutputConfig.Effort = sdk.OutputConfigEffortLow
+	case "medium":
+		params.OutputConfig.Effort = sdk.OutputConfigEffortMedium
+	case "high":
+		params.OutputConfig.Effort = sdk.OutputConfigEffortHigh
+	case "xhigh":
+		params.OutputConfig.Effort = sdk.OutputConfigEffortXhigh
+		if !v.from(4, 7) && v.major > 0 {
+			params.OutputConfig.Effort = sdk.OutputConfigEffortMax
+		}
+	case "off":
+		switch {
+		case v.always():
+			params.OutputConfig.Effort = sdk.OutputConfigEffortLow
+		case v.family == "sonnet" && v.from(5, 5):
+			params.Thinking.OfBetweenTools = &sdk.ThinkingConfigBetweenToolsParam{Type: "between_tools"}
+			return nil
+		case v.major >= 5:
+			params.Thinking.OfDisabled = &sdk.ThinkingConfigDisabledParam{Type: "disabled"}
+			return nil
+		default:
+			return nil // off unless asked for
+		}
+	default:
+		if v.major < 5 {
+			return nil
+		}
+	}
+	params.Thinking.OfAdaptive = &config
+	if !v.bound() || !sends {
+		return nil
+	}
+	config.SetExtraFields(map[string]any{
+		"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"},
+	})
+	return []option.RequestOption{option.WithHeaderAdd("anthropic-beta", string(sdk.AnthropicBetaThinkingBindingControls2026_08_01))}
+}
+
+func hasThinking(req llm.Request) bool {
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			if t, ok := b.(llm.Thinking); ok && t.Signature != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

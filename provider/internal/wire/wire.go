@@ -1,0 +1,292 @@
+// Package wire is what the providers share between an SDK and the network: a
+// client that watches for silence and keeps error bodies whole, and the few
+// rules by which foreign bytes become our words.
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"goclaw/llm"
+)
+
+// DefaultIdle is how long a server may be silent. Models that think before
+// they speak keep the line alive with pings; local ones may load for minutes.
+const DefaultIdle = 5 * time.Minute
+
+// maxErrorBody bounds how much of an error body is read.
+const maxErrorBody = 1 << 20
+
+// Client performs the requests of an SDK. It returns a *StatusError instead of
+// a response with an error status or one that is not an event stream, so that
+// the whole body is there to be classified: the SDKs' own errors drop fields
+// that some servers put their numbers in. It never follows a redirect to
+// another host, which would be given the key.
+type Client struct {
+	http *http.Client
+	idle time.Duration
+}
+
+// NewClient wraps hc, or a client of its own if hc is nil. Idle is the longest
+// silence allowed; 0 is DefaultIdle.
+func NewClient(hc *http.Client, idle time.Duration) *Client {
+	if hc == nil {
+		hc = &http.Client{}
+	}
+	if idle == 0 {
+		idle = DefaultIdle
+	}
+	own := *hc
+	if own.CheckRedirect == nil {
+		own.CheckRedirect = sameHost
+	}
+	return &Client{http: &own, idle: idle}
+}
+
+func sameHost(req *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	if from := via[0].URL; req.URL.Scheme != from.Scheme || req.URL.Host != from.Host {
+		return fmt.Errorf("redirect from %s to %s refused", from.Host, req.URL.Host)
+	}
+	return nil
+}
+
+// StatusError is a response that is not the stream that was asked for.
+type StatusError struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("HTTP %d", e.Status) }
+
+// IdleError says that not a byte came for the time given.
+type IdleError struct{ After time.Duration }
+
+func (e *IdleError) Error() string { return fmt.Sprintf("nothing came for %s", e.After) }
+
+// Do implements the SDKs' HTTPClient.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w := &watch{cancel: cancel, ctx: ctx, idle: c.idle}
+	w.timer = time.AfterFunc(c.idle, func() { cancel(&IdleError{After: c.idle}) })
+	res, err := c.http.Do(req.WithContext(ctx))
+	if err != nil {
+		return nil, w.end(err)
+	}
+	w.timer.Stop()
+	w.body = res.Body
+	res.Body = w
+	if res.StatusCode < 400 && isStream(res.Header) {
+		return res, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	res.Body.Close()
+	if err != nil && len(body) == 0 {
+		return nil, err
+	}
+	return nil, &StatusError{Status: res.StatusCode, Header: res.Header, Body: body}
+}
+
+// isStream is false for what is surely something else: an error that a gateway
+// sends with 200, or the home page of a host that is no API. Servers that
+// declare nothing are believed.
+func isStream(h http.Header) bool {
+	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return t != "application/json" && t != "text/html"
+}
+
+// watch is a body that ends the request when no byte comes for too long. The
+// clock runs only while somebody waits in Read: a slow reader is not the
+// server's silence.
+type watch struct {
+	body   io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	idle   time.Duration
+	once   sync.Once
+}
+
+func (w *watch) Read(p []byte) (int, error) {
+	w.timer.Reset(w.idle)
+	n, err := w.body.Read(p)
+	w.timer.Stop()
+	if err != nil && err != io.EOF {
+		err = w.end(err)
+	}
+	return n, err
+}
+
+// end stops the clock and returns the silence that caused err, or err.
+func (w *watch) end(err error) error {
+	w.timer.Stop()
+	var idle *IdleError
+	if errors.As(context.Cause(w.ctx), &idle) {
+		err = idle
+	}
+	w.cancel(nil)
+	return err
+}
+
+func (w *watch) Close() error {
+	err := w.body.Close()
+	w.once.Do(func() { w.end(nil) })
+	return err
+}
+
+// Network describes err, which came instead of a response or in the middle of
+// one, in a few words for people. Again is false where a second try would
+// surely fail in the same way.
+func Network(err error) (reason string, again bool) {
+	var (
+		idle   *IdleError
+		dns    *net.DNSError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		root   x509.UnknownAuthorityError
+		op     *net.OpError
+		u      *url.Error
+	)
+	switch {
+	case errors.As(err, &idle):
+		return idle.Error(), false
+	case errors.As(err, &dns):
+		if dns.IsNotFound {
+			return "no such host " + dns.Name, false
+		}
+		return "name lookup of " + dns.Name + " failed: " + dns.Err, true
+	case errors.As(err, &cert), errors.As(err, &root):
+		return "its certificate is not trusted: " + Line(err.Error()), false
+	case errors.As(err, &record):
+		return "it does not speak TLS", false
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the connection was closed", true
+	case errors.As(err, &op):
+		return Line(op.Err.Error()), true
+	case errors.As(err, &u):
+		var ne net.Error
+		if errors.As(u.Err, &ne) {
+			return Line(u.Err.Error()), true
+		}
+		// Neither the net nor the tls package said it: a URL that cannot be
+		// asked, or a redirect that was refused.
+		return Line(u.Err.Error()), false
+	}
+	return Line(err.Error()), true
+}
+
+// Malformed reports whether err says that the server sent what cannot be read.
+func Malformed(err error) bool {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &typ)
+}
+
+// Clean makes foreign text valid UTF-8.
+func Clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Line makes one line of s, short enough to be shown.
+func Line(s string) string {
+	s = strings.Join(strings.Fields(Clean(s)), " ")
+	if r := []rune(s); len(r) > 300 {
+		s = string(r[:300]) + "…"
+	}
+	return s
+}
+
+// RawKey holds the text of arguments that are no JSON object.
+const RawKey = "_raw"
+
+// Args makes a JSON object of what a model wrote as arguments. Nothing at all
+// is the empty object. Anything else that is not one object becomes
+// {"_raw": "the text"}: the call keeps its place, no tool's schema accepts it,
+// and the model reads what it did wrong.
+func Args(text string) json.RawMessage {
+	text = Clean(text)
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return json.RawMessage("{}")
+	}
+	if trimmed[0] == '{' {
+		var b bytes.Buffer
+		if json.Compact(&b, []byte(trimmed)) == nil {
+			return b.Bytes()
+		}
+	}
+	raw, err := json.Marshal(map[string]string{RawKey: text})
+	if err != nil {
+		panic(err) // a map of strings always has a JSON form
+	}
+	return raw
+}
+
+// ImageType reports whether mime is one of the four picture types that the
+// APIs read. Others are replaced by NoImage: one unreadable picture in a log
+// must not make every later request fail.
+func ImageType(mime string) bool {
+	switch mime {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+// NoImage stands for a picture that cannot be sent.
+func NoImage(img llm.Image) string { return fmt.Sprintf("[image of type %s left out]", img.MIME) }
+
+// Sink hands deltas on and remembers that it did.
+type Sink struct {
+	yield   func(llm.Delta, error) bool
+	Sent    bool // something was yielded: the call cannot be made again
+	Stopped bool // the reader has left
+}
+
+// NewSink returns a sink for the yield function of an iterator.
+func NewSink(yield func(llm.Delta, error) bool) *Sink { return &Sink{yield: yield} }
+
+// Put yields d. It reports false when the reader has left.
+func (s *Sink) Put(d llm.Delta) bool {
+	if s.Stopped {
+		return false
+	}
+	s.Sent = true
+	if !s.yield(d, nil) {
+		s.Stopped = true
+	}
+	return !s.Stopped
+}
+
+// End yields err, if there is one, to a reader that is still there.
+func (s *Sink) End(err error) {
+	if err != nil && !s.Stopped {
+		s.yield(llm.Delta{}, err)
+	}
+}
+
+// Int reads digits that a pattern has matched.
+func Int(digits string) int {
+	n := 0
+	for _, d := range digits {
+		if n > 1<<40 {
+			return n
+		}
+		n = n*10 + int(d-'0')
+	}
+	return n
+}

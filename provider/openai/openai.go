@@ -1,0 +1,181 @@
+// Package openai asks models over the OpenAI chat completions API, through the
+// official SDK: OpenAI itself, OpenRouter, and the servers that speak the same
+// language at home (Ollama, llama.cpp, LM Studio, vLLM).
+//
+// The servers agree on the happy path and on little else. What differs is kept
+// in two places: flavour, which says what a host understands, and the table of
+// overflows, which says in what shape each of them complains.
+//
+// Reasoning is read from reasoning_content and reasoning and yielded as
+// thinking. It is never sent back: it carries no signature here, and no field
+// of this API takes it.
+package openai
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/shared"
+
+	"goclaw/llm"
+	"goclaw/provider/internal/wire"
+	"goclaw/provider/retry"
+)
+
+// DefaultBaseURL is OpenAI's own API.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Config says whom to ask and how patiently. The zero value, with a key, asks
+// OpenAI.
+type Config struct {
+	Name       string // in error messages; "" is "openai"
+	BaseURL    string // "" is DefaultBaseURL; "/v1" is added to a bare host
+	APIKey     string // may be empty for servers that want none
+	HTTPClient *http.Client
+	Idle       time.Duration // longest silence of the server; 0 is five minutes
+	Retry      retry.Policy
+	MaxTokens  int               // for requests that name no limit; 0 leaves it to the server
+	Header     map[string]string // sent with every request, as OpenRouter's HTTP-Referer
+}
+
+// Provider is an llm.Provider. It is safe for concurrent use.
+type Provider struct {
+	completions sdk.ChatCompletionService
+	name        string
+	base        string
+	flavour     flavour
+	retry       retry.Policy
+	noKey       bool
+	maxTokens   int
+
+	// efforts holds what a model was found to accept instead of the
+	// reasoning_effort that it was asked for, by model and by whether there
+	// were tools.
+	efforts sync.Map
+}
+
+var _ llm.Provider = (*Provider)(nil)
+
+// flavour is what a host understands beyond the common language.
+type flavour int
+
+const (
+	plain      flavour = iota // a local server or an unknown one
+	own                       // OpenAI or Azure: max_completion_tokens, prompt_cache_key
+	openRouter                // cache_control for Claude, reasoning_effort for all
+)
+
+// New returns a provider. It asks nobody anything yet.
+func New(c Config) *Provider {
+	base, f := resolve(c.BaseURL)
+	opts := []option.RequestOption{
+		option.WithBaseURL(base + "/"),
+		option.WithHTTPClient(wire.NewClient(c.HTTPClient, c.Idle)),
+		option.WithMaxRetries(0),
+	}
+	if c.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(c.APIKey))
+	}
+	for k, v := range c.Header {
+		opts = append(opts, option.WithHeader(k, v))
+	}
+	name := c.Name
+	if name == "" {
+		name = "openai"
+	}
+	return &Provider{
+		// The service on its own, unlike sdk.NewClient, reads no environment.
+		completions: sdk.NewChatCompletionService(opts...),
+		name:        name,
+		base:        base,
+		flavour:     f,
+		retry:       c.Retry,
+		noKey:       c.APIKey == "" && base == DefaultBaseURL,
+		maxTokens:   c.MaxTokens,
+	}
+}
+
+func resolve(base string) (string, flavour) {
+	base = strings.TrimSuffix(base, "/")
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return base, plain
+	}
+	if u.Path == "" {
+		base += "/v1"
+	}
+	switch h := u.Hostname(); {
+	case h == "api.openai.com", strings.HasSuffix(h, ".openai.azure.com"):
+		return base, own
+	case h == "openrouter.ai", strings.HasSuffix(h, ".openrouter.ai"):
+		return base, openRouter
+	}
+	return base, plain
+}
+
+// Stream implements llm.Provider.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		out := wire.NewSink(yield)
+		if p.noKey {
+			out.End(&llm.APIError{Provider: p.name, Code: "no_key", Message: "no API key", Kind: llm.ErrAuth})
+			return
+		}
+		out.End(p.ask(ctx, req, out))
+	}
+}
+
+// ask makes the call, and makes it again with another reasoning_effort if that
+// is what the server refuses. Which values a model takes, and whether it takes
+// any beside tools, changes from model to model without a way to ask.
+func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) error {
+	params := p.build(req)
+	type key struct {
+		model, level string
+		tools        bool
+	}
+	k := key{req.Model, req.Thinking, len(req.Tools) > 0}
+	if e, ok := p.efforts.Load(k); ok {
+		params.ReasoningEffort = e.(shared.ReasoningEffort)
+	}
+	options := []shared.ReasoningEffort{shared.ReasoningEffortNone, ""}
+	for {
+		err := p.call(ctx, params, req, out)
+		var effort *effortError
+		if !errors.As(err, &effort) || len(options) == 0 {
+			return err
+		}
+		for len(options) > 0 && options[0] == params.ReasoningEffort {
+			options = options[1:]
+		}
+		if len(options) == 0 {
+			return err
+		}
+		params.ReasoningEffort, options = options[0], options[1:]
+		p.efforts.Store(k, params.ReasoningEffort)
+	}
+}
+
+func (p *Provider) call(ctx context.Context, params sdk.ChatCompletionNewParams, req llm.Request, out *wire.Sink) error {
+	return p.retry.Do(ctx, func() error {
+		err := p.try(ctx, params, req, out)
+		switch {
+		case err == nil || out.Stopped:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		return p.classify(err, req.Model, out.Sent)
+	})
+}

@@ -1,0 +1,141 @@
+// Package retry decides when a failed call is made again and how long to wait
+// before it.
+//
+// The SDKs have a retry of their own. It is switched off, because it retries
+// only what fails before the response head: an overloaded model often says so
+// in the first event of a stream that began with 200. It also sleeps as long
+// as Retry-After asks, which can be an hour, and it sleeps on the real clock.
+package retry
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Policy says how often and after which waits. The zero value retries four
+// times, after about 0.5, 1, 2 and 4 seconds.
+type Policy struct {
+	Max      int           // retries after the first try; 0 is four, negative is none
+	Base     time.Duration // the first wait, doubled each time; 0 is 500 ms
+	Cap      time.Duration // the longest wait of our own choice; 0 is 8 s
+	Patience time.Duration // a longer Retry-After gives up at once; 0 is 60 s
+
+	// For tests. Sleep waits for d or until ctx ends, and then returns
+	// ctx.Err(). Rand returns a number in [0, 1) for the jitter.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Now   func() time.Time
+	Rand  func() float64
+}
+
+// Again marks an error after which the same call may succeed. After is what
+// the server asked for, or zero.
+type Again struct {
+	Err   error
+	After time.Duration
+}
+
+func (a *Again) Error() string { return a.Err.Error() }
+func (a *Again) Unwrap() error { return a.Err }
+
+// Do calls try until it succeeds, fails with an error that is not marked by
+// Again, or the policy gives up; it returns the last error without the mark.
+// When ctx ends while it waits it returns ctx.Err().
+func (p Policy) Do(ctx context.Context, try func() error) error {
+	for n := 0; ; n++ {
+		err := try()
+		var again *Again
+		if !errors.As(err, &again) {
+			return err
+		}
+		wait, ok := p.Wait(n, again.After)
+		if !ok {
+			return again.Err
+		}
+		if err := p.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// Wait returns how long to wait after the nth failure, counted from zero, and
+// whether to try again at all. What the server asked for is never shortened.
+// A quarter of our own waits is jitter, so that clients that failed together
+// do not come back together.
+func (p Policy) Wait(n int, asked time.Duration) (time.Duration, bool) {
+	tries := p.Max
+	if tries == 0 {
+		tries = 4
+	}
+	if n >= tries {
+		return 0, false
+	}
+	if asked > 0 {
+		return asked, asked <= or(p.Patience, time.Minute)
+	}
+	longest := or(p.Cap, 8*time.Second)
+	wait := or(p.Base, 500*time.Millisecond)
+	for ; n > 0 && wait < longest; n-- {
+		wait *= 2
+	}
+	wait = min(wait, longest)
+	random := rand.Float64
+	if p.Rand != nil {
+		random = p.Rand
+	}
+	return wait - time.Duration(random()*float64(wait)/4), true
+}
+
+func or(d, fallback time.Duration) time.Duration {
+	if d == 0 {
+		return fallback
+	}
+	return d
+}
+
+func (p Policy) sleep(ctx context.Context, d time.Duration) error {
+	if p.Sleep != nil {
+		return p.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// After reads what a response asks for: retry-after-ms, or Retry-After in
+// seconds or as an HTTP date. It returns zero if it asks for nothing or for a
+// time that has passed.
+func (p Policy) After(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
+		return positive(ms * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return positive(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		now := time.Now
+		if p.Now != nil {
+			now = p.Now
+		}
+		return max(0, at.Sub(now()))
+	}
+	return 0
+}
+
+// positive keeps out NaN, negative numbers, and numbers beyond a Duration.
+func positive(d float64) time.Duration {
+	if !(d > 0) {
+		return 0
+	}
+	return time.Duration(min(d, float64(365*24*time.Hour)))
+}
