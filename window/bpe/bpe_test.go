@@ -161,13 +161,19 @@ func pieces(e *Encoding, text string) []string {
 // awkward runes: one or more of every class, and what the patterns name.
 var awkward = []rune("aeslrvdtmLSRVEMTDxyzABC0129 \t\n\r\n\v'''/.!-_{(\u00a0\u0085\u3000\u2028ſKßİıǅʰªéñ\u0301\u0308\u200d\ufe0f中文日本한국ेकाสวัс١٢Ⅷ½²😀👩🏽\ufffd\U00020000\U0010ffff")
 
+// text draws short texts and, since rapid prefers short ones, texts that are long
+// by force.
 func text(t *rapid.T) string {
+	every := rapid.SampledFrom(awkward)
 	return rapid.OneOf(
-		rapid.StringOf(rapid.SampledFrom(awkward)),
-		rapid.StringOfN(rapid.SampledFrom([]rune("ab \n")), 0, 200, -1),
-		rapid.StringOfN(rapid.SampledFrom([]rune("etaoinshr")), 0, 200, -1),
-		rapid.StringOfN(rapid.SampledFrom([]rune("的是不了人我在有他这")), 0, 100, -1),
+		rapid.StringOf(every),
 		rapid.String(),
+		rapid.StringOfN(every, 40, 100, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("ab \n")), 40, 200, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune(" \t\n\r\u00a0x")), 20, 60, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("etaoinshrdlu")), 40, 200, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("ETaoInShR'sʰ\u0301")), 40, 100, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("的是不了人我在有他这为之大来以个中上们")), 40, 100, -1),
 	).Draw(t, "text")
 }
 
