@@ -338,6 +338,7 @@ func TestPrefix(t *testing.T) {
 		{"龘", 1, ""}, // three tokens, none of them a rune
 		{"龘", 3, "龘"},
 		{"x龘", 2, "x"},
+		{"\u17d2\u1780", 1, ""}, // the first token ends within the second rune, and the first rune alone is two
 		{"x\xff\xffy", 2, "x\xff\xff"},
 	} {
 		if got := CL100K().Prefix(tt.text, tt.n); got != tt.want {
