@@ -87,8 +87,7 @@ func (e *Encoding) Tokens(text string) []uint32 {
 
 // Prefix returns the first n tokens of text, or a little less: the cut is moved
 // back to where a rune begins and the result, counted by itself, has at most n
-// tokens. (A cut can change how the text before it is tokenised.) Its cost
-// follows the length of the result, not of text.
+// tokens. (A cut can change how the text before it is tokenised.)
 func (e *Encoding) Prefix(text string, n int) string {
 	if n <= 0 {
 		return ""
