@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/agent"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+)
+
+// maxInput is how much of standard input is attached.
+const maxInput = 8 << 20
+
+func (a *app) askCmd() *cobra.Command {
+	var asJSON bool
+	var ref string
+	var attach []string
+	cmd := &cobra.Command{
+		Use:   "ask TEXT",
+		Short: "One turn: ask, stream the answer, exit",
+		Long: `Says TEXT in a session, streams the answer and exits. What comes on standard
+input is attached. With --json every event is a line: delta, recorded, tool,
+notice, error, done.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := a.message(strings.Join(args, " "), attach)
+			if err != nil {
+				return err
+			}
+			return a.ask(cmd.Context(), ref, in, asJSON)
+		},
+	}
+	cmd.Flags().StringVarP(&ref, "session", "s", "", "key, id or prefix of the session (default: the configured key)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, a line each")
+	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (may be given again)")
+	return cmd
+}
+
+// message makes what the user says of text, attachments and standard input.
+func (a *app) message(text string, attach []string) (llm.Message, error) {
+	m := llm.Message{Role: llm.User}
+	if strings.TrimSpace(text) != "" {
+		m.Blocks = append(m.Blocks, llm.Text{Text: text})
+	}
+	for _, path := range attach {
+		b, err := attachment(path)
+		if err != nil {
+			return m, err
+		}
+		m.Blocks = append(m.Blocks, b)
+	}
+	if !a.isTerminal(a.in) && a.in != nil {
+		data, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
+		if err != nil {
+			return m, fmt.Errorf("standard input: %w", err)
+		}
+		if len(data) > maxInput {
+			return m, fmt.Errorf("standard input is longer than %d MiB: give the path of a file instead", maxInput>>20)
+		}
+		if t := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); t != "" {
+			m.Blocks = append(m.Blocks, llm.Text{Text: t})
+		}
+	}
+	if len(m.Blocks) == 0 {
+		return m, usage("ask needs TEXT, or something on standard input: see goclaw ask --help")
+	}
+	return m, nil
+}
+
+// attachment reads a file as a block: a picture, or text with its name.
+func attachment(path string) (llm.Block, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxInput {
+		return nil, fmt.Errorf("%s cannot be attached: it is no file of at most %d MiB", path, maxInput>>20)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	switch mime := http.DetectContentType(data); mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString(data)}, nil
+	}
+	if !utf8.Valid(data) || len(data) == 0 {
+		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a picture", path)
+	}
+	return llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, data)}, nil
+}
+
+// target resolves the session that is asked: an existing one, or a key that
+// begins one.
+func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (session.ID, error) {
+	st, err := a.store()
+	if err != nil {
+		return "", err
+	}
+	if ref == "" {
+		ref = a.conf.Session.DefaultKey
+	}
+	in, err := session.Find(ctx, st, ref, false)
+	switch {
+	case err == nil && string(in.Key) != ref:
+		return in.ID, nil
+	case err != nil && !errors.Is(err, session.ErrNotFound):
+		return "", err
+	}
+	s, err := r.Load(ctx, session.Key(ref))
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) error {
+	r, done, err := a.runner(ctx, a.approver(asJSON))
+	if err != nil {
+		return err
+	}
+	defer done()
+	id, err := a.target(ctx, r, ref)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	show := a.plainEvents()
+	if asJSON {
+		show = a.jsonEvents()
+	} else if a.voice.note != "" {
+		fmt.Fprintln(a.err, a.style().Dim(a.voice.note))
+	}
+	for ev, err := range r.RunID(ctx, id, in) {
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("stopped: what was said so far is kept")
+			}
+			show(nil, err)
+			if asJSON {
+				return errQuiet
+			}
+			return err
+		}
+		if err := show(ev, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interruptible returns a context that the first Ctrl-C cancels; the second
+// ends the program at once.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	sig := make(chan os.Signal, 2)
+	signal.Notify(sig, os.Interrupt)
+	var once sync.Once
+	stop := func() { once.Do(func() { signal.Stop(sig); close(sig); cancel() }) }
+	go func() {
+		if _, ok := <-sig; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-sig; ok {
+			os.Exit(130)
+		}
+	}()
+	return ctx, stop
+}
+
+// plainEvents shows an answer as text; what is not the answer goes to
+// standard error.
+func (a *app) plainEvents() func(agent.Event, error) error {
+	st := a.style()
+	open := false // in the middle of a line
+	return func(ev agent.Event, err error) error {
+		if open && (err != nil || !isText(ev)) {
+			open = false
+			fmt.Fprintln(a.out)
+		}
+		switch ev := ev.(type) {
+		case agent.Said:
+			if ev.Text == "" {
+				return nil
+			}
+			open = !strings.HasSuffix(ev.Text, "\n")
+			_, err := io.WriteString(a.out, transcript.Printable(ev.Text))
+			return err
+		case agent.Calling:
+			fmt.Fprintln(a.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))
+		case agent.Called:
+			if ev.Result.IsError {
+				fmt.Fprintln(a.err, st.Red("← "+transcript.OneLine(transcript.Printable(ev.Result.Text()), 160)))
+			}
+		case agent.Squeezed:
+			fmt.Fprintln(a.err, st.Dim("too long for the model: asking again with shorter tool results"))
+		case runner.Waiting:
+			fmt.Fprintln(a.err, st.Dim("waiting: "+ev.By.Error()))
+		}
+		return nil
+	}
+}
+
+func isText(ev agent.Event) bool {
+	s, ok := ev.(agent.Said)
+	return ok && s.Text != "" || ok && s.Thinking != ""
+}
+
+// jsonEvents prints every event as one line of JSON. Other programs rely on
+// their form.
+func (a *app) jsonEvents() func(agent.Event, error) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return func(ev agent.Event, err error) error {
+		if err != nil {
+			return enc.Encode(map[string]any{"type": "error", "message": oneLine(err)})
+		}
+		switch ev := ev.(type) {
+		case agent.Said:
+			switch {
+			case ev.Text != "":
+				return enc.Encode(map[string]any{"type": "delta", "text": ev.Text})
+			case ev.Thinking != "":
+				return enc.Encode(map[string]any{"type": "thinking", "text": ev.Thinking})
+			}
+		case agent.Recorded:
+			line, err := recordJSON(ev.Record)
+			if err != nil {
+				return err
+			}
+			return enc.Encode(map[string]any{"type": "recorded", "record": line})
+		case agent.Calling:
+			return enc.Encode(map[string]any{"type": "tool", "state": "running", "id": ev.Call.ID, "name": ev.Call.Name, "input": ev.Call.Args})
+		case agent.Called:
+			return enc.Encode(map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()})
+		case agent.Squeezed:
+			return enc.Encode(map[string]any{"type": "notice", "text": "too long for the model: asking again with shorter tool results", "squeeze": ev.To.String()})
+		case runner.Waiting:
+			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})
+		case agent.Done:
+			u := ev.Usage
+			return enc.Encode(map[string]any{"type": "done", "usage": map[string]int{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite}})
+		}
+		return nil
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"goclaw/agent"
+	"goclaw/internal/transcript"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// waitHeld is how long a session in another's hands is waited for.
+const waitHeld = 30 * time.Second
+
+// runner returns what runs turns, and what ends it: it waits a moment for
+// work in the background.
+func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, func(), error) {
+	st, err := a.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := a.choose(ctx); err != nil {
+		return nil, nil, err
+	}
+	tools, err := a.tools(ask)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := runner.New(runner.Options{
+		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
+		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
+			v := a.voice
+			return agent.Env{
+				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: tools, Budget: v.budget, Tokens: v.tokens, API: v.api,
+			}, nil
+		},
+	})
+	return r, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		r.Close(ctx)
+		tools.Close()
+	}, nil
+}
+
+func (a *app) tools(ask tool.Approver) (*tool.Set, error) {
+	c := a.conf
+	if err := os.MkdirAll(c.Workspace, 0o700); err != nil {
+		return nil, err
+	}
+	if c.Tools.Bash == "on" {
+		ask = tool.ApproverFunc(func(context.Context, tool.Request) (tool.Decision, error) { return tool.Once, nil })
+	}
+	return tool.New(tool.Options{
+		Workspace: c.Workspace, Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
+		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: a.allowed(),
+	})
+}
+
+// whoAmI tells another goclaw who holds a session.
+func whoAmI() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	return fmt.Sprintf("%s on %s", filepath.Base(os.Args[0]), host)
+}
+
+// allowed returns the commands that the user has allowed for always.
+func (a *app) allowed() []string {
+	data, err := os.ReadFile(filepath.Join(a.conf.Home, "allowed"))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		var cmd string
+		if _, err := fmt.Sscanf(line, "%q", &cmd); err == nil {
+			out = append(out, cmd)
+		}
+	}
+	return out
+}
+
+// allow remembers a command as allowed for always.
+func (a *app) allow(cmd string) error {
+	f, err := os.OpenFile(filepath.Join(a.conf.Home, "allowed"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%q\n", cmd)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// approver asks the user on the terminal before a command runs. Without one,
+// or in quiet, the answer is no.
+func (a *app) approver(quiet bool) tool.Approver {
+	if quiet {
+		return nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	lines := bufio.NewReader(tty)
+	return tool.ApproverFunc(func(ctx context.Context, r tool.Request) (tool.Decision, error) {
+		fmt.Fprintf(tty, "run %s ? [y]es once, [a]lways this command, [N]o: ", transcript.Printable(r.Command))
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return tool.No, err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return tool.Once, nil
+		case "a", "always":
+			return tool.Always, a.allow(r.Command)
+		}
+		return tool.No, nil
+	})
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+
+	"goclaw/internal/config"
+	"goclaw/llm"
+	"goclaw/provider/anthropic"
+	"goclaw/provider/catalogue"
+	"goclaw/provider/local"
+	"goclaw/provider/offline"
+	"goclaw/provider/openai"
+	"goclaw/window"
+	"goclaw/window/bpe"
+)
+
+// voice is the model that is asked, and what is known of it.
+type voice struct {
+	llm.Provider
+	provider, model string
+	api             string // how it is spoken to, for the log
+	budget          window.Budget
+	maxTokens       int
+	noImages        bool
+	tokens          window.Tokenizer
+	price           catalogue.Model
+	note            string // what the user should know about the choice
+}
+
+func (v *voice) name() string {
+	if v.provider == offline.Name {
+		return offline.Name
+	}
+	return v.provider + "/" + v.model
+}
+
+// Models that are asked when a key is there and nothing else is said.
+const (
+	defaultAnthropic = "claude-sonnet-4-5"
+	defaultOpenAI    = "gpt-5"
+)
+
+// bases are the servers that speak OpenAI's language, by the name that a
+// model is given with.
+var bases = map[string]string{
+	"openai":     openai.DefaultBaseURL,
+	"openrouter": "https://openrouter.ai/api/v1",
+	"ollama":     "http://127.0.0.1:11434/v1",
+	"lmstudio":   "http://127.0.0.1:1234/v1",
+	"llamacpp":   "http://127.0.0.1:8080/v1",
+	"vllm":       "http://127.0.0.1:8000/v1",
+}
+
+// choose decides which model is asked: --model, then the configuration, then
+// whichever key or local server there is, then the built-in one.
+func (a *app) choose(ctx context.Context) (*voice, error) {
+	if a.voice != nil {
+		return a.voice, nil
+	}
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	spec := c.Model
+	if a.model != "" {
+		spec = a.model
+	}
+	v, err := pick(ctx, c, spec, a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	a.voice = v
+	return v, nil
+}
+
+func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
+	if spec != "" {
+		return named(c, spec, getenv)
+	}
+	if c.Providers["anthropic"].APIKey != "" {
+		return named(c, "anthropic/"+defaultAnthropic, getenv)
+	}
+	if p := c.Providers["openai"]; p.APIKey != "" {
+		return named(c, "openai/"+defaultOpenAI, getenv)
+	}
+	if getenv("GOCLAW_NO_LOCAL") == "" {
+		if s, ok := local.Find(ctx, http.DefaultClient); ok && len(s.Models) > 0 {
+			v, err := named(c, s.Name+"/"+s.Models[0], getenv)
+			if err != nil {
+				return nil, err
+			}
+			if s.Window > 0 && v.budget.Window == 0 {
+				v.budget.Window = s.Window
+			}
+			v.note = fmt.Sprintf("using %s of %s on this machine", v.model, s.Name)
+			return v, nil
+		}
+	}
+	v, err := named(c, offline.Name, getenv)
+	if err == nil {
+		v.note = "no API key and no local model server found: the built-in offline model answers (it is not a language model)"
+	}
+	return v, err
+}
+
+// named returns the model of a spec such as anthropic/claude-sonnet-4-5.
+func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
+	if spec == offline.Name {
+		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.Window}, noImages: true, tokens: bpe.CL100K()}
+		v.settle(c)
+		v.Provider = offline.New(offline.Config{Window: v.budget.Window})
+		return v, nil
+	}
+	prov, model, ok := strings.Cut(spec, "/")
+	if !ok || prov == "" || model == "" {
+		return nil, usage("model %q must be provider/model, such as anthropic/%s or ollama/llama3.2, or offline", spec, defaultAnthropic)
+	}
+	p := c.Providers[prov]
+	v := &voice{provider: prov, model: model}
+	if prov == "anthropic" {
+		if p.APIKey == "" && p.BaseURL == "" {
+			return nil, fmt.Errorf("model %s needs a key: set ANTHROPIC_API_KEY, or providers.anthropic.apiKey in %s", spec, c.File)
+		}
+		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
+		v.api, v.tokens = "anthropic-messages", bpe.CL100K()
+	} else {
+		base := p.BaseURL
+		if base == "" {
+			base = bases[prov]
+		}
+		if base == "" {
+			return nil, fmt.Errorf("provider %q of model %s is not known: name its address in providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
+		}
+		key := p.APIKey
+		if key == "" {
+			key = getenv(strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(prov)) + "_API_KEY")
+		}
+		if key == "" && (prov == "openai" || prov == "openrouter") && p.BaseURL == "" {
+			return nil, fmt.Errorf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)
+		}
+		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
+		v.api, v.tokens = "openai-completions", bpe.O200K()
+	}
+	v.settle(c)
+	return v, nil
+}
+
+func providers() []string {
+	names := []string{"anthropic"}
+	for n := range bases {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// settle fills in window, output limit and prices: from the catalogue, then
+// from the configuration.
+func (v *voice) settle(c *config.Loaded) {
+	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
+		v.price, v.noImages = m, !m.Images
+		v.budget.Window, v.maxTokens = m.Window, m.Output
+	}
+	over := c.Models[v.provider+"/"+v.model]
+	for _, o := range []struct {
+		to   *int
+		vals []int
+	}{{&v.budget.Window, []int{c.ContextWindow, over.ContextWindow}}, {&v.maxTokens, []int{c.MaxTokens, over.MaxTokens}}} {
+		for _, n := range o.vals {
+			if n > 0 {
+				*o.to = n
+			}
+		}
+	}
+	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
+}
+
+// prompt returns what every request of the voice begins with.
+func (v *voice) prompt(c *config.Loaded) window.Prompt {
+	return window.Prompt{Provider: v.provider, Model: v.model, System: systemPrompt(c.Workspace), MaxTokens: v.maxTokens, Thinking: c.Thinking, NoImages: v.noImages}
+}
+
+// systemPrompt changes with nothing but the workspace, so that prompt caches
+// keep working from turn to turn and from day to day.
+func systemPrompt(workspace string) string {
+	return `You are goclaw, a helpful agent that talks with its user in a terminal. Be direct and brief; use Markdown where it helps.
+
+Your tools work in the folder ` + workspace + `. Read before you write, and say what you changed.
+What must outlive this conversation belongs into memory/YYYY-MM-DD.md (today's date; get_current_time tells it), lasting facts about the user and the work into MEMORY.md. Look there when the user refers to something that you cannot see.
+A line such as [Context: 156k/200k tokens (78%)] at the end of a message tells how full your window is; it is not from the user.`
+}
+
+// modelHint says what to do when a model cannot be asked.
+func modelHint(err error) string {
+	switch {
+	case errors.Is(err, llm.ErrAuth):
+		return "check the API key: goclaw config shows where it comes from"
+	case errors.Is(err, llm.ErrModel):
+		return "choose another with --model provider/model, or \"model\" in the configuration"
+	case errors.Is(err, llm.ErrNetwork):
+		return "your words are kept; try again, or use --model offline"
+	case errors.Is(err, llm.ErrOverflow):
+		return "begin anew with goclaw sessions new, or ask a model with a larger window"
+	}
+	return ""
+}
