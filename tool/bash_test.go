@@ -271,6 +271,25 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 	}
 }
 
+// A command is asked to end before it is made to, so that it can clean up;
+// also one that is stopped.
+func TestTimeoutAsksFirst(t *testing.T) {
+	tidy := `trap "echo cleaned > done; exit" TERM; echo $BASHPID > p; sleep 300 & wait`
+	for name, command := range map[string]string{
+		"running": tidy,
+		"stopped": `(` + tidy + `) & while [ ! -s p ]; do sleep 0.01; done; kill -STOP $!; trap "" TERM; wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Ask: yes}, nil)
+			s.bash.grace = time.Second
+			fails(t, s, "bash", o{"command": command, "timeout": 0.5}, "ended after 500ms")
+			if got := get(t, filepath.Join(s.ws.dir, "done")); got != "cleaned\n" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
 func TestDefaultTimeout(t *testing.T) {
 	s := open(t, Options{Ask: yes, BashTimeout: 200 * time.Millisecond}, nil)
 	fails(t, s, "bash", o{"command": "sleep 300"}, "(no output)\n[ended after 200ms")
