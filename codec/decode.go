@@ -33,7 +33,7 @@ func (native) Decode(line []byte) ([]session.Record, error) {
 		return nil, nil
 	}
 	d := decoders.Get().(*decoder)
-	defer decoders.Put(d)
+	defer d.done()
 	r, err := d.record(bytes.Clone(line))
 	if err != nil {
 		return nil, err
@@ -59,6 +59,13 @@ type decoder struct {
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// done gives d back, unless a huge line has made it huge.
+func (d *decoder) done() {
+	if d.b = nil; cap(d.nodes) <= 1<<16 && cap(d.buf) <= 1<<20 {
+		decoders.Put(d)
+	}
+}
 
 // entry is where the fields stand that many types have.
 type entry struct{ typ, id, parent, time, mode, message int }

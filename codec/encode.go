@@ -469,7 +469,7 @@ func (w *writer) json(k string, v json.RawMessage) {
 // value writes v as it is, but on one line.
 func (w *writer) value(v json.RawMessage) {
 	d := decoders.Get().(*decoder)
-	defer decoders.Put(d)
+	defer d.done()
 	if err := d.parse(v); err != nil {
 		w.err = fmt.Errorf("a part that is not JSON: %w", err)
 		return

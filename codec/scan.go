@@ -1,0 +1,405 @@
+package codec
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"goclaw/session"
+)
+
+// Form names a form of lines.
+type Form string
+
+const (
+	FormNative   Form = "native"    // pi, OpenClaw and goclaw, any version
+	FormClaw0    Form = "claw0"     // claw0 since it writes blocks
+	FormClaw0Old Form = "claw0-old" // claw0 with a session line and plain text
+)
+
+// Codec returns what writes the form, and reads single lines of it.
+func (f Form) Codec() Codec {
+	switch f {
+	case FormClaw0:
+		return Claw0
+	case FormClaw0Old:
+		return Claw0Old
+	}
+	return Native
+}
+
+// Stream reads the lines of one file, in order.
+//
+// Line appends to out the records that are complete with the n'th line, the
+// first being 1; it may keep line. Not every line completes one. An error
+// means that the line cannot be read; the next one can. End appends what the
+// last line left open.
+type Stream interface {
+	Line(n int, line []byte, out []session.Record) ([]session.Record, error)
+	End(out []session.Record) []session.Record
+}
+
+// Options say how to read a file. The zero value finds out by itself.
+type Options struct {
+	Form   Form            // "": what the lines look like
+	Stream Stream          // reads the lines, whatever Form says
+	Header *session.Header // comes first in a file that has no header
+
+	// Where the reader stands if not at the beginning of its file: that
+	// many bytes, lines and records are before it. Only a native log of
+	// version 3 or later can be entered like this.
+	Offset int64
+	Line   int
+	After  session.Seq
+}
+
+// Scanner reads a file record by record. It holds no more than one line in
+// memory, apart from what a form must hold back.
+type Scanner struct {
+	name   string
+	r      *bufio.Reader
+	o      Options
+	stream Stream
+	native *nativeStream
+
+	queue  []session.Record
+	at     int
+	rec    session.Record
+	damage *session.Damage
+	err    error
+	seq    session.Seq
+	line   int
+	offset int64
+	end    int64
+	torn   bool
+	done   bool
+	begun  bool
+}
+
+// NewScanner returns a scanner of r. name stands for the file in Damage.
+func NewScanner(name string, r io.Reader, o Options) *Scanner {
+	s := &Scanner{name: name, r: bufio.NewReaderSize(r, 64<<10), o: o, line: o.Line, offset: o.Offset, end: o.Offset, seq: o.After, begun: o.After > 0}
+	s.native = &nativeStream{}
+	if o.After > 0 {
+		s.native.version = session.Version
+	}
+	switch {
+	case o.Stream != nil:
+		s.stream = o.Stream
+	case o.Form == FormNative:
+		s.stream = s.native
+	case o.Form == FormClaw0, o.Form == FormClaw0Old:
+		s.stream = newClaw0Stream()
+	}
+	return s
+}
+
+// Next goes on to the next record or damage, and reports whether there is
+// one. Blank lines are neither.
+func (s *Scanner) Next() bool {
+	s.damage, s.rec = nil, session.Record{}
+	for s.at == len(s.queue) {
+		if s.err != nil {
+			return false
+		}
+		if s.done {
+			return s.header(time.Time{})
+		}
+		s.queue, s.at = s.queue[:0], 0
+		if s.step(); s.damage != nil {
+			return true
+		}
+	}
+	if _, ok := s.queue[s.at].Body.(session.Header); !ok && s.header(s.queue[s.at].Time) {
+		return true
+	}
+	s.rec = s.queue[s.at]
+	s.queue[s.at] = session.Record{}
+	s.at++
+	s.begun = true
+	s.seq++
+	s.rec.Seq = s.seq
+	return true
+}
+
+// header goes to the header that stands before a file without one, if it is
+// due and wanted.
+func (s *Scanner) header(t time.Time) bool {
+	if s.begun || s.o.Header == nil {
+		return false
+	}
+	s.begun = true
+	s.seq++
+	s.rec = session.Record{Seq: s.seq, Time: t, Body: *s.o.Header}
+	return true
+}
+
+// Record returns the record that Next went to; its Seq is 1 for the first of
+// the file.
+func (s *Scanner) Record() session.Record { return s.rec }
+
+// Damage returns the damage that Next went to, or nil if it is a record.
+func (s *Scanner) Damage() *session.Damage { return s.damage }
+
+// Err returns the error that ended the reading, unless that was the end of
+// the file.
+func (s *Scanner) Err() error { return s.err }
+
+// Offset and End say where the line lies that completed the record, its line
+// end included; Line is its number.
+func (s *Scanner) Offset() int64 { return s.offset }
+func (s *Scanner) End() int64    { return s.end }
+func (s *Scanner) Line() int     { return s.line }
+
+// Torn reports whether the last line read has no line end. Something must
+// end it before anything else is written.
+func (s *Scanner) Torn() bool { return s.torn }
+
+// Form returns the form of the lines, "" while nothing has decided it.
+func (s *Scanner) Form() Form {
+	switch s.stream.(type) {
+	case *nativeStream:
+		return FormNative
+	case *claw0Stream:
+		if s.o.Form == "" {
+			return FormClaw0
+		}
+	}
+	return s.o.Form
+}
+
+// Version returns the version of a native log as it is in the file: records
+// of versions 1 and 2 come out as version 3. It is 0 while nothing has
+// decided it.
+func (s *Scanner) Version() int { return s.native.version }
+
+// step reads one line into the queue, or finds damage.
+func (s *Scanner) step() {
+	line, size, err := s.readLine()
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = fmt.Errorf("%s: after line %d: %w", s.name, s.line, err)
+		return
+	}
+	if size == 0 && err != nil {
+		s.done = true
+		if s.stream != nil {
+			s.queue = s.stream.End(s.queue)
+		}
+		return
+	}
+	s.line++
+	s.offset = s.end
+	s.end += size
+	s.torn = err != nil
+	if line == nil {
+		s.lost(size, fmt.Sprintf("a line of %d bytes, the limit is %d", size, session.MaxRecord))
+		return
+	}
+	if len(trim(line)) == 0 {
+		return
+	}
+	stream := s.stream
+	if stream == nil {
+		if stream, err = s.decide(line); err == nil && stream == nil {
+			stream = s.native
+		}
+	} else {
+		err = nil
+	}
+	if err == nil {
+		s.queue, err = stream.Line(s.line, line, s.queue)
+	}
+	if err != nil {
+		reason := strings.TrimPrefix(err.Error(), "codec: ")
+		if s.torn {
+			reason = "a torn last line: " + reason
+		}
+		s.lost(size, reason)
+	}
+}
+
+func (s *Scanner) lost(size int64, reason string) {
+	s.damage = &session.Damage{File: s.name, Line: s.line, After: s.seq, Size: size, Reason: reason}
+}
+
+// decide looks at a line and sets the stream if the line tells the form.
+func (s *Scanner) decide(line []byte) (Stream, error) {
+	f, err := formOf(line)
+	switch f {
+	case FormNative:
+		s.stream = s.native
+	case FormClaw0, FormClaw0Old:
+		s.stream, s.o.Form = newClaw0Stream(), f
+	}
+	return s.stream, err
+}
+
+// readLine returns the next line without its '\n' in memory of its own, and
+// how many bytes it took from the reader. The line is nil if it is too long.
+// The error is io.EOF if there was no '\n'.
+func (s *Scanner) readLine() (line []byte, size int64, err error) {
+	var long []byte
+	tooLong := false
+	for {
+		part, err := s.r.ReadSlice('\n')
+		size += int64(len(part))
+		if err == nil {
+			part = part[:len(part)-1]
+		}
+		if tooLong = tooLong || len(long)+len(part) > session.MaxRecord; tooLong {
+			long = nil
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if !tooLong {
+				long = append(long, part...)
+			}
+			continue
+		case tooLong:
+			return nil, size, err
+		case long == nil:
+			line = make([]byte, len(part))
+			copy(line, part)
+			return line, size, err
+		}
+		return append(long, part...), size, err
+	}
+}
+
+// Read yields the records of r, numbered from 1, and a *session.Damage for
+// each line that cannot be read. name stands for the file. Any other error
+// ends the reading.
+func Read(name string, r io.Reader, o Options) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		s := NewScanner(name, r, o)
+		for s.Next() {
+			var err error
+			if d := s.Damage(); d != nil {
+				err = d
+			}
+			if !yield(s.Record(), err) {
+				return
+			}
+		}
+		if s.Err() != nil {
+			yield(session.Record{}, s.Err())
+		}
+	}
+}
+
+// Detect returns the form of the lines of r, which it reads up to the first
+// one that tells. It is "" if none of the first hundred does: an empty file,
+// or the file of a program that is not known here.
+func Detect(r io.Reader) (Form, error) {
+	s := NewScanner("", r, Options{})
+	for range 100 {
+		line, size, err := s.readLine()
+		if err != nil && !errors.Is(err, io.EOF) || size == 0 {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return "", err
+		}
+		if f, _ := formOf(line); f != "" {
+			return f, nil
+		}
+	}
+	return "", nil
+}
+
+// formOf returns the form that a line tells, if it does.
+func formOf(line []byte) (Form, error) {
+	d := decoders.Get().(*decoder)
+	defer d.done()
+	if err := d.parse(trim(line)); err != nil {
+		return "", fmt.Errorf("codec: not a JSON line: %w", err)
+	}
+	if d.nodes[0].kind != object {
+		return "", nil
+	}
+	get := func(key string) kind { return d.kindOf(d.get(0, key)) }
+	switch typ := d.string(d.get(0, "type")); typ {
+	case "session":
+		if get("timestamp") == null && get("version") == null {
+			switch get("created") {
+			case str:
+				return FormClaw0Old, nil
+			case number:
+				return FormClaw0, nil
+			}
+		}
+		return FormNative, nil
+	case "message":
+		if d.kindOf(d.get(d.get(0, "message"), "role")) == str {
+			return FormNative, nil
+		}
+	case "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message",
+		"label", "session_info", "reset", "leaf", "context_edit", "checkpoint":
+		if get("timestamp") != null {
+			return FormNative, nil
+		}
+	case "user", "assistant", "tool_use", "tool_result":
+		switch {
+		case get("message") != null, get("content") == null && get("tool_use_id") == null:
+		case get("ts") == str, get("output") != null, get("ts") == null && get("content") == str && typ == "assistant":
+			return FormClaw0Old, nil
+		default:
+			return FormClaw0, nil
+		}
+	}
+	return "", nil
+}
+
+// nativeStream reads a native file of any version. Versions 1 and 2 come out
+// as the lines that the real program replaces them by.
+type nativeStream struct {
+	version int // of the file; 0 until a line tells
+	upgrade upgrader
+}
+
+func (s *nativeStream) Line(_ int, line []byte, out []session.Record) ([]session.Record, error) {
+	d := decoders.Get().(*decoder)
+	defer d.done()
+	r, err := d.record(line)
+	if err != nil {
+		return out, err
+	}
+	if s.version == 0 {
+		s.decide(r)
+	}
+	if s.version < session.Version && s.version > 0 {
+		up, err := s.upgrade.line(d, s.version)
+		if err != nil {
+			return out, err
+		}
+		if !bytes.Equal(up, line) {
+			if r, err = d.record(up); err != nil {
+				return out, err
+			}
+		}
+	}
+	return append(out, r), nil
+}
+
+// decide takes the version from the header. A file without one is of version
+// 1 if its entries have no ids.
+func (s *nativeStream) decide(r session.Record) {
+	switch b := r.Body.(type) {
+	case session.Header:
+		s.version = max(b.Version, 1)
+	case session.Unknown: // says nothing, but counts as a line
+		s.upgrade.index++
+	default:
+		s.version = session.Version
+		if r.ID == "" {
+			s.version = 1
+		}
+	}
+}
+
+func (s *nativeStream) End(out []session.Record) []session.Record { return out }
