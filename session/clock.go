@@ -17,7 +17,11 @@ func (System) Rand() uint64 { return rand.Uint64() }
 
 // NewRecordID returns "{unix ms}_{hex}".
 func NewRecordID(c Clock) string {
-	return fmt.Sprintf("%d_%08x", c.Now().UnixMilli(), uint32(c.Rand()))
+	return recordID(c.Now(), c.Rand())
+}
+
+func recordID(at time.Time, n uint64) string {
+	return fmt.Sprintf("%d_%08x", at.UnixMilli(), uint32(n))
 }
 
 // NewID returns a fresh session id in the form of a UUIDv7, which is what

@@ -245,6 +245,9 @@ func (m *Memory) Wait(ctx context.Context, id ID, after Seq) error {
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed = true
+	if !m.closed {
+		m.closed = true
+		close(m.grown) // whoever waits sees it now
+	}
 	return nil
 }

@@ -35,6 +35,8 @@ type node struct {
 	id   string
 	path path
 	fold int32 // the compaction or reset in effect here; -1: none
+	undo int32 // the compaction or reset that this record undoes; -1: none
+	base int32 // the latest reset at this record or before it on its branch; -1: none
 }
 
 // NewOutline returns the outline of the empty log id.
@@ -65,7 +67,7 @@ func (o *Outline) Apply(r Record) error {
 		return fmt.Errorf("session: record %d does not follow record %d: %w", r.Seq, o.Last, ErrConflict)
 	}
 	i := int32(len(o.nodes))
-	o.nodes = append(o.nodes, node{up: -1, seq: r.Seq, id: r.ID, fold: -1})
+	o.nodes = append(o.nodes, node{up: -1, seq: r.Seq, id: r.ID, fold: -1, undo: -1, base: -1})
 	before := o.leaf
 	o.log(r)
 	straight := o.place(i, r)
@@ -116,7 +118,10 @@ func (o *Outline) place(i int32, r Record) bool {
 	n.up, n.ok = up, true
 	var p path
 	if up >= 0 {
-		p, n.fold = o.nodes[up].path, o.nodes[up].fold
+		p, n.fold, n.base = o.nodes[up].path, o.nodes[up].fold, o.nodes[up].base
+	}
+	if _, ok := r.Body.(Reset); ok {
+		n.base = i
 	}
 	n.path = p.after(r)
 	o.byID[r.ID] = i
@@ -128,8 +133,6 @@ func (o *Outline) place(i int32, r Record) bool {
 	o.leaf, o.append = i, i
 	if _, ok := r.Body.(Reset); ok {
 		o.reset = i
-	} else if o.reset >= 0 && !o.descends(i, o.reset) {
-		o.reset = -1
 	}
 	return straight
 }
@@ -154,7 +157,7 @@ func (o *Outline) parent(r Record) int32 {
 	if up == o.append && up != o.leaf {
 		return o.leaf
 	}
-	if o.reset >= 0 && !o.descends(up, o.reset) {
+	if !o.inside(up) {
 		return o.leaf
 	}
 	return up
@@ -168,7 +171,7 @@ func (o *Outline) move(r Record, b Leaf) {
 			return
 		}
 	}
-	if o.reset >= 0 && !o.descends(to, o.reset) {
+	if !o.inside(to) {
 		return
 	}
 	if r.ID != "" {
@@ -193,13 +196,32 @@ func (o *Outline) fold(i int32, r Record) {
 			n.path.keep = o.nodes[at].seq
 		}
 	case Unfold:
-		if f := o.ancestor(i, b.Target); f >= 0 && n.fold == f {
-			n.fold, n.path.keep = -1, 0
-			if up := o.nodes[f].up; up >= 0 {
-				n.fold, n.path.keep = o.nodes[up].fold, o.nodes[up].path.keep
+		if n.undo = o.ancestor(i, b.Target); n.undo < 0 {
+			return
+		}
+		n.fold, n.path.keep = -1, 0
+		undone := map[int32]bool{}
+		for k := i; k >= 0; k = o.nodes[k].up {
+			undone[o.nodes[k].undo] = true
+			if o.nodes[k].fold == k && !undone[k] {
+				n.fold, n.path.keep = k, o.nodes[k].path.keep
+				return
 			}
 		}
 	}
+}
+
+// inside reports whether node i descends from the reset that the leaf
+// descends from, if there is one. Between both lie only resets on the side,
+// so that this is no walk, however long the log.
+func (o *Outline) inside(i int32) bool {
+	for o.reset >= 0 {
+		if i < 0 || o.nodes[i].base <= o.reset {
+			return i >= 0 && o.nodes[i].base == o.reset
+		}
+		i = o.nodes[o.nodes[i].base].up
+	}
+	return true
 }
 
 // ancestor returns the node with id at i or before it on its branch, or -1.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"goclaw/llm"
 )
@@ -109,6 +110,7 @@ func (s *Session) readAll(recs iter.Seq2[Record, error]) error {
 // Apply adds r, which must be the record behind s.Last: the only way a
 // session changes. A record that leads back into a past that was not loaded
 // (an Unfold, another branch) is ErrPartial: the session must be opened again.
+// That r repeats an id of that past is not noticed: ids are unique.
 func (s *Session) Apply(r Record) error {
 	if s.partial && !s.continues(r) {
 		return fmt.Errorf("session: record %d leads back: %w", r.Seq, ErrPartial)
@@ -120,9 +122,13 @@ func (s *Session) Apply(r Record) error {
 	return nil
 }
 
-// continues reports whether r simply goes on from the leaf.
+// continues reports whether r simply goes on from the leaf, and what it folds
+// away ends in what was loaded.
 func (s *Session) continues(r Record) bool {
 	_, unfold := r.Body.(Unfold)
+	if first := firstKept(r.Body); first != "" && first != r.ID && !s.has(first) {
+		return false
+	}
 	return !unfold && r.ID != "" && !r.Side && r.Link == Given && r.Parent == s.Leaf && canonical(r.Body)
 }
 
@@ -218,9 +224,11 @@ func (s *Session) strictly() {
 
 // Next returns the record that would follow, saying b.
 func (s *Session) Next(b Body, c Clock) Record {
-	r := Record{Seq: s.Last + 1, ID: NewRecordID(c), Parent: s.Leaf, Time: c.Now().UTC().Truncate(1e6), Body: b}
-	for s.has(r.ID) {
-		r.ID = NewRecordID(c)
+	now, n := c.Now().UTC().Truncate(time.Millisecond), c.Rand()
+	r := Record{Seq: s.Last + 1, ID: recordID(now, n), Parent: s.Leaf, Time: now, Body: b}
+	for s.has(r.ID) { // ends even where neither time nor chance moves on
+		n++
+		r.ID = recordID(now, n)
 	}
 	return r
 }
@@ -256,7 +264,8 @@ func (s *Session) Fold() (at, keep int, ok bool) {
 }
 
 // Unanswered returns the tool calls of the last answer on the branch that
-// have no result, in order: what was running when the log broke off.
+// have no result, in order: what was running when the log broke off. An answer
+// that was folded away since waits for nothing.
 func (s *Session) Unanswered() []llm.ToolCall {
 	done := map[string]bool{}
 	for i := len(s.Branch) - 1; i >= 0; i-- {
@@ -280,6 +289,11 @@ func (s *Session) Unanswered() []llm.ToolCall {
 		for _, c := range m.Calls() {
 			if !done[c.ID] {
 				open = append(open, c)
+			}
+		}
+		if len(open) > 0 {
+			if _, keep, ok := s.Fold(); ok && i < keep {
+				return nil
 			}
 		}
 		return open

@@ -156,6 +156,9 @@ func Current(ctx context.Context, st Store, key Key) (Info, error) {
 		if err != nil {
 			return Info{}, err
 		}
+		if in.Key != key { // the empty key is a key, too, but it selects all
+			continue
+		}
 		if best.ID == "" || in.Created.After(best.Created) || in.Created.Equal(best.Created) && in.ID > best.ID {
 			best = in
 		}
@@ -197,7 +200,8 @@ func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 }
 
 // Begin appends h as the first record of a new log and returns its session.
-// The log is newer than every other log of its key, whatever the clock says.
+// The log is newer than every other log of its key, whatever the clock says;
+// those in the trash may come back.
 func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	if h.ID == "" {
 		h.ID = NewID(c)
@@ -208,8 +212,15 @@ func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	s := &Session{outline: NewOutline(h.ID)}
 	s.Info = s.outline.Info
 	r := Record{Seq: 1, Time: c.Now().UTC().Truncate(time.Millisecond), Body: h}
-	if in, err := Current(ctx, st, h.Key); err == nil && !r.Time.After(in.Created) {
-		r.Time = in.Created.Add(time.Millisecond)
+	for _, trash := range []bool{false, true} {
+		for in, err := range st.List(ctx, Query{Key: h.Key, Trash: trash}) {
+			if err != nil {
+				return nil, err
+			}
+			if in.Key == h.Key && !r.Time.After(in.Created) {
+				r.Time = in.Created.Add(time.Millisecond)
+			}
+		}
 	}
 	if err := st.Append(ctx, h.ID, r); err != nil {
 		return nil, err
@@ -375,11 +386,18 @@ func samePrefix(ctx context.Context, dst, src Store, id ID) error {
 // come, until ctx is done.
 func Follow(ctx context.Context, st Store, id ID, after Seq) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
+		told := map[Damage]bool{} // damage at the end of a log is met at every reading
 		for {
 			for r, err := range st.Read(ctx, id, after) {
 				var d *Damage
 				if err != nil && ctx.Err() != nil {
 					return
+				}
+				if errors.As(err, &d) {
+					if told[*d] {
+						continue
+					}
+					told[*d] = true
 				}
 				if !yield(r, err) || err != nil && !errors.As(err, &d) {
 					return
