@@ -1,0 +1,245 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+func replay(t interface{ Fatalf(string, ...any) }, recs []session.Record, opts ...session.Option) *session.Session {
+	s, err := session.Replay("s1", sessiontest.Yield(recs...), opts...)
+	if err != nil {
+		t.Fatalf("replay of %d records: %v", len(recs), err)
+	}
+	return s
+}
+
+func outline(t interface{ Fatalf(string, ...any) }, recs []session.Record) *session.Outline {
+	o := session.NewOutline("s1")
+	for _, r := range recs {
+		if err := o.Apply(r); err != nil {
+			t.Fatalf("outline: %v", err)
+		}
+	}
+	return o
+}
+
+// A store counts with Info.Add and outlines the whole log where Add declines.
+// Whichever of several records with one id its index finds, the Info is the
+// one of the outline.
+func TestAddAgreesWithOutline(t *testing.T) {
+	first := func(recs []session.Record) func(string) session.Seq {
+		return func(id string) session.Seq {
+			for _, r := range recs {
+				if r.ID == id && id != "" {
+					return r.Seq
+				}
+			}
+			return 0
+		}
+	}
+	last := func(recs []session.Record) func(string) session.Seq {
+		return func(id string) session.Seq {
+			at := session.Seq(0)
+			for _, r := range recs {
+				if r.ID == id && id != "" {
+					at = r.Seq
+				}
+			}
+			return at
+		}
+	}
+	counted, declined := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		recs := sessiontest.Crooked(t)
+		for name, find := range map[string]func([]session.Record) func(string) session.Seq{"first": first, "last": last} {
+			in := session.Info{ID: "s1"}
+			for i, r := range recs {
+				before := in
+				if in.Add(r, find(recs[:i])) {
+					counted++
+				} else {
+					declined++
+					if in != before {
+						t.Fatalf("Add declined record %d and changed the info", r.Seq)
+					}
+					in = outline(t, recs[:i+1]).Info
+				}
+				if d := cmp.Diff(outline(t, recs[:i+1]).Info, in); d != "" {
+					t.Fatalf("record %d, %s with an id (-outline +add):\n%s", r.Seq, name, d)
+				}
+			}
+		}
+	})
+	if counted == 0 || declined == 0 {
+		t.Errorf("Add counted %d records and declined %d: the logs drawn show nothing", counted, declined)
+	}
+}
+
+// The everyday append must not need the log: a straight log with folds is
+// counted record by record.
+func TestAddCountsStraightLogs(t *testing.T) {
+	recs := sessiontest.Log(sessiontest.User("1"), sessiontest.Answer("2"), sessiontest.Title("t"), sessiontest.Compaction("s", "e2"),
+		sessiontest.User("3"), sessiontest.Compaction("s", ""), sessiontest.Reset(), sessiontest.Model("a", "b"), sessiontest.Checkpoint("c", "e5"))
+	in := session.Info{ID: "s1"}
+	for i, r := range recs {
+		if !in.Add(r, func(id string) session.Seq {
+			for _, r := range recs[:i] {
+				if r.ID == id {
+					return r.Seq
+				}
+			}
+			return 0
+		}) {
+			t.Fatalf("Add declined record %d, %T", r.Seq, r.Body)
+		}
+	}
+	if d := cmp.Diff(outline(t, recs).Info, in); d != "" {
+		t.Errorf("-outline +add:\n%s", d)
+	}
+}
+
+// Every record is placed in the time that one takes, however long the log and
+// wherever its last reset.
+func TestOutlineOfLongLogAfterReset(t *testing.T) {
+	o := session.NewOutline("s1")
+	recs := sessiontest.Log(sessiontest.User("1"), sessiontest.Reset())
+	for _, r := range recs {
+		if err := o.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 200_000 // a walk back to the reset for each would be 20,000,000,000 steps
+	for i := 3; i < n; i++ {
+		r := session.Record{Seq: o.Last + 1, ID: fmt.Sprintf("x%d", i), Parent: o.Leaf, Time: sessiontest.Start, Body: sessiontest.User("x")}
+		if err := o.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o.Turns != n-2 || o.KeepFrom != 3 {
+		t.Errorf("outline has %d turns and keeps from %d, want %d and 3", o.Turns, o.KeepFrom, n-2)
+	}
+}
+
+func ids(recs []session.Record) []string {
+	var out []string
+	for _, r := range recs {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// A session that was opened at KeepFrom is the end of the one replayed, and
+// stays so with everything that it accepts.
+func TestResumeAgreesWithReplay(t *testing.T) {
+	partial, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		recs := sessiontest.Crooked(t)
+		cut := rapid.IntRange(1, len(recs)).Draw(t, "cut")
+		in := replay(t, recs[:cut]).Info
+		got, err := session.Resume(in, sessiontest.Yield(recs[in.KeepFrom-1:cut]...))
+		if err != nil {
+			t.Fatalf("resume: %v", err)
+		}
+		if in.KeepFrom > 1 {
+			partial++
+		}
+		wantEnd(t, replay(t, recs[:cut]), got)
+		for i := cut; i < len(recs); i++ {
+			if slices.Contains(ids(recs[:in.KeepFrom-1]), recs[i].ID) {
+				break // only the whole log could know
+			}
+			if err := got.Apply(recs[i]); errors.Is(err, session.ErrPartial) {
+				refused++
+				break
+			} else if err != nil {
+				t.Fatalf("apply: %v", err)
+			}
+			wantEnd(t, replay(t, recs[:i+1]), got)
+		}
+	})
+	if partial == 0 || refused == 0 {
+		t.Errorf("%d sessions were opened in their middle, %d refused a record: the logs drawn show nothing", partial, refused)
+	}
+}
+
+func wantEnd(t *rapid.T, whole, got *session.Session) {
+	t.Helper()
+	if d := cmp.Diff(whole.Info, got.Info); d != "" {
+		t.Fatalf("info (-replayed +got):\n%s", d)
+	}
+	if len(got.Branch) > len(whole.Branch) {
+		t.Fatalf("branch is %v, replayed %v", ids(got.Branch), ids(whole.Branch))
+	}
+	off := len(whole.Branch) - len(got.Branch)
+	if d := cmp.Diff(ids(whole.Branch[off:]), ids(got.Branch)); d != "" {
+		t.Fatalf("branch (-replayed +got):\n%s", d)
+	}
+	at, keep, ok := whole.Fold()
+	gotAt, gotKeep, gotOK := got.Fold()
+	if ok != gotOK || ok && (at-off != gotAt || keep-off != gotKeep) {
+		t.Fatalf("fold is at %d, keeps from %d (%v); replayed %d, %d (%v) less %d", gotAt, gotKeep, gotOK, at, keep, ok, off)
+	}
+	if ok && off > keep {
+		t.Fatalf("the fold keeps from %d, the branch begins at %d", keep, off)
+	}
+	if !ok && off > 0 {
+		t.Fatalf("nothing is folded, and %d records are missing", off)
+	}
+	if d := cmp.Diff(whole.Unanswered(), got.Unanswered()); d != "" {
+		t.Fatalf("unanswered (-replayed +got):\n%s", d)
+	}
+}
+
+// Living and loading are one: a session grown record by record is the one
+// replayed, in the usual reading and in pi's.
+func TestApplyAgreesWithReplay(t *testing.T) {
+	for name, opts := range map[string][]session.Option{"healed": nil, "strict": {session.Strict()}} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				recs := sessiontest.Crooked(t)
+				cut := rapid.IntRange(0, len(recs)).Draw(t, "cut")
+				s := replay(t, recs[:cut], opts...)
+				for i := cut; i < len(recs); i++ {
+					if err := s.Apply(recs[i]); err != nil {
+						t.Fatalf("apply: %v", err)
+					}
+					if d := cmp.Diff(replay(t, recs[:i+1], opts...), s, sessiontest.Same); d != "" {
+						t.Fatalf("after record %d (-replayed +applied):\n%s", i+1, d)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whatever a log says, its branch is made of its records, each once, and Info
+// says where it ends.
+func TestBranchIsSane(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		recs := sessiontest.Crooked(t)
+		for _, s := range []*session.Session{replay(t, recs), replay(t, recs, session.Strict())} {
+			seen := map[session.Seq]bool{}
+			for _, r := range s.Branch {
+				if seen[r.Seq] || r.Seq < 2 || int(r.Seq) > len(recs) || recs[r.Seq-1].ID != r.ID {
+					t.Fatalf("branch %v has record %d twice, or one that is not in the log", ids(s.Branch), r.Seq)
+				}
+				seen[r.Seq] = true
+			}
+			leaf := ""
+			if n := len(s.Branch); n > 0 {
+				leaf = s.Branch[n-1].ID
+			}
+			if s.Leaf != leaf || s.Records != len(recs) || s.Last != session.Seq(len(recs)) || s.KeepFrom < 1 || s.KeepFrom > max(s.Last, 1) {
+				t.Fatalf("info %+v of %d records whose branch ends with %q", s.Info, len(recs), leaf)
+			}
+		}
+	})
+}
