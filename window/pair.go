@@ -47,20 +47,20 @@ func pair(items []item, q Squeeze) []llm.Message {
 			}
 			continue
 		}
-		var answers []llm.Block
+		var says, answers []llm.Block
 		for _, b := range it.Blocks {
 			c, ok := b.(llm.ToolCall)
 			if !ok {
-				w.put(llm.Assistant, b)
+				says = append(says, b)
 				continue
 			}
-			orig := c.ID
-			if c, ok = w.call(c); !ok {
+			a := pick(results[c.ID], i)
+			if c, ok = w.call(c, a != nil); !ok {
 				continue
 			}
-			w.put(llm.Assistant, c)
+			says = append(says, c)
 			r := llm.Failed(c, Interrupted)
-			if a := pick(results[orig], i); a != nil {
+			if a != nil {
 				a.used = true
 				r = a.result
 				r.CallID = c.ID
@@ -69,6 +69,12 @@ func pair(items []item, q Squeeze) []llm.Message {
 				}
 			}
 			answers = append(answers, r)
+		}
+		if onlyThinking(says) {
+			continue // its calls were doubles
+		}
+		for _, b := range says {
+			w.put(llm.Assistant, b)
 		}
 		for _, r := range answers {
 			w.put(llm.User, r)
@@ -128,14 +134,15 @@ func onlyThinking(blocks []llm.Block) bool {
 
 // call returns c as it may be sent: with an id of its own that every API
 // takes, and an object for arguments. It returns false for a call that was
-// written before: some programs store one twice.
-func (w *writer) call(c llm.ToolCall) (llm.ToolCall, bool) {
+// written before and has no result of its own: some programs store one twice.
+// With a result of its own it is another call: some servers use an id again.
+func (w *writer) call(c llm.ToolCall, answered bool) (llm.ToolCall, bool) {
 	if c.Name == "" {
 		return c, false
 	}
 	c.Args = object(c.Args)
 	for _, old := range w.calls[c.ID] {
-		if c.ID != "" && old.Name == c.Name && bytes.Equal(old.Args, c.Args) {
+		if !answered && c.ID != "" && old.Name == c.Name && bytes.Equal(old.Args, c.Args) {
 			return c, false
 		}
 	}

@@ -1,0 +1,341 @@
+package window_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
+	"goclaw/window"
+)
+
+var prompt = window.Prompt{Provider: "anthropic", Model: "claude"}
+
+// lines builds the request of a literal log and shows it a block a line.
+func lines(t *testing.T, bodies ...session.Body) []string {
+	t.Helper()
+	return requestLines(window.Build(Replay(t, bodies...), prompt, window.Loose))
+}
+
+func mine(m session.Message) session.Message { return By("anthropic", "claude", m) }
+
+func think(m session.Message, sig string) session.Message {
+	m.Blocks = append([]llm.Block{llm.Thinking{Text: "hm", Signature: sig}}, m.Blocks...)
+	return m
+}
+
+func redacted(m session.Message) session.Message {
+	m.Blocks = append([]llm.Block{llm.Thinking{Signature: "xx", Redacted: true}}, m.Blocks...)
+	return m
+}
+
+func TestBuild(t *testing.T) {
+	interrupted := "result c1 true " + window.Interrupted
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		want []string
+	}{
+		{"a plain exchange", []session.Body{User("hi"), Answer("hello")}, []string{"user hi", "assistant hello"}},
+		{"a call and its result", []session.Body{User("q"), Call("c1", "read"), Result("c1", "ok"), Answer("a")},
+			[]string{"user q", "call c1 read {}", "result c1 false ok", "assistant a"}},
+		{"parallel calls, results in call order", []session.Body{User("q"),
+			Calls(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"}), Result("c2", "two"), Result("c1", "one")},
+			[]string{"user q", "call c1 a {}", "call c2 b {}", "result c1 false one", "result c2 false two"}},
+		{"a call without a result was interrupted", []session.Body{User("q"), Call("c1", "read"), User("go on")},
+			[]string{"user q", "call c1 read {}", interrupted, "user go on"}},
+		{"a result without a call is left out", []session.Body{User("q"), Result("c9", "lost"), Answer("a")},
+			[]string{"user q", "assistant a"}},
+		{"a displaced result moves to its call", []session.Body{User("q"), Call("c1", "read"), User("and?"), Result("c1", "late"), Answer("a")},
+			[]string{"user q", "call c1 read {}", "result c1 false late", "user and?", "assistant a"}},
+		{"a result that stands before its call", []session.Body{Result("c1", "early"), User("q"), Call("c1", "read"), Answer("a")},
+			[]string{"user q", "call c1 read {}", "result c1 false early", "assistant a"}},
+		{"the second of two results is left out", []session.Body{User("q"), Call("c1", "read"), Result("c1", "one"), Result("c1", "two"), Answer("a")},
+			[]string{"user q", "call c1 read {}", "result c1 false one", "assistant a"}},
+		{"a doubled call is sent once", []session.Body{User("q"), Call("c1", "read", `{"p":1}`), Call("c1", "read", `{"p":1}`), Result("c1", "ok")},
+			[]string{"user q", `call c1 read {"p":1}`, "result c1 false ok"}},
+		{"one id for two calls", []session.Body{User("q"), Call("c1", "read", `{"p":1}`), Result("c1", "one"), Call("c1", "read", `{"p":2}`), Result("c1", "two")},
+			[]string{"user q", `call c1 read {"p":1}`, "result c1 false one", `call c1_2_90f1a9266521b29c read {"p":2}`, "result c1_2_90f1a9266521b29c false two"}},
+		{"a server that uses an id again", []session.Body{User("q"), Call("c1", "now"), Result("c1", "one"), Call("c1", "now"), Result("c1", "two")},
+			[]string{"user q", "call c1 now {}", "result c1 false one", "call c1_2_90f1a9266521b29c now {}", "result c1_2_90f1a9266521b29c false two"}},
+		{"failed and empty answers are left out", []session.Body{User("q"), Stopped(llm.StopError, Answer("half")), Answer(""), Answer("  \n"), User("again"), Answer("a")},
+			[]string{"user q", "user again", "assistant a"}},
+		{"of a stopped answer the text stays, not its calls", []session.Body{User("q"), Stopped(llm.StopAborted, func() session.Message {
+			m := Call("c1", "read")
+			m.Blocks = append([]llm.Block{llm.Text{Text: "let me"}}, m.Blocks...)
+			return m
+		}()), User("go on")},
+			[]string{"user q", "assistant let me", "user go on"}},
+		{"signed thinking goes back to its model", []session.Body{User("q"), mine(think(Answer("a"), "sig"))},
+			[]string{"user q", "thinking hm", "assistant a"}},
+		{"another model gets thinking as text", []session.Body{User("q"), By("openai", "gpt", think(Answer("a"), "sig"))},
+			[]string{"user q", "assistant hm", "assistant a"}},
+		{"unsigned thinking is not sent", []session.Body{User("q"), mine(think(Answer("a"), ""))},
+			[]string{"user q", "assistant a"}},
+		{"redacted thinking goes to its model only", []session.Body{User("q"), By("openai", "gpt", redacted(Answer("a")))},
+			[]string{"user q", "assistant a"}},
+		{"thinking alone is no answer", []session.Body{User("q"), mine(think(Answer(""), "sig")), User("r")},
+			[]string{"user q", "user r"}},
+		{"thinking of the second of two answers in a row", []session.Body{User("q"), mine(think(Answer("a"), "s1")), mine(think(Answer("b"), "s2"))},
+			[]string{"user q", "thinking hm", "assistant a", "assistant b"}},
+		{"a fold", []session.Body{User("old"), Answer("older"), User("kept"), Answer("yes"), Compaction("SUM", "e3"), User("new")},
+			[]string{"user " + summary("SUM"), "user kept", "assistant yes", "user new"}},
+		{"a fold that keeps nothing known", []session.Body{User("old"), Answer("a"), Compaction("SUM", "nowhere"), User("new")},
+			[]string{"user " + summary("SUM"), "user new"}},
+		{"the second fold replaces the first", []session.Body{User("old"), Compaction("ONE", "e1"), User("mid"), Answer("a"), Compaction("TWO", "e3"), User("new")},
+			[]string{"user " + summary("TWO"), "user mid", "assistant a", "user new"}},
+		{"a fold undone", []session.Body{User("old"), Answer("a"), Compaction("SUM", ""), User("new"), Unfold("e3")},
+			[]string{"user old", "assistant a", "user new"}},
+		{"a reset", []session.Body{User("old"), Answer("a"), Reset(), User("new")}, []string{"user new"}},
+		{"a branch summary and a custom message", []session.Body{session.BranchSummary{Summary: "we tried"}, session.BranchSummary{},
+			session.CustomMessage{Type: "x", Blocks: []llm.Block{llm.Text{Text: "told"}}}, session.Custom{Type: "y"}, User("q")},
+			[]string{"user The following is a summary of a branch that this conversation came back from:\n\n<summary>\nwe tried</summary>", "user told", "user q"}},
+		{"what is excluded", []session.Body{User("q"), func() session.Message { m := User("secret"); m.Excluded = true; return m }(),
+			session.Shell{Command: "x", Excluded: true}, By("openclaw", "gateway-injected", Answer("notice")), Answer("a")},
+			[]string{"user q", "assistant a"}},
+		{"an edit and a dropped record", []session.Body{User("q"), Answer("long"), Call("c1", "read"), Result("c1", "very long"),
+			session.Edit{Target: "e2", Drop: true}, session.Edit{Target: "e4", Blocks: []llm.Block{llm.Text{Text: "short"}}}},
+			[]string{"user q", "call c1 read {}", "result c1 false short"}},
+		{"words of the model at the beginning", []session.Body{Answer("a"), User("q")}, []string{beginning, "assistant a", "user q"}},
+		{"titles and labels say nothing", []session.Body{Title("t"), User("q"), Pin("e2"), Model("a", "b")}, []string{"user q"}},
+		{"a notice to the user role is sent, one to the system is not", []session.Body{User("q"), session.Notice{Percent: 90, Text: "save", As: "marked"}, session.Notice{Percent: 50, Text: "half", As: "system"}},
+			[]string{"user q", "user save"}},
+		{"an empty log", nil, []string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, lines(t, c.log...)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			accepted(t, Replay(t, c.log...))
+		})
+	}
+}
+
+func summary(text string) string {
+	return "The conversation history before this point was compacted into the following summary:\n\n<summary>\n" + text + "\n</summary>"
+}
+
+func TestLongResultsAreCutInOldTurnsOnly(t *testing.T) {
+	long := strings.Repeat("é", 6000)
+	s := Replay(t, User("one"), Call("c1", "read"), Result("c1", long), Answer("a"), User("two"), Answer("b"),
+		User("three"), Call("c2", "read"), Result("c2", long), Answer("c"))
+	got := map[string]int{}
+	for _, m := range window.Build(s, prompt, window.Results).Messages {
+		for _, r := range m.Results() {
+			got[r.CallID] = len(r.Text())
+			if r.CallID == "c1" && !strings.Contains(r.Text(), " of 12000 bytes cut") {
+				t.Errorf("the cut does not say how much: %q", r.Text()[2390:2450])
+			}
+		}
+	}
+	if got["c1"] > 4000 || got["c2"] != len(long) {
+		t.Errorf("lengths %v: want the old result cut, the newest whole", got)
+	}
+}
+
+func TestPicturesForATextModel(t *testing.T) {
+	m := User("look")
+	m.Blocks = append(m.Blocks, llm.Image{MIME: "image/png", Data: "AAAA"}, llm.Image{MIME: "image/png"})
+	s := Replay(t, m)
+	p := prompt
+	if got, want := requestLines(window.Build(s, p, window.Loose)), []string{"user look", "user (image)"}; !cmp.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.NoImages = true
+	if got, want := requestLines(window.Build(s, p, window.Loose)), []string{"user look", "user (image left out: this model reads text only)"}; !cmp.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// anyBody draws what a log may hold, the sane and the insane alike.
+func anyBody(t *rapid.T) session.Body {
+	id := rapid.SampledFrom([]string{"c1", "c2", "c3", "", "bad id|é", strings.Repeat("x", 99)}).Draw(t, "call")
+	text := rapid.SampledFrom([]string{"hi", "", " \n", "long " + strings.Repeat("x", 5000)}).Draw(t, "text")
+	target := fmt.Sprint("e", rapid.IntRange(1, 30).Draw(t, "target"))
+	who := func(m session.Message) session.Message {
+		if rapid.Bool().Draw(t, "mine") {
+			m = mine(m)
+		}
+		m.Stop = rapid.SampledFrom([]llm.Stop{llm.StopEnd, llm.StopTool, llm.StopError, llm.StopAborted, ""}).Draw(t, "stop")
+		if rapid.Bool().Draw(t, "thinks") {
+			m = think(m, rapid.SampledFrom([]string{"", "sig"}).Draw(t, "sig"))
+		}
+		if rapid.IntRange(0, 5).Draw(t, "redacted") == 0 {
+			m = redacted(m)
+		}
+		return m
+	}
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
+	case 0, 1:
+		m := User(text)
+		if rapid.Bool().Draw(t, "image") {
+			m.Blocks = append(m.Blocks, llm.Image{MIME: "image/png", Data: rapid.SampledFrom([]string{"", "AAAA"}).Draw(t, "data")})
+		}
+		return m
+	case 2, 3:
+		return who(Answer(text))
+	case 4, 5:
+		args := rapid.SampledFrom([]string{`{}`, `{"a":1}`, `[1]`, `null`, `{broken`, "\xff"}).Draw(t, "args")
+		m := Calls(llm.ToolCall{ID: id, Name: rapid.SampledFrom([]string{"read", ""}).Draw(t, "name"), Args: json.RawMessage(args)},
+			llm.ToolCall{ID: "c2", Name: "list", Args: json.RawMessage(`{}`)})
+		if rapid.Bool().Draw(t, "says") {
+			m.Blocks = append(m.Blocks, llm.Text{Text: text})
+		}
+		return who(m)
+	case 6, 7:
+		m := Result(id, text)
+		if rapid.Bool().Draw(t, "speaks") {
+			m.Blocks = append(m.Blocks, llm.Text{Text: text}, llm.Other{Raw: json.RawMessage(`{}`)})
+		}
+		return m
+	case 8:
+		return Compaction("SUM", target)
+	case 9:
+		return Unfold(target)
+	case 10:
+		return session.Reset{Reason: "new", FirstKept: rapid.SampledFrom([]string{"", target}).Draw(t, "kept")}
+	case 11:
+		return session.Edit{Target: target, Drop: rapid.Bool().Draw(t, "drop"), Blocks: []llm.Block{llm.Text{Text: text}}}
+	case 12:
+		return session.Message{Message: llm.Message{Role: llm.System, Blocks: []llm.Block{llm.Text{Text: "sys"}}}}
+	}
+	return session.CustomMessage{Type: "x", Blocks: []llm.Block{llm.Text{Text: text}}}
+}
+
+func TestAnyLogGivesAnAcceptedRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var log []session.Body
+		for range rapid.IntRange(0, 30).Draw(t, "n") {
+			log = append(log, anyBody(t))
+		}
+		log = append(log, User("and now?"))
+		s, err := session.Replay("s", Yield(Log(log...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []window.Squeeze{window.Loose, window.Results} {
+			if err := llmtest.Validate(window.Build(s, prompt, q)); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+	})
+}
+
+func TestAnyTreeGivesAnAcceptedRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := session.Replay("s", Yield(Crooked(t)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.Next(User("and now?"), &Clock{})
+		if err := s.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := llmtest.Validate(window.Build(s, prompt, window.Loose)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestPrefixIsStable lets a conversation grow turn by turn and compares, block
+// by block, what each call sends with what the call before it sent.
+func TestPrefixIsStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := session.Replay("s", Yield(Log()...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := &Clock{}
+		add := func(b session.Body) {
+			if err := s.Apply(s.Next(b, clock)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var before []string
+		calls := 0
+		for range rapid.IntRange(2, 12).Draw(t, "turns") {
+			add(User("q"))
+			for {
+				now := requestLines(window.Build(s, prompt, window.Loose))
+				if len(now) < len(before) || !slices.Equal(now[:len(before)], before) {
+					t.Fatalf("sent before:\n%q\nsent now:\n%q", before, now)
+				}
+				before = now
+				kind := rapid.IntRange(0, 4).Draw(t, "answer")
+				if kind == 0 { // the provider failed, or the process died
+					break
+				}
+				if kind < 3 {
+					add(mine(think(Answer("a"), "sig")))
+					break
+				}
+				calls++
+				id := fmt.Sprint("k", calls)
+				add(mine(Calls(llm.ToolCall{ID: id, Name: "read"}, llm.ToolCall{ID: id + "b", Name: "list"})))
+				add(Result(id, "ok"))
+				if kind == 4 { // killed between two results
+					break
+				}
+				add(Result(id+"b", "ok"))
+			}
+			for _, b := range []session.Body{Title("t"), Pin("e2"), session.Notice{Percent: 50, Text: "half", As: "system"}} {
+				if rapid.Bool().Draw(t, "aside") {
+					add(b)
+				}
+			}
+		}
+	})
+}
+
+func TestMeasure(t *testing.T) {
+	tok := byWord{}
+	b := window.Budget{Window: 1000, Reserve: 100}
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		want int
+	}{
+		{"nothing reported: everything is counted", []session.Body{User("one two three")}, 3 + 4},
+		{"the last report and what came after", []session.Body{User("x"), Used(500, Answer("y")), User("one two")}, 500 + 2 + 4},
+		{"a report from before a fold is of another context", []session.Body{User("x"), Used(500, Answer("y")), Compaction("s", "e1"), User("one two")},
+			4 + 1 + 4 + 1 + 4 + 2 + len(strings.Fields(summary("s")))},
+		{"a report above the window is stale", []session.Body{User("x"), Used(5000, Answer("y")), User("one")}, 4 + 1 + 4 + 1 + 4 + 1},
+		{"a failed answer reports nothing", []session.Body{User("x"), Used(300, Answer("y")), Stopped(llm.StopError, Used(900, Answer("z"))), User("one")}, 300 + 4 + 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := window.Measure(Replay(t, c.log...), window.Prompt{}, tok, b)
+			// A merged request has fewer messages than records; the count of
+			// whole requests may be smaller by that.
+			if got.Used != c.want && !(c.want-got.Used > 0 && c.want-got.Used <= 4) {
+				t.Errorf("Used = %d, want %d", got.Used, c.want)
+			}
+		})
+	}
+}
+
+type byWord struct{}
+
+func (byWord) Count(text string) int { return len(strings.Fields(text)) }
+
+func TestBudgetLine(t *testing.T) {
+	for _, c := range []struct {
+		b    window.Budget
+		want string
+	}{
+		{window.Budget{Window: 200_000, Used: 156_000}, "[Context: 156k/200k tokens (78%)]"},
+		{window.Budget{Window: 1_000_000, Used: 950}, "[Context: 950/1M tokens (0%)]"},
+		{window.Budget{Window: 32_768, Used: 1_500}, "[Context: 1.5k/32k tokens (4%)]"},
+	} {
+		if got := c.b.String(); got != c.want {
+			t.Errorf("%+v: got %q, want %q", c.b, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,427 @@
+package window_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+var update = flag.Bool("update", false, "make testdata/answers.json anew from ../../shared/fixtures")
+
+const shared = "../../shared/fixtures"
+
+// answer is what a real program makes of a fixture: the messages that it
+// would hand to its provider, a line a block.
+type answer struct {
+	Program string   `json:"program"`
+	Model   string   `json:"model"`
+	Error   string   `json:"error,omitempty"`
+	Lines   []string `json:"lines"`
+}
+
+// The programs, by the reading that is held against them.
+const (
+	strict = "pi 0.73.1"
+	newest = "pi 1.5.0"
+	healed = "openclaw 2026.9.6"
+)
+
+// waived are answers that ours is not held against, and why. Where the real
+// program loses history or refuses a file, ours must not.
+var waived = map[string]string{
+	"edge/bad-timestamp-compaction.jsonl " + healed:    "it refuses a compaction with a bad time; we fold",
+	"edge/malformed-line-in-middle.jsonl " + healed:    "its import stops at the first bad line; we read on",
+	"edge/malformed-parent-lost.jsonl " + healed:       "its import stops at the first bad line; we read on",
+	"edge/malformed-then-header.jsonl " + healed:       "its import stops at the first bad line; we read on",
+	"edge/nul-bytes-in-middle.jsonl " + healed:         "its import stops at the first bad line; we read on",
+	"edge/header-missing.jsonl " + healed:              "it refuses a file without a header; we read it",
+	"edge/header-missing.jsonl " + strict:              "it overwrites a file without a header; we read it",
+	"edge/header-not-first.jsonl " + strict:            "it overwrites a file whose header is not first; we read it",
+	"edge/header-numeric-id.jsonl " + strict:           "it overwrites a file whose header has no id; we read it",
+	"edge/header-without-id.jsonl " + strict:           "it overwrites a file whose header has no id; we read it",
+	"edge/duplicate-id-cycle-HANGS-PI.jsonl " + strict: "it never returns",
+	"edge/self-parent-HANGS-PI.jsonl " + strict:        "it never returns",
+	"openclaw-2026.2.1/dot-openclaw/agents/main/sessions/7deb7dc9-67b2-4877-b32f-9a11ea5e468c.jsonl " + strict: "it overwrites a file without a header; we read it",
+	"edge/null-line.jsonl " + strict:                        "it throws at a null line; we read on",
+	"pi-1.5.0/context-edit-system-usage.jsonl " + healed:    "it does not know context_edit; we follow the writer",
+	"pi-1.5.0/context-edit-then-compaction.jsonl " + healed: "it does not know context_edit; we follow the writer",
+	"pi-1.5.0/context-edit-system-usage.jsonl " + strict:    "it does not know context_edit; we follow the writer",
+	"pi-1.5.0/context-edit-then-compaction.jsonl " + strict: "it does not know context_edit; we follow the writer",
+}
+
+// TestContextsOfRealPrograms builds the context of every fixture and holds it
+// against what the real programs make of the file: strictly read against pi,
+// healed against OpenClaw.
+func TestContextsOfRealPrograms(t *testing.T) {
+	answers := readAnswers(t)
+	if len(answers) < 80 {
+		t.Fatalf("%d fixtures have answers, want more than 80", len(answers))
+	}
+	compared, skipped := 0, 0
+	for _, name := range sortedKeys(answers) {
+		path := fixture(name)
+		if path == "" {
+			if strings.Contains(name, "large") {
+				continue // in ../shared only
+			}
+			t.Errorf("%s is not in testdata", name)
+			continue
+		}
+		for _, a := range answers[name] {
+			var opts []session.Option
+			switch {
+			case a.Program == healed:
+			case a.Program == strict, a.Program == newest && strings.HasPrefix(name, "pi-1.5.0/"):
+				opts = append(opts, session.Strict())
+			default:
+				continue
+			}
+			if why, ok := waived[name+" "+a.Program]; ok {
+				skipped++
+				t.Logf("%s, %s: waived, %s", name, a.Program, why)
+				continue
+			}
+			compared++
+			t.Run(name+"/"+strings.Fields(a.Program)[0]+strings.Fields(a.Program)[1], func(t *testing.T) {
+				s := replayFile(t, path, opts...)
+				prov, model, _ := strings.Cut(a.Model, "/")
+				req := window.Build(s, window.Prompt{Provider: prov, Model: model}, window.Loose)
+				if diff := cmp.Diff(repaired(t, a), renumber(requestLines(req))); diff != "" {
+					t.Errorf("the context differs from %s's (-theirs +ours):\n%s", a.Program, diff)
+				}
+				accepted(t, s)
+			})
+		}
+	}
+	t.Logf("%d answers compared, %d waived", compared, skipped)
+	if compared < 150 {
+		t.Errorf("%d answers compared, want at least 150", compared)
+	}
+}
+
+// beginning is what ours opens with where theirs would open with the model's
+// words, which the API rejects.
+const beginning = "user (the beginning of this conversation is not shown)"
+
+// repaired returns a program's lines as an API would accept them, and says
+// where they were not acceptable.
+func repaired(t *testing.T, a answer) []string {
+	lines := a.Lines
+	if len(lines) > 0 && !strings.HasPrefix(lines[0], "user ") {
+		t.Logf("repaired: the context of %s begins with an answer", a.Program)
+		lines = append([]string{beginning}, lines...)
+	}
+	return renumber(lines)
+}
+
+// renumber replaces the ids of calls by their order: ours are rewritten where
+// an API would reject them.
+func renumber(lines []string) []string {
+	ids := map[string]string{}
+	out := []string{}
+	for _, l := range lines {
+		w := strings.SplitN(l, " ", 3)
+		if w[0] == "call" && ids[w[1]] == "" {
+			ids[w[1]] = fmt.Sprint("#", len(ids)+1)
+		}
+		if id := ids[w[1]]; id != "" && (w[0] == "call" || w[0] == "result") {
+			l = w[0] + " " + id + " " + w[2]
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// accepted says what is wrong with the request of s once the user goes on.
+func accepted(t *testing.T, s *session.Session) {
+	t.Helper()
+	req := window.Build(s, window.Prompt{Provider: "p", Model: "m"}, window.Loose)
+	if n := len(req.Messages); n == 0 || req.Messages[n-1].Role == llm.Assistant {
+		req.Messages = append(req.Messages, llm.UserText("go on"))
+	}
+	if err := llmtest.Validate(req); err != nil {
+		t.Errorf("the strict validator says: %v", err)
+	}
+}
+
+func replayFile(t *testing.T, path string, opts ...session.Option) *session.Session {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := session.Replay("f", codec.Read(path, f, codec.Options{}), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fixture returns where a fixture is: in our testdata, else in ../shared.
+func fixture(name string) string {
+	for _, dir := range []string{"../codec/testdata/fixtures", shared} {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+const answersFile = "testdata/answers.json"
+
+// readAnswers returns the programs' answers by fixture. Where the originals
+// are at hand, our digest of them must be true.
+func readAnswers(t *testing.T) map[string][]answer {
+	t.Helper()
+	if _, err := os.Stat(shared); err == nil {
+		fresh := digest(t)
+		text := encode(t, fresh)
+		if *update {
+			if err := os.WriteFile(answersFile, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(answersFile); err != nil || !bytes.Equal(have, text) {
+			t.Errorf("%s is not what the originals say: go test ./window -run Contexts -update", answersFile)
+		}
+		return fresh
+	}
+	data, err := os.ReadFile(answersFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string][]answer
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// digest reads the expected.json files of the fixtures.
+func digest(t *testing.T) map[string][]answer {
+	out := map[string][]answer{}
+	files, _ := filepath.Glob(shared + "/*/*.expected.json")
+	more, _ := filepath.Glob(shared + "/openclaw-*/expected/*.expected.json")
+	for _, f := range append(files, more...) {
+		name := fixtureOf(f)
+		if name == "" {
+			t.Errorf("%s belongs to no fixture", f)
+			continue
+		}
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data[0] != '[' {
+			data = append(append([]byte("["), data...), ']')
+		}
+		var elems []struct {
+			Program string
+			Error   string
+			Context struct {
+				Model *struct{ Provider, ModelID string }
+			}
+			LLM []piMessage `json:"llm"`
+		}
+		if err := json.Unmarshal(data, &elems); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		for _, e := range elems {
+			a := answer{Program: strings.Join(strings.Fields(e.Program)[:2], " "), Error: e.Error}
+			if e.Context.Model != nil {
+				a.Model = e.Context.Model.Provider + "/" + e.Context.Model.ModelID
+			}
+			if e.LLM == nil && e.Error == "" {
+				continue
+			}
+			a.Lines = piLines(e.LLM, a.Model)
+			out[name] = append(out[name], a)
+		}
+	}
+	return out
+}
+
+func fixtureOf(expected string) string {
+	rel, _ := filepath.Rel(shared, expected)
+	rel = strings.TrimSuffix(filepath.ToSlash(rel), ".expected.json")
+	dir, base := filepath.ToSlash(filepath.Dir(rel)), filepath.Base(rel)
+	for _, c := range []string{
+		rel + ".jsonl",
+		filepath.Dir(dir) + "/transcripts/" + base + ".jsonl",
+		filepath.Dir(dir) + "/dot-openclaw/agents/main/sessions/" + base,
+		filepath.Dir(dir) + "/dot-openclaw/agents/ops/sessions/" + base,
+	} {
+		if _, err := os.Stat(filepath.Join(shared, filepath.FromSlash(c))); err == nil {
+			return c
+		}
+	}
+	return ""
+}
+
+type piMessage struct {
+	Role            string
+	Content         json.RawMessage
+	Provider, Model string
+	StopReason      string
+	ToolCallID      string
+	IsError         bool
+}
+
+type piBlock struct {
+	Type, Text, Thinking, ThinkingSignature string
+	Redacted                                bool
+	ID, Name                                string
+	Arguments                               json.RawMessage
+}
+
+func (m piMessage) blocks() []piBlock {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		return []piBlock{{Type: "text", Text: text}}
+	}
+	var bs []piBlock
+	_ = json.Unmarshal(m.Content, &bs)
+	return bs
+}
+
+// piLines does to a program's messages what its provider does before it sends
+// them: failed answers are dropped, thinking of another model becomes text.
+// A call without a result gets one; a result without a call is dropped.
+func piLines(ms []piMessage, model string) []string {
+	out := []string{}
+	calls, results := map[string]bool{}, map[string]bool{}
+	for _, m := range ms {
+		if m.Role == "toolResult" {
+			results[m.ToolCallID] = true
+		}
+	}
+	for _, m := range ms {
+		if m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror") || m.StopReason == "error" {
+			continue
+		}
+		if m.Role == "toolResult" {
+			if calls[m.ToolCallID] {
+				delete(calls, m.ToolCallID)
+				text := ""
+				for _, b := range m.blocks() {
+					if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+						text += b.Text
+					} else if b.Type == "image" {
+						text += "(image)"
+					}
+				}
+				out = append(out, fmt.Sprintf("result %s %v %s", m.ToolCallID, m.IsError, text))
+			}
+			continue
+		}
+		var lines, missing []string
+		for _, b := range m.blocks() {
+			switch b.Type {
+			case "text":
+				if strings.TrimSpace(b.Text) != "" {
+					lines = append(lines, m.Role+" "+b.Text)
+				}
+			case "image":
+				lines = append(lines, m.Role+" (image)")
+			case "thinking":
+				same := m.Provider+"/"+m.Model == model
+				switch {
+				case m.StopReason == "aborted" || b.Redacted && !same:
+				case !same && strings.TrimSpace(b.Thinking) != "":
+					lines = append(lines, m.Role+" "+b.Thinking)
+				case same && b.ThinkingSignature != "":
+					lines = append(lines, "thinking "+b.Thinking)
+				}
+			case "toolCall":
+				if m.StopReason == "aborted" {
+					continue
+				}
+				calls[b.ID] = true
+				lines = append(lines, fmt.Sprintf("call %s %s %s", b.ID, b.Name, compact(b.Arguments)))
+				if !results[b.ID] {
+					missing = append(missing, fmt.Sprintf("result %s true %s", b.ID, window.Interrupted))
+				}
+			}
+		}
+		if m.Role == "system" || len(lines) > 0 && strings.HasPrefix(lines[len(lines)-1], "thinking ") {
+			continue
+		}
+		out = append(append(out, lines...), missing...)
+	}
+	return out
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil || b.Len() == 0 {
+		return "{}"
+	}
+	return b.String()
+}
+
+// requestLines shows a request in the same way.
+func requestLines(req llm.Request) []string {
+	out := []string{}
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case llm.Text:
+				out = append(out, string(m.Role)+" "+b.Text)
+			case llm.Image:
+				out = append(out, string(m.Role)+" (image)")
+			case llm.Thinking:
+				out = append(out, "thinking "+b.Text)
+			case llm.ToolCall:
+				out = append(out, fmt.Sprintf("call %s %s %s", b.ID, b.Name, compact(b.Args)))
+			case llm.ToolResult:
+				text := ""
+				for _, in := range b.Blocks {
+					if t, ok := in.(llm.Text); ok {
+						text += t.Text
+					} else {
+						text += "(image)"
+					}
+				}
+				out = append(out, fmt.Sprintf("result %s %v %s", b.CallID, b.IsError, text))
+			}
+		}
+	}
+	return out
+}
