@@ -23,7 +23,8 @@ func build(req llm.Request, maxTokens int) ([]byte, []option.RequestOption, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("anthropic: request: %w", err)
 	}
-	body := wire.Join(messages(req), rest)
+	sent, size := conversation(req)
+	body := wire.Body(size, func(out []byte) []byte { return messages(out, sent, req.Tail) }, rest)
 	return body, append(opts, option.WithRequestBody("application/json", body)), nil
 }
 
@@ -57,30 +58,35 @@ func schema(raw json.RawMessage) sdk.ToolInputSchemaParam {
 
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
-// messages writes the conversation and marks where its cached prefix ends:
-// behind the last user message, and behind the one before it, which is where
-// the previous call's mark was. Together with those on tools and system these
-// are the four marks that the API allows. Tail comes behind the last mark.
-func messages(req llm.Request) []byte {
-	sent := make([]llm.Message, 0, len(req.Messages))
-	size := 0
+// conversation returns the messages that can be sent and about how long they
+// are.
+func conversation(req llm.Request) (sent []llm.Message, size int) {
+	sent = make([]llm.Message, 0, len(req.Messages))
 	for _, m := range req.Messages {
 		if m = sendable(m, &size); len(m.Blocks) > 0 {
 			sent = append(sent, m)
 		}
 	}
+	return sent, size
+}
+
+// messages writes a conversation and marks where its cached prefix ends:
+// behind the last user message, and behind the one before it, which is where
+// the previous call's mark was. Together with those on tools and system these
+// are the four marks that the API allows. Tail comes behind the last mark.
+func messages(out []byte, sent []llm.Message, tail string) []byte {
 	marked := map[int]bool{}
 	for i := len(sent) - 1; i >= 0 && len(marked) < 2; i-- {
 		if sent[i].Role == llm.User {
 			marked[i] = true
 		}
 	}
-	tail := strings.TrimSpace(req.Tail) != ""
-	if n := len(sent); tail && (n == 0 || sent[n-1].Role != llm.User) {
-		sent = append(sent, llm.UserText(req.Tail))
-		tail = false
+	if strings.TrimSpace(tail) == "" {
+		tail = ""
+	} else if n := len(sent); n == 0 || sent[n-1].Role != llm.User {
+		sent, tail = append(sent, llm.UserText(tail)), ""
 	}
-	out := append(make([]byte, 0, wire.Size(size)), '[')
+	out = append(out, '[')
 	for i, m := range sent {
 		if i > 0 {
 			out = append(out, ',')
@@ -100,8 +106,8 @@ func messages(req llm.Request) []byte {
 			}
 			out = block(out, b, end)
 		}
-		if tail && i == len(sent)-1 {
-			out = block(append(out, ','), llm.Text{Text: req.Tail}, "")
+		if tail != "" && i == len(sent)-1 {
+			out = block(append(out, ','), llm.Text{Text: tail}, "")
 		}
 		out = append(out, "]}"...)
 	}

@@ -140,36 +140,40 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 // is what the server refuses. Which values a model takes, and whether it takes
 // any beside tools, changes from model to model without a way to ask.
 func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) error {
-	params := p.build(req)
 	type key struct {
 		model, level string
 		tools        bool
 	}
 	k := key{req.Model, req.Thinking, len(req.Tools) > 0}
-	if e, ok := p.efforts.Load(k); ok {
-		params.ReasoningEffort = e.(shared.ReasoningEffort)
+	e := effort(p.flavour, req)
+	if found, ok := p.efforts.Load(k); ok {
+		e = found.(shared.ReasoningEffort)
 	}
 	options := []shared.ReasoningEffort{shared.ReasoningEffortNone, ""}
 	for {
-		err := p.call(ctx, params, req, out)
+		body, err := p.build(req, e)
+		if err != nil {
+			return err
+		}
+		err = p.call(ctx, body, req, out)
 		var effort *effortError
 		if !errors.As(err, &effort) || len(options) == 0 {
 			return err
 		}
-		for len(options) > 0 && options[0] == params.ReasoningEffort {
+		for len(options) > 0 && options[0] == e {
 			options = options[1:]
 		}
 		if len(options) == 0 {
 			return err
 		}
-		params.ReasoningEffort, options = options[0], options[1:]
-		p.efforts.Store(k, params.ReasoningEffort)
+		e, options = options[0], options[1:]
+		p.efforts.Store(k, e)
 	}
 }
 
-func (p *Provider) call(ctx context.Context, params sdk.ChatCompletionNewParams, req llm.Request, out *wire.Sink) error {
+func (p *Provider) call(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
 	return p.retry.Do(ctx, func() error {
-		err := p.try(ctx, params, req, out)
+		err := p.try(ctx, body, req, out)
 		switch {
 		case err == nil || out.Stopped:
 			return nil

@@ -16,14 +16,29 @@ import (
 	"goclaw/provider/internal/wire"
 )
 
-// build translates req. Thinking and llm.Other have no place in this API.
-func (p *Provider) build(req llm.Request) sdk.ChatCompletionNewParams {
-	b := builder{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
+// build translates req into a body and makes everything but the messages
+// again for each reasoning_effort that is tried. Thinking and llm.Other have
+// no place in this API.
+func (p *Provider) build(req llm.Request, e shared.ReasoningEffort) ([]byte, error) {
+	params := p.settings(req)
+	params.ReasoningEffort = e
+	rest, err := params.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: request: %w", p.name, err)
+	}
+	w := writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
+	return wire.Body(size(req), func(out []byte) []byte {
+		w.out = out
+		w.messages(req)
+		return w.out
+	}, rest), nil
+}
+
+// settings is everything but the messages and the effort.
+func (p *Provider) settings(req llm.Request) sdk.ChatCompletionNewParams {
 	params := sdk.ChatCompletionNewParams{
-		Model:           req.Model,
-		Messages:        b.messages(req),
-		StreamOptions:   sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-		ReasoningEffort: effort(p.flavour, req),
+		Model:         req.Model,
+		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
 	}
 	for _, t := range req.Tools {
 		params.Tools = append(params.Tools, function(t))
@@ -43,6 +58,31 @@ func (p *Provider) build(req llm.Request) sdk.ChatCompletionNewParams {
 		params.PromptCacheKey = param.NewOpt(cacheKey(req))
 	}
 	return params
+}
+
+// size is about how long the messages are.
+func size(req llm.Request) int {
+	n := len(req.System) + len(req.Tail)
+	var add func(blocks []llm.Block)
+	add = func(blocks []llm.Block) {
+		for _, b := range blocks {
+			n += 64
+			switch b := b.(type) {
+			case llm.Text:
+				n += len(b.Text)
+			case llm.Image:
+				n += len(b.Data)
+			case llm.ToolCall:
+				n += len(b.Args) + len(b.Args)/4
+			case llm.ToolResult:
+				add(b.Blocks)
+			}
+		}
+	}
+	for _, m := range req.Messages {
+		add(m.Blocks)
+	}
+	return n
 }
 
 // function passes the schema's own bytes on, so that the order of its
@@ -145,125 +185,175 @@ func effort(f flavour, req llm.Request) shared.ReasoningEffort {
 	return ""
 }
 
-// builder makes the messages. Content is a plain string wherever it can be:
+// writer writes the messages. Content is a plain string wherever it can be:
 // the chat templates of many local models know nothing else. With marks it is
 // always a list of parts, so that a message looks the same whether it carries
 // a mark or not.
-type builder struct{ marks bool }
+type writer struct {
+	out   []byte
+	n     int // messages so far
+	marks bool
+}
 
-func (b builder) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
+// str writes raw and then s as a JSON string.
+func (w *writer) str(raw, s string) { w.out = wire.AppendString(append(w.out, raw...), s) }
+
+func (w *writer) raw(s string) { w.out = append(w.out, s...) }
+
+// open begins a message.
+func (w *writer) open(role string) {
+	if w.n > 0 {
+		w.raw(",")
+	}
+	w.n++
+	w.raw(`{"role":"` + role + `"`)
+}
+
+func (w *writer) messages(req llm.Request) {
+	w.raw("[")
 	if strings.TrimSpace(req.System) != "" {
-		if b.marks {
-			out = append(out, sdk.SystemMessage([]sdk.ChatCompletionContentPartTextParam{*markedText(req.System)}))
-		} else {
-			out = append(out, sdk.SystemMessage(req.System))
-		}
+		w.open("system")
+		w.content([]part{{text: req.System, marked: true}})
+	}
+	tail := req.Tail
+	if strings.TrimSpace(tail) == "" {
+		tail = ""
 	}
 	last := len(req.Messages) - 1
 	for i, m := range req.Messages {
-		tail := ""
-		if i == last && m.Role == llm.User {
-			tail = req.Tail
+		switch {
+		case m.Role == llm.Assistant:
+			w.assistant(m)
+		case i == last:
+			w.user(m, tail, true)
+			tail = ""
+		default:
+			w.user(m, "", i >= last-2)
 		}
-		if m.Role == llm.Assistant {
-			if a, ok := assistant(m); ok {
-				out = append(out, a)
-			}
+	}
+	if tail != "" {
+		w.open("user")
+		w.content([]part{{text: tail}})
+	}
+	w.raw("]")
+}
+
+// part is a text or, with an URL, a picture.
+type part struct {
+	text   string
+	url    string
+	marked bool
+}
+
+// content writes parts and ends the message.
+func (w *writer) content(parts []part) {
+	if len(parts) == 1 && parts[0].url == "" && !w.marks {
+		w.str(`,"content":`, parts[0].text)
+		w.raw("}")
+		return
+	}
+	for i, p := range parts {
+		if i == 0 {
+			w.raw(`,"content":[`)
+		} else {
+			w.raw(",")
+		}
+		if p.url != "" {
+			w.str(`{"type":"image_url","image_url":{"url":`, p.url)
+			w.raw("}}")
 			continue
 		}
-		out = append(out, b.user(m, tail, b.marks && i >= last-2)...)
-	}
-	if last >= 0 && req.Messages[last].Role == llm.Assistant && strings.TrimSpace(req.Tail) != "" {
-		out = append(out, sdk.UserMessage(req.Tail))
-	}
-	return out
-}
-
-func assistant(m llm.Message) (sdk.ChatCompletionMessageParamUnion, bool) {
-	var a sdk.ChatCompletionAssistantMessageParam
-	if text := m.Text(); strings.TrimSpace(text) != "" {
-		a.Content.OfString = param.NewOpt(text)
-	}
-	for _, c := range m.Calls() {
-		args := string(c.Args)
-		if args == "" {
-			args = "{}"
+		w.str(`{"type":"text","text":`, p.text)
+		if w.marks && p.marked {
+			w.raw(`,"cache_control":{"type":"ephemeral"}`)
 		}
-		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID:       c.ID,
-				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: args},
-			},
-		})
+		w.raw("}")
 	}
-	ok := a.Content.OfString.Valid() || len(a.ToolCalls) > 0
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &a}, ok
+	w.raw("]}")
 }
 
-// user makes one message for each tool result and one for the rest. Pictures
+func (w *writer) assistant(m llm.Message) {
+	text, calls := m.Text(), m.Calls()
+	if strings.TrimSpace(text) == "" {
+		if len(calls) == 0 {
+			return
+		}
+		text = ""
+	}
+	w.open("assistant")
+	if text != "" {
+		w.str(`,"content":`, text)
+	}
+	for i, c := range calls {
+		if i == 0 {
+			w.raw(`,"tool_calls":[`)
+		} else {
+			w.raw(",")
+		}
+		w.str(`{"id":`, c.ID)
+		w.str(`,"type":"function","function":{"name":`, c.Name)
+		w.str(`,"arguments":`, string(wire.Object(c.Args)))
+		w.raw("}}")
+	}
+	if len(calls) > 0 {
+		w.raw("]")
+	}
+	w.raw("}")
+}
+
+// user writes one message for each tool result and one for the rest. Pictures
 // that tools returned move into the latter, since a tool message holds text
 // only. Tail goes to the end of the last message there is: a further user
 // message behind results is one that several chat templates refuse.
-func (b builder) user(m llm.Message, tail string, marked bool) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
+func (w *writer) user(m llm.Message, tail string, marked bool) {
 	var texts []string
-	var pictures []sdk.ChatCompletionContentPartUnionParam
-	say := func(text string) { texts = append(texts, text) }
-	var results []string
-	var ids []string
-	for _, blk := range m.Blocks {
-		switch blk := blk.(type) {
+	var parts []part
+	var results []llm.ToolResult
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
 		case llm.Text:
-			if strings.TrimSpace(blk.Text) != "" {
-				say(blk.Text)
+			if strings.TrimSpace(b.Text) != "" {
+				texts = append(texts, b.Text)
 			}
 		case llm.Image:
-			if wire.ImageType(blk.MIME) {
-				pictures = append(pictures, picture(blk))
+			if wire.ImageType(b.MIME) {
+				parts = append(parts, picture(b))
 			} else {
-				say(wire.NoImage(blk))
+				texts = append(texts, wire.NoImage(b))
 			}
 		case llm.ToolResult:
-			text, images := result(blk)
-			ids, results = append(ids, blk.CallID), append(results, text)
-			if len(images) > 0 {
-				pictures = append(pictures, sdk.TextContentPart(fmt.Sprintf("[from %s, call %s]", blk.Name, blk.CallID)))
-			}
-			for _, img := range images {
-				pictures = append(pictures, picture(img))
+			results = append(results, b)
+			if images := pictures(b); len(images) > 0 {
+				parts = append(parts, part{text: fmt.Sprintf("[from %s, call %s]", b.Name, b.CallID)})
+				parts = append(parts, images...)
 			}
 		}
 	}
-	hasRest := len(texts) > 0 || len(pictures) > 0
-	if strings.TrimSpace(tail) == "" {
-		tail = ""
-	} else if !hasRest && len(results) > 0 {
-		results[len(results)-1] = join(results[len(results)-1], tail)
-		tail = ""
-	}
-	for i, text := range results {
-		out = append(out, sdk.ToolMessage(text, ids[i]))
-	}
-	if !hasRest && tail == "" {
-		return out
+	alone := len(texts) == 0 && len(parts) == 0
+	for i, r := range results {
+		text := result(r)
+		if alone && i == len(results)-1 {
+			text, tail = join(text, tail), ""
+		}
+		w.open("tool")
+		w.str(`,"tool_call_id":`, r.CallID)
+		w.str(`,"content":`, text)
+		w.raw("}")
 	}
 	text := strings.Join(texts, "\n")
-	if len(pictures) == 0 && !b.marks {
-		return append(out, sdk.UserMessage(join(text, tail)))
+	if len(parts) == 0 && !w.marks {
+		text, tail = join(text, tail), ""
 	}
-	parts := pictures
 	if text != "" {
-		t := &sdk.ChatCompletionContentPartTextParam{Text: text}
-		if marked {
-			t = markedText(text)
-		}
-		parts = append(parts, sdk.ChatCompletionContentPartUnionParam{OfText: t})
+		parts = append(parts, part{text: text, marked: marked})
 	}
 	if tail != "" {
-		parts = append(parts, sdk.TextContentPart(tail))
+		parts = append(parts, part{text: tail})
 	}
-	return append(out, sdk.UserMessage(parts))
+	if len(parts) > 0 {
+		w.open("user")
+		w.content(parts)
+	}
 }
 
 func join(text, tail string) string {
@@ -273,38 +363,31 @@ func join(text, tail string) string {
 	return text + "\n\n" + tail
 }
 
-func markedText(text string) *sdk.ChatCompletionContentPartTextParam {
-	t := &sdk.ChatCompletionContentPartTextParam{Text: text}
-	t.SetExtraFields(map[string]any{"cache_control": map[string]string{"type": "ephemeral"}})
-	return t
+func picture(img llm.Image) part { return part{url: "data:" + img.MIME + ";base64," + img.Data} }
+
+func pictures(r llm.ToolResult) (out []part) {
+	for _, b := range r.Blocks {
+		if img, ok := b.(llm.Image); ok && wire.ImageType(img.MIME) {
+			out = append(out, picture(img))
+		}
+	}
+	return out
 }
 
-func picture(img llm.Image) sdk.ChatCompletionContentPartUnionParam {
-	return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{
-		URL: "data:" + img.MIME + ";base64," + img.Data,
-	})
-}
-
-// result returns a tool result's text and its pictures. The API has no field
-// for failure, so the text says it, unless it does already.
-func result(r llm.ToolResult) (string, []llm.Image) {
-	var images []llm.Image
+// result returns the text of a tool result. The API has no field for failure,
+// so the text says it, unless it does already.
+func result(r llm.ToolResult) string {
 	text := r.Text()
 	for _, b := range r.Blocks {
-		img, ok := b.(llm.Image)
-		switch {
-		case !ok:
-		case wire.ImageType(img.MIME):
-			images = append(images, img)
-		default:
+		if img, ok := b.(llm.Image); ok && !wire.ImageType(img.MIME) {
 			text = join(text, wire.NoImage(img))
 		}
 	}
-	if len(images) > 0 {
-		text = join(text, fmt.Sprintf("[%d image(s): see the next message]", len(images)))
+	if n := len(pictures(r)); n > 0 {
+		text = join(text, fmt.Sprintf("[images: %d, see the next message]", n))
 	}
 	if r.IsError && !(len(text) >= 5 && strings.EqualFold(text[:5], "error")) {
 		text = "Error: " + text
 	}
-	return text, images
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/respjson"
 
 	"goclaw/llm"
@@ -26,8 +27,8 @@ var errFiltered = errors.New("the answer was withheld by a content filter")
 // An answer is whole when a finish_reason came and the stream then ended in
 // good order, with [DONE] or without: not every server sends it, and the SDK
 // does not show it.
-func (p *Provider) try(ctx context.Context, params sdk.ChatCompletionNewParams, req llm.Request, out *wire.Sink) error {
-	stream := p.completions.NewStreaming(ctx, params)
+func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
+	stream := p.completions.NewStreaming(ctx, sdk.ChatCompletionNewParams{}, option.WithRequestBody("application/json", body))
 	defer stream.Close()
 	var a answer
 	for stream.Next() {
@@ -92,9 +93,9 @@ func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
 	}
 	choice := c.Choices[0]
 	extra := choice.Delta.JSON.ExtraFields
-	thinking := text(extra["reasoning_content"])
+	thinking := field(extra["reasoning_content"])
 	if thinking == "" {
-		thinking = text(extra["reasoning"])
+		thinking = field(extra["reasoning"])
 	}
 	if thinking != "" {
 		a.say(true, thinking)
@@ -113,8 +114,8 @@ func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
 	}
 }
 
-// text reads a field that the SDK does not know. It is a string or null.
-func text(f respjson.Field) string {
+// field reads a field that the SDK does not know. It is a string or null.
+func field(f respjson.Field) string {
 	var s string
 	if json.Unmarshal([]byte(f.Raw()), &s) != nil {
 		return ""

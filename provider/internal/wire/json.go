@@ -21,12 +21,32 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// plain8 reports whether the eight bytes of s are all plain, by the high bits
+// of what is left after subtracting: a byte below 0x20 borrows from its own,
+// one that equals '"' or '\\' becomes zero and does so too, and one from 0x80
+// on has it already. A borrow reaches only into bytes above one that failed,
+// so it never hides anything.
+func plain8(s string) bool {
+	_ = s[7]
+	v := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	low := v - 0x20*ones
+	quote := (v ^ '"'*ones) - ones
+	slash := (v ^ '\\'*ones) - ones
+	return (v|low|quote|slash)&high == 0
+}
+
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become
 // U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && plain8(s[i:i+8]) {
+			i += 8
+			continue
+		}
 		c := s[i]
 		if plain[c] {
 			i++
@@ -71,19 +91,16 @@ func Object(args json.RawMessage) json.RawMessage {
 	return Args(string(args))
 }
 
-// Join puts messages, a JSON array, before the fields of rest, which is the
-// JSON object that an SDK makes of everything else. Stream comes first, where
-// the SDK that sets it finds it without reading on.
-func Join(messages, rest []byte) []byte {
-	const head = `{"stream":true,"messages":`
-	body := make([]byte, 0, len(head)+len(messages)+len(rest)+1)
-	body = append(body, head...)
-	body = append(body, messages...)
+// Body makes a request of the messages, a JSON array that write appends and
+// that takes about size bytes, and of rest, the JSON object that an SDK makes
+// of everything else. Stream comes first, where the SDK that sets it finds it
+// without reading on.
+func Body(size int, write func([]byte) []byte, rest []byte) []byte {
+	body := make([]byte, 0, size+size/8+len(rest)+1024)
+	body = append(body, `{"stream":true,"messages":`...)
+	body = write(body)
 	if len(rest) > len("{}") {
 		body = append(body, ',')
 	}
 	return append(body, rest[1:]...)
 }
-
-// Size is about how much room the messages take.
-func Size(n int) int { return n + n/8 + 1024 }
