@@ -1,12 +1,14 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // tape is one JSON value, parsed: a node for each value and key, in the order
@@ -67,15 +69,22 @@ func (t *tape) fail(i int, why string) error {
 // parse reads b, which must stay as it is while t is used.
 func (t *tape) parse(b []byte) error {
 	t.b, t.nodes, t.stack = b, t.nodes[:0], t.stack[:0]
-	if !utf8.Valid(b) {
-		for i := 0; i < len(b); {
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 {
-				return &syntaxError{i, "invalid UTF-8"}
-			}
-			i += n
-		}
+	err := t.scan()
+	if err == nil || utf8.Valid(b) {
+		return err
 	}
+	// That is the better reason, whatever else is wrong.
+	for i := 0; ; {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return &syntaxError{i, "invalid UTF-8"}
+		}
+		i += n
+	}
+}
+
+func (t *tape) scan() error {
+	b := t.b
 	i := space(b, 0)
 	for {
 		// A value begins at i.
@@ -189,12 +198,14 @@ const (
 // scanString adds the string that begins at i, and returns where it ended.
 func (t *tape) scanString(i int) (int, error) {
 	b, start, esc := t.b, i+1, false
+	high := uint64(0) // not zero if there may be more than ASCII
 	i++
 	for {
 		// Eight bytes at a time, up to one that is a quote, a backslash or a
 		// control character. A borrow can only spoil bytes behind a hit.
 		for i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
+			high |= x & highs
 			q, s := x^(ones*'"'), x^(ones*'\\')
 			hit := ((q-ones)&^q | (s-ones)&^s | (x-ones*0x20)&^x) & highs
 			if hit != 0 {
@@ -204,12 +215,16 @@ func (t *tape) scanString(i int) (int, error) {
 			i += 8
 		}
 		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+			high |= uint64(b[i]) & 0x80
 			i++
 		}
 		switch {
 		case i >= len(b):
 			return i, t.fail(i, "")
 		case b[i] == '"':
+			if high != 0 && !utf8.Valid(b[start:i]) {
+				return i, t.fail(start, "invalid UTF-8")
+			}
 			t.add(start, i, str)
 			t.nodes[len(t.nodes)-1].esc = esc
 			return i + 1, nil
@@ -302,16 +317,29 @@ func (t *tape) text(n int) []byte {
 	return t.buf
 }
 
+// own is the text of a string in memory of its own.
+func (t *tape) own(n int) string {
+	v := t.nodes[n]
+	s := t.b[v.start:v.end]
+	if !v.esc || len(s) < 256 {
+		return string(t.text(n))
+	}
+	b := unescape(make([]byte, 0, len(s)), s)
+	if cap(b)-len(b) > len(b)/4 {
+		return string(b)
+	}
+	// Nobody else has b: it may become the string, as in strings.Builder.
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
 func unescape(dst, s []byte) []byte {
 	for i := 0; i < len(s); {
-		j := i
-		for j < len(s) && s[j] != '\\' {
-			j++
+		j := bytes.IndexByte(s[i:], '\\')
+		if j < 0 {
+			return append(dst, s[i:]...)
 		}
-		dst = append(dst, s[i:j]...)
-		if i = j; i >= len(s) {
-			break
-		}
+		dst = append(dst, s[i:i+j]...)
+		i += j
 		switch c := s[i+1]; c {
 		case 'n':
 			dst = append(dst, '\n')
@@ -360,7 +388,7 @@ func (t *tape) string(n int) string {
 	if n <= 0 || t.nodes[n].kind != str {
 		return ""
 	}
-	return string(t.text(n))
+	return t.own(n)
 }
 
 // same is string, but returns *last where that is the same text: a log
