@@ -1,0 +1,306 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/agent"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
+	"goclaw/window"
+)
+
+func TestNext(t *testing.T) {
+	call := llm.ToolCall{ID: "c1", Name: "read", Args: []byte("{}")}
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		want agent.Action
+	}{
+		{"nothing was said", nil, agent.Rest{}},
+		{"the user spoke", []session.Body{User("q")}, agent.Ask{}},
+		{"the model answered", []session.Body{User("q"), Answer("a")}, agent.Rest{}},
+		{"the model calls", []session.Body{User("q"), Call("c1", "read")}, agent.Call{Calls: []llm.ToolCall{call}}},
+		{"the result is there", []session.Body{User("q"), Call("c1", "read"), Result("c1", "ok")}, agent.Ask{}},
+		{"one of two results is there", []session.Body{User("q"), Calls(llm.ToolCall{ID: "c0", Name: "x"}, call), Result("c0", "ok")}, agent.Call{Calls: []llm.ToolCall{call}}},
+		{"a title came in between", []session.Body{User("q"), Title("t")}, agent.Ask{}},
+		{"the user speaks over an open call", []session.Body{User("q"), Call("c1", "read"), User("stop")}, agent.Ask{}},
+		{"the answer was stopped", []session.Body{User("q"), Stopped(llm.StopAborted, Call("c1", "read"))}, agent.Rest{}},
+		{"the answer failed", []session.Body{User("q"), Stopped(llm.StopError, Answer("ha"))}, agent.Rest{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := agent.Next(Replay(t, c.log...), window.Loose)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// hands are scripted tools.
+type hands map[string]func(ctx context.Context) (string, error)
+
+func (h hands) Specs() []llm.ToolSpec {
+	var out []llm.ToolSpec
+	for name := range h {
+		out = append(out, llm.ToolSpec{Name: name, Schema: []byte(`{"type":"object"}`)})
+	}
+	return out
+}
+
+func (h hands) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	text, err := h[c.Name](ctx)
+	return llm.Result(c, text), err
+}
+
+// play runs a turn, keeps every record as a store would, and returns what was
+// recorded, a line each, and how the turn ended.
+func play(t *testing.T, ctx context.Context, s *session.Session, in llm.Message, env agent.Env) (kept []string, events []agent.Event, last error) {
+	t.Helper()
+	env.Clock = &Clock{}
+	for ev, err := range agent.Turn(ctx, s, in, env) {
+		if err != nil {
+			last = err
+			break
+		}
+		events = append(events, ev)
+		if r, ok := ev.(agent.Recorded); ok {
+			if err := s.Apply(r.Record); err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, line(r.Record))
+		}
+	}
+	return kept, events, last
+}
+
+func line(r session.Record) string {
+	m, ok := r.Body.(session.Message)
+	if !ok {
+		return fmt.Sprintf("%T", r.Body)
+	}
+	out := string(m.Role) + ":"
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			out += " " + b.Text
+		case llm.ToolCall:
+			out += " call " + b.ID
+		case llm.ToolResult:
+			out += " result " + b.CallID + " " + b.Text()
+		}
+	}
+	if m.Stop != "" {
+		out += " [" + string(m.Stop) + "]"
+	}
+	return out
+}
+
+func TestTurn(t *testing.T) {
+	tools := hands{
+		"read": func(context.Context) (string, error) { return "ok", nil },
+		"boom": func(context.Context) (string, error) { panic("boom") },
+		"die":  func(context.Context) (string, error) { return "", errors.New("disk gone") },
+	}
+	for _, c := range []struct {
+		name  string
+		log   []session.Body
+		in    string
+		steps []llmtest.Step
+		want  []string
+		err   string
+	}{
+		{"an answer", nil, "hi", []llmtest.Step{llmtest.Say("hello you")}, []string{"user: hi", "assistant: hello you [stop]"}, ""},
+		{"a call", nil, "hi", []llmtest.Step{llmtest.Call("c1", "read", `{}`), llmtest.Say("done")},
+			[]string{"user: hi", "assistant: call c1 [toolUse]", "user: result c1 ok", "assistant: done [stop]"}, ""},
+		{"a tool that panics has failed, the turn has not", nil, "hi", []llmtest.Step{llmtest.Call("c1", "boom", `{}`), llmtest.Say("oh")},
+			[]string{"user: hi", "assistant: call c1 [toolUse]", "user: result c1 the tool boom panicked: boom", "assistant: oh [stop]"}, ""},
+		{"a broken tool ends the turn, with a result", nil, "hi", []llmtest.Step{llmtest.Call("c1", "die", `{}`)},
+			[]string{"user: hi", "assistant: call c1 [toolUse]", "user: result c1 stopped: disk gone"}, "disk gone"},
+		{"no answer at all", nil, "hi", []llmtest.Step{llmtest.Fail(llm.ErrNetwork)}, []string{"user: hi"}, "not reached"},
+		{"an answer that breaks off is kept", nil, "hi", []llmtest.Step{llmtest.Break("hal", llm.ErrNetwork)},
+			[]string{"user: hi", "assistant: hal [error]"}, "not reached"},
+		{"a torn past is not run again", []session.Body{User("q"), Call("c1", "die")}, "", []llmtest.Step{llmtest.Say("sorry")},
+			[]string{"user: result c1 " + window.Interrupted, "assistant: sorry [stop]"}, ""},
+		{"an unanswered question is answered", []session.Body{User("q")}, "", []llmtest.Step{llmtest.Say("late")}, []string{"assistant: late [stop]"}, ""},
+		{"nothing to go on with", []session.Body{User("q"), Answer("a")}, "", nil, nil, ""},
+		{"too long, and short enough with cut results", nil, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Say("fits")},
+			[]string{"user: hi", "assistant: fits [stop]"}, ""},
+		{"too long whatever is done", nil, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{Tokens: 9, Window: 5})},
+			[]string{"user: hi"}, "prompt of 9 tokens exceeds the context window of 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Replay(t, c.log...)
+			var in llm.Message
+			if c.in != "" {
+				in = llm.UserText(c.in)
+			}
+			kept, _, err := play(t, context.Background(), s, in, agent.Env{Provider: llmtest.New(c.steps...), Tools: tools})
+			for i := range kept { // stacks differ
+				kept[i], _, _ = strings.Cut(kept[i], "\n")
+			}
+			if diff := cmp.Diff(c.want, kept); diff != "" {
+				t.Errorf("recorded (-want +got)\n%s", diff)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+// TestRecordedBeforeReliedOn stops the turn at each of its records and checks
+// that what depends on that record has not happened.
+func TestRecordedBeforeReliedOn(t *testing.T) {
+	for stop := 1; stop <= 4; stop++ {
+		var did []string
+		model := llmtest.New(llmtest.Call("c1", "read", `{}`), llmtest.Say("done"))
+		tools := hands{"read": func(context.Context) (string, error) { did = append(did, "tool"); return "ok", nil }}
+		s := Replay(t)
+		n := 0
+		for ev, err := range agent.Turn(context.Background(), s, llm.UserText("hi"), agent.Env{Provider: model, Tools: tools, Clock: &Clock{}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, ok := ev.(agent.Recorded); ok {
+				if n++; n == stop {
+					break // the store failed
+				}
+				if err := s.Apply(r.Record); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		asked := len(model.Requests())
+		want := map[int]string{1: "0 []", 2: "1 []", 3: "1 [tool]", 4: "2 [tool]"}[stop]
+		if got := fmt.Sprint(asked, " ", did); got != want {
+			t.Errorf("record %d was not kept, yet asked and did %s, want %s", stop, got, want)
+		}
+	}
+}
+
+func TestParallelCallsAreRecordedInOrder(t *testing.T) {
+	second := make(chan struct{})
+	tools := hands{
+		"slow": func(context.Context) (string, error) { <-second; return "slow", nil },
+		"fast": func(context.Context) (string, error) { close(second); return "fast", nil },
+	}
+	model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: "c1", Name: "slow", Args: []byte("{}")}, llm.ToolCall{ID: "c2", Name: "fast", Args: []byte("{}")}), llmtest.Say("ok"))
+	kept, _, err := play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 slow", "user: result c2 fast", "assistant: ok [stop]"}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestStopKeepsWhatWasSaid(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := Replay(t)
+	var kept []string
+	var last error
+	for ev, err := range agent.Turn(ctx, s, llm.UserText("hi"), agent.Env{Provider: llmtest.New(llmtest.Say("one two three four")), Clock: &Clock{}}) {
+		if err != nil {
+			last = err
+			break
+		}
+		switch ev := ev.(type) {
+		case agent.Said:
+			if strings.Contains(ev.Text, "two") {
+				cancel()
+			}
+		case agent.Recorded:
+			if err := s.Apply(ev.Record); err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, line(ev.Record))
+		}
+	}
+	if want := []string{"user: hi", "assistant: one two  [aborted]"}; !cmp.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("error %v, want that the context was cancelled", last)
+	}
+}
+
+func TestStopWhileToolsRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var once sync.Once
+	tools := hands{"wait": func(ctx context.Context) (string, error) {
+		once.Do(cancel)
+		<-ctx.Done()
+		return "", ctx.Err()
+	}}
+	s := Replay(t)
+	model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: "c1", Name: "wait", Args: []byte("{}")}, llm.ToolCall{ID: "c2", Name: "wait", Args: []byte("{}")}))
+	kept, _, err := play(t, ctx, s, llm.UserText("go"), agent.Env{Provider: model, Tools: tools})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 stopped by the user", "user: result c2 stopped by the user"}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := agent.Next(s, window.Loose); got != (agent.Ask{}) {
+		t.Errorf("a stopped turn leaves %T to do; the next one must be able to ask", got)
+	}
+}
+
+func TestEndlessCallsEnd(t *testing.T) {
+	n := 0
+	model := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		n++
+		return llmtest.Call(fmt.Sprint("c", n), "read", `{}`)(ctx, req)
+	}}
+	tools := hands{"read": func(context.Context) (string, error) { return "ok", nil }}
+	_, _, err := play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: tools, MaxSteps: 7})
+	if !errors.Is(err, agent.ErrSteps) || n != 7 {
+		t.Errorf("asked %d times, error %v", n, err)
+	}
+}
+
+// A turn on a long history counts no more than its new text.
+func TestCountsOnlyWhatIsNew(t *testing.T) {
+	log := []session.Body{}
+	for range 200 {
+		log = append(log, User("question"), Used(1000, Answer("answer")))
+	}
+	tok := &counting{}
+	s := Replay(t, log...)
+	_, _, err := play(t, context.Background(), s, llm.UserText("new words"), agent.Env{Provider: llmtest.New(llmtest.Say("ok")), Tokens: tok, Budget: window.Budget{Window: 10_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tok.bytes > 100 {
+		t.Errorf("%d bytes were counted for a turn of 9", tok.bytes)
+	}
+}
+
+type counting struct{ bytes int }
+
+func (c *counting) Count(text string) int { c.bytes += len(text); return len(text) / 4 }
+
+func TestTailTellsTheBudget(t *testing.T) {
+	model := llmtest.New(llmtest.Say("ok"))
+	_, _, err := play(t, context.Background(), Replay(t, User("a"), Used(500, Answer("b"))), llm.UserText("c"),
+		agent.Env{Provider: model, Tokens: &counting{}, Budget: window.Budget{Window: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := model.Requests()[0].Tail, "[Context: 504/1k tokens (50%)]"; got != want {
+		t.Errorf("tail %q, want %q", got, want)
+	}
+}
