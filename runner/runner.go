@@ -155,9 +155,24 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 			break
 		}
 	}
+	r.remember(s)
+}
+
+// maxLive is how many sessions are held in memory between turns.
+const maxLive = 64
+
+// remember holds s for its next turn. Whichever goes to make room is opened
+// again from the store when it is needed.
+func (r *Runner) remember(s *session.Session) {
 	r.mu.Lock()
-	r.live[id] = s
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	for id := range r.live {
+		if len(r.live) < maxLive {
+			break
+		}
+		delete(r.live, id)
+	}
+	r.live[s.ID] = s
 }
 
 var errOver = errors.New("runner: over")
