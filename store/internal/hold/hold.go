@@ -32,17 +32,25 @@ type note struct {
 // release removes the file, so that files do not pile up; calling it again
 // is harmless.
 func Try(path, who string) (release func(), err error) {
-	for {
+	for i := 0; ; i++ {
 		release, err := try(path, who)
-		if err != errGone {
+		switch {
+		case err == errSilent && i >= 20:
+			return nil, &session.HeldError{Who: "another process"}
+		case err == errSilent:
+			time.Sleep(time.Millisecond)
+		case err != errGone:
 			return release, err
 		}
 	}
 }
 
-// errGone says that the file was removed between being opened and being
-// locked: that lock holds nothing.
-var errGone = errors.New("hold: the file was removed")
+var (
+	// errGone says that the file was removed: its lock holds nothing.
+	errGone = errors.New("hold: the file was removed")
+	// errSilent says that the file does not say who has it, or not yet.
+	errSilent = errors.New("hold: the file says nothing")
+)
 
 func try(path, who string) (func(), error) {
 	f := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR))
@@ -103,16 +111,15 @@ func write(path string, n note) error {
 	return f.Close()
 }
 
-// holder reads who has path. The holder may be about to say so.
+// holder reads who has path.
 func holder(path string) error {
-	for try := 0; ; try++ {
-		var n note
-		if b, err := os.ReadFile(path); err == nil && json.Unmarshal(b, &n) == nil {
-			return &session.HeldError{Who: n.Who, PID: n.PID, Since: n.Since}
-		}
-		if try == 20 {
-			return &session.HeldError{Who: "another process"}
-		}
-		time.Sleep(time.Millisecond)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errGone
 	}
+	var n note
+	if err != nil || json.Unmarshal(b, &n) != nil {
+		return errSilent
+	}
+	return &session.HeldError{Who: n.Who, PID: n.PID, Since: n.Since}
 }

@@ -1,0 +1,259 @@
+// Package sqlstore holds what stores in SQL databases share: the columns of a
+// session, the statements, what an append does to a session's row, and the
+// queue in which appends wait for the next transaction.
+//
+// A database has a table of sessions, one row for each log, whose columns are
+// the log's Info, and a table of records, whose data column holds the native
+// line. The records are the truth. The row of a session is a projection that
+// is kept in the same transaction, and can be computed again.
+package sqlstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw/codec"
+	"goclaw/session"
+)
+
+// Columns of a session, in the order of Values and Scan. The first ones are
+// said by the header and never change again.
+var (
+	fixed   = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created"}
+	growing = []string{"title", "updated", "records", "last", "folds",
+		"spent_input", "spent_output", "spent_cache_read", "spent_cache_write",
+		"turns", "provider", "model", "thinking", "used", "leaf", "keep_from", "crook"}
+)
+
+// What is asked of a database, with parameters $1, $2 ... in the order in
+// which they first appear.
+var (
+	// InsertSession takes Values.
+	InsertSession = fmt.Sprintf("INSERT INTO sessions (%s) VALUES (%s)", strings.Join(columns(), ", "), params(1, len(columns())))
+	// UpdateSession takes Growing and the number of the session.
+	UpdateSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(growing), len(growing)+1)
+	// RewriteSession takes Values and the number of the session.
+	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(columns()), len(columns())+1)
+	// SelectSession takes an id. Its rows are for Scan.
+	SelectSession = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE id = $1", strings.Join(columns(), ", "))
+
+	TrashSession = "UPDATE sessions SET trashed = $1 WHERE id = $2"
+	DropSession  = "DELETE FROM sessions WHERE n = $1"
+)
+
+func columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
+
+func params(from, n int) string {
+	var p []string
+	for i := range n {
+		p = append(p, fmt.Sprint("$", from+i))
+	}
+	return strings.Join(p, ", ")
+}
+
+func assign(cols []string) string {
+	var a []string
+	for i, c := range cols {
+		a = append(a, fmt.Sprintf("%s = $%d", c, i+1))
+	}
+	return strings.Join(a, ", ")
+}
+
+// Values returns in as the values of all columns: int64 and string.
+func Values(in session.Info) []any {
+	o := in.Origin
+	return append([]any{
+		string(in.ID), string(in.Key), o.Program, o.Path, string(o.Key), string(o.ID), int64(o.Seq), in.Parent, in.CWD, Stamp(in.Created),
+	}, Growing(in)...)
+}
+
+// Growing returns the values of the columns that an append changes.
+func Growing(in session.Info) []any {
+	return []any{
+		in.Title, Stamp(in.Updated), int64(in.Records), int64(in.Last), int64(in.Folds),
+		int64(in.Spent.Input), int64(in.Spent.Output), int64(in.Spent.CacheRead), int64(in.Spent.CacheWrite),
+		int64(in.Turns), in.Provider, in.Model, in.Thinking, int64(in.Used), in.Leaf, int64(in.KeepFrom), int64(in.Crook),
+	}
+}
+
+// Row is the row that a query stands on. The first column is 0; NULL is 0
+// and "".
+type Row interface {
+	Int(col int) int64
+	Text(col int) string
+}
+
+// Scan returns the session in r: its number and its Info.
+func Scan(r Row) (n int64, in session.Info) {
+	col := 1
+	num := func() int { col++; return int(r.Int(col - 1)) }
+	text := func() string { col++; return r.Text(col - 1) }
+	n = r.Int(0)
+	if t := text(); t != "" {
+		in.Trashed = ParseStamp(t)
+	}
+	in.ID, in.Key = session.ID(text()), session.Key(text())
+	in.Origin.Program, in.Origin.Path = text(), text()
+	in.Origin.Key, in.Origin.ID, in.Origin.Seq = session.Key(text()), session.ID(text()), session.Seq(num())
+	in.Parent, in.CWD, in.Created = text(), text(), ParseStamp(text())
+	in.Title, in.Updated = text(), ParseStamp(text())
+	in.Records, in.Last, in.Folds = num(), session.Seq(num()), num()
+	in.Spent.Input, in.Spent.Output, in.Spent.CacheRead, in.Spent.CacheWrite = num(), num(), num(), num()
+	in.Turns = num()
+	in.Provider, in.Model, in.Thinking = text(), text(), text()
+	in.Used, in.Leaf = num(), text()
+	in.KeepFrom, in.Crook = session.Seq(num()), session.Seq(num())
+	return n, in
+}
+
+// SelectSessions returns the statement that finds what q asks for in the
+// order of List, and its arguments. The rows are for Scan, and for q.Match,
+// which knows what no statement says.
+func SelectSessions(q session.Query) (sql string, args []any) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(columns(), ", "))
+	if q.Trash {
+		b.WriteString("NOT ")
+	}
+	b.WriteString("NULL")
+	where := func(col string, v any) {
+		args = append(args, v)
+		fmt.Fprintf(&b, " AND %s = $%d", col, len(args))
+	}
+	if q.ID != "" {
+		where("id", string(q.ID))
+	}
+	if q.Key != "" {
+		where("key", string(q.Key))
+	}
+	b.WriteString(" ORDER BY updated DESC, id")
+	if q.Limit > 0 && q.Agent == "" && q.Channel == "" && q.Text == "" {
+		args = append(args, int64(q.Limit))
+		fmt.Fprintf(&b, " LIMIT $%d", len(args))
+	}
+	return b.String(), args
+}
+
+// Years that do not have four digits stand behind a mark that sorts them
+// after (or before) all that do.
+const (
+	stampForm = "2006-01-02T15:04:05.000000000Z"
+	lateMark  = "~"
+	earlyMark = "-"
+)
+
+// Stamp returns t as a text to the nanosecond whose order is that of time.
+func Stamp(t time.Time) string {
+	t = t.UTC()
+	s := t.Format(stampForm)
+	if y := t.Year(); y > 9999 {
+		return fmt.Sprintf("%s%06d%s", lateMark, y, s[strings.Index(s, "-"):])
+	} else if y < 0 {
+		return fmt.Sprintf("%s%06d%s", earlyMark, 1_000_000+y, s[1+strings.Index(s[1:], "-"):])
+	}
+	return s
+}
+
+// ParseStamp reads what Stamp returned, and anything else as the zero time.
+func ParseStamp(s string) time.Time {
+	year, base := 0, 0
+	switch {
+	case strings.HasPrefix(s, lateMark) && len(s) > 7:
+		s = s[1:]
+	case strings.HasPrefix(s, earlyMark) && len(s) > 7:
+		s, base = s[1:], -1_000_000
+	}
+	y, rest, _ := strings.Cut(s, "-")
+	for _, c := range []byte(y) {
+		year = year*10 + int(c-'0')
+	}
+	if len(rest) != len("01-02T15:04:05.000000000Z") {
+		return time.Time{}
+	}
+	at := func(i, n int) (v int) {
+		for _, c := range []byte(rest[i : i+n]) {
+			v = v*10 + int(c-'0')
+		}
+		return v
+	}
+	return time.Date(year+base, time.Month(at(0, 2)), at(3, 2), at(6, 2), at(9, 2), at(12, 2), at(15, 9), time.UTC)
+}
+
+// Line is a record on its way into a database: its line, and what the columns
+// beside it say.
+type Line struct {
+	Record session.Record
+	Type   string
+	Data   []byte
+}
+
+// Encode returns the lines of recs. Their times are as the lines have them,
+// so that what they add up to is what reading them adds up to.
+func Encode(recs []session.Record) ([]Line, error) {
+	lines := make([]Line, len(recs))
+	for i, r := range recs {
+		data, err := codec.Native.Encode(r)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Raw) == 0 {
+			r.Time = r.Time.UTC().Truncate(time.Millisecond)
+		}
+		lines[i] = NewLine(r, data)
+	}
+	return lines, nil
+}
+
+// NewLine returns the record r with its line.
+func NewLine(r session.Record, data []byte) Line { return Line{r, typeOf(data), data} }
+
+// typeOf returns the type that a line says.
+func typeOf(line []byte) string {
+	const first = `{"type":"`
+	if rest, ok := bytes.CutPrefix(line, []byte(first)); ok {
+		if t, _, ok := bytes.Cut(rest, []byte{'"'}); ok && bytes.IndexByte(t, '\\') < 0 {
+			return string(t)
+		}
+	}
+	var l struct{ Type string }
+	_ = json.Unmarshal(line, &l) // a line that is none has no type
+	return l.Type
+}
+
+// Decode returns the record in the cell data at seq. If the cell cannot be
+// read, there is damage, and the record holds its place: an Unknown with what
+// the columns beside it say, so that everything around it keeps its place.
+func Decode(file string, seq session.Seq, data []byte, beside func() (id, parent, typ string)) (session.Record, *session.Damage) {
+	recs, err := codec.Native.Decode(data)
+	if err == nil && len(recs) == 1 {
+		recs[0].Seq = seq
+		return recs[0], nil
+	}
+	reason := fmt.Sprintf("record %d holds %d lines", seq, len(recs))
+	if err != nil {
+		reason = fmt.Sprintf("record %d: %v", seq, err)
+	}
+	id, parent, typ := beside()
+	r := session.Record{Seq: seq, ID: id, Parent: parent, Body: session.Unknown{Type: typ}, Raw: bytes.Clone(data)}
+	if id == "" {
+		r.Link = session.Blank
+	}
+	return r, &session.Damage{File: file, After: seq - 1, Size: int64(len(data)), Reason: reason}
+}
+
+// Missing returns what Read yields for the records from to to that a database
+// has lost: one damage, and what holds their places.
+func Missing(file string, from, to session.Seq) ([]session.Record, *session.Damage) {
+	d := &session.Damage{File: file, After: from - 1, Reason: fmt.Sprintf("record %d is missing", from)}
+	if to > from {
+		d.Reason = fmt.Sprintf("records %d to %d are missing", from, to)
+	}
+	var recs []session.Record
+	for seq := from; seq <= to; seq++ {
+		recs = append(recs, session.Record{Seq: seq, Link: session.Blank, Body: session.Unknown{}, Raw: json.RawMessage("null")})
+	}
+	return recs, d
+}

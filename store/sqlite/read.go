@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"goclaw/session"
+	"goclaw/store/internal/sqlstore"
+)
+
+// What is read at once, before it is yielded. No connection is held and no
+// snapshot is kept while the caller looks at it.
+const (
+	pieceRecords = 256
+	pieceBytes   = 1 << 20
+)
+
+// Read implements session.Store. The log is read as far as it goes when the
+// reading begins.
+func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		p := piece{file: s.path, at: max(after, 0)}
+		for !p.done {
+			err := s.with(ctx, func(c *conn) error {
+				if err := c.exec("BEGIN"); err != nil {
+					return err
+				}
+				if err := p.open(c, id); err != nil {
+					return err
+				}
+				if err := p.read(c); err != nil {
+					return err
+				}
+				return c.exec("COMMIT")
+			})
+			if err != nil {
+				yield(session.Record{}, err)
+				return
+			}
+			for _, e := range p.entries {
+				if err := ctx.Err(); err != nil {
+					yield(session.Record{}, err)
+					return
+				}
+				if !yield(e.rec, e.err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// piece is a place in a log, and what comes next there.
+type piece struct {
+	file    string
+	n       int64
+	at      session.Seq // read so far
+	good    session.Seq // the last record that could be read
+	last    session.Seq // where to end
+	done    bool
+	entries []entry
+}
+
+type entry struct {
+	rec session.Record
+	err error
+}
+
+// open finds the log id. A log that was purged while it was read is gone.
+func (p *piece) open(c *conn, id session.ID) error {
+	n, err := c.int("SELECT n FROM sessions WHERE id = $1", string(id))
+	if err != nil {
+		return err
+	}
+	if n == 0 || p.n != 0 && p.n != n {
+		return fmt.Errorf("session %q: %w", id, session.ErrNotFound)
+	}
+	if p.n == 0 {
+		p.n, p.good = n, p.at
+		p.last, err = last(c, n)
+	}
+	return err
+}
+
+// last returns the last record of session n. It asks the log itself, so that
+// a wrong row cannot hide records.
+func last(c *conn, n int64) (session.Seq, error) {
+	at, err := c.int("SELECT max(pos) FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq))
+	return session.Seq(at & maxSeq), err
+}
+
+const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos > $1 AND pos <= $2 ORDER BY pos"
+
+// read reads the next piece.
+func (p *piece) read(c *conn) error {
+	p.entries = p.entries[:0]
+	size := 0
+	err := c.each(func(r row) error {
+		seq := session.Seq(r.Int(0) & maxSeq)
+		p.missing(seq - 1)
+		data := r.bytes(4)
+		rec, d := sqlstore.Decode(p.file, seq, data, func() (id, parent, typ string) { return r.Text(1), r.Text(2), r.Text(3) })
+		if d != nil {
+			d.After = p.good
+			p.entries = append(p.entries, entry{err: d})
+		} else {
+			p.good = seq
+		}
+		p.entries = append(p.entries, entry{rec: rec})
+		p.at = seq
+		size += len(data)
+		if len(data) > largeValue {
+			c.large = true
+		}
+		if len(p.entries) >= pieceRecords || size >= pieceBytes {
+			return errStop
+		}
+		return nil
+	}, selectRecords, pos(p.n, int64(p.at)), pos(p.n, int64(p.last)))
+	p.done = err == nil // there is no more
+	return stopped(err)
+}
+
+// missing notes that nothing was found up to the record to.
+func (p *piece) missing(to session.Seq) {
+	if to <= p.at {
+		return
+	}
+	recs, d := sqlstore.Missing(p.file, p.at+1, to)
+	d.After = p.good
+	p.entries = append(p.entries, entry{err: d})
+	for _, r := range recs {
+		p.entries = append(p.entries, entry{rec: r})
+	}
+	p.at = to
+}
+
+// List implements session.Store.
+func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
+	return func(yield func(session.Info, error) bool) {
+		var infos []session.Info
+		err := s.with(ctx, func(c *conn) error {
+			sql, args := sqlstore.SelectSessions(q)
+			return stopped(c.each(func(r row) error {
+				_, in := sqlstore.Scan(r)
+				if q.Match(in) {
+					infos = append(infos, in)
+				}
+				if q.Limit > 0 && len(infos) == q.Limit {
+					return errStop
+				}
+				return nil
+			}, sql, args...))
+		})
+		if err != nil {
+			yield(session.Info{}, err)
+			return
+		}
+		for _, in := range infos {
+			if !yield(in, nil) {
+				return
+			}
+		}
+	}
+}
+
+// poll is how often Wait looks for what other processes append.
+const poll = 80 * time.Millisecond
+
+// Wait implements session.Waiter.
+func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) error {
+	s.waiters.Add(1)
+	defer s.waiters.Add(-1)
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		grown := s.grown
+		s.mu.Unlock()
+		var last int64
+		err := s.with(ctx, func(c *conn) (err error) {
+			last, err = c.int("SELECT last FROM sessions WHERE id = $1", string(id))
+			return err
+		})
+		if err != nil || session.Seq(last) > after {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.closed:
+			return session.ErrClosed
+		case <-grown:
+		case <-tick.C:
+		}
+	}
+}
+
+// tell wakes those who wait.
+func (s *Store) tell() {
+	if s.waiters.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.grown)
+	s.grown = make(chan struct{})
+}

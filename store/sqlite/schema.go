@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// appID marks the file as ours: "gocl".
+const appID = 0x676f636c
+
+// migrations bring a database from the version that is their index to the
+// next one. What is here never changes; what is new comes behind it.
+//
+// A record's pos is its session's number and its own, so that the records of
+// a session lie side by side without an index that says so: session and seq
+// are read off it.
+//
+// The inbox holds what a crowd appended at once, each row one transaction of
+// theirs, until it is sorted into records and sessions. It is empty unless
+// that crowd is still there, or was killed.
+var migrations = []string{`
+CREATE TABLE sessions (
+	n                 INTEGER PRIMARY KEY AUTOINCREMENT,
+	id                TEXT NOT NULL UNIQUE,
+	key               TEXT NOT NULL,
+	title             TEXT NOT NULL,
+	created           TEXT NOT NULL,
+	updated           TEXT NOT NULL,
+	trashed           TEXT,
+	records           INTEGER NOT NULL,
+	last              INTEGER NOT NULL,
+	folds             INTEGER NOT NULL,
+	turns             INTEGER NOT NULL,
+	provider          TEXT NOT NULL,
+	model             TEXT NOT NULL,
+	thinking          TEXT NOT NULL,
+	used              INTEGER NOT NULL,
+	spent_input       INTEGER NOT NULL,
+	spent_output      INTEGER NOT NULL,
+	spent_cache_read  INTEGER NOT NULL,
+	spent_cache_write INTEGER NOT NULL,
+	leaf              TEXT NOT NULL,
+	keep_from         INTEGER NOT NULL,
+	crook             INTEGER NOT NULL,
+	parent            TEXT NOT NULL,
+	cwd               TEXT NOT NULL,
+	origin_program    TEXT NOT NULL,
+	origin_path       TEXT NOT NULL,
+	origin_key        TEXT NOT NULL,
+	origin_id         TEXT NOT NULL,
+	origin_seq        INTEGER NOT NULL
+);
+CREATE INDEX sessions_key ON sessions (key);
+CREATE TABLE records (
+	pos     INTEGER PRIMARY KEY,
+	session INTEGER GENERATED ALWAYS AS (pos >> 32) VIRTUAL REFERENCES sessions (n),
+	seq     INTEGER GENERATED ALWAYS AS (pos & 4294967295) VIRTUAL,
+	id      TEXT NOT NULL,
+	parent  TEXT NOT NULL,
+	type    TEXT NOT NULL,
+	time    TEXT NOT NULL,
+	data    BLOB NOT NULL
+);
+CREATE INDEX records_id ON records (session, id);
+CREATE TABLE inbox (
+	n    INTEGER PRIMARY KEY,
+	data BLOB NOT NULL
+);
+`}
+
+// pos returns where the record seq of session n lies.
+func pos(n, seq int64) int64 { return n<<32 | seq }
+
+// maxSeq is how many records a session can have.
+const maxSeq = 1<<32 - 1
+
+// version checks that c is a database that this version can use, and returns
+// the version of its schema, 0 if it is empty.
+func version(c *conn, path string) (int, error) {
+	app, err := c.int("PRAGMA application_id")
+	if err != nil {
+		return 0, foreign(path, err)
+	}
+	v, err := c.int("PRAGMA user_version")
+	if err != nil {
+		return 0, foreign(path, err)
+	}
+	switch {
+	case app == appID && int(v) <= len(migrations):
+		return int(v), nil
+	case app == appID:
+		return 0, fmt.Errorf("sqlite: %s has schema %d, this version knows up to %d: a newer goclaw wrote it", path, v, len(migrations))
+	}
+	if tables, err := c.int("SELECT count(*) FROM sqlite_schema"); err != nil {
+		return 0, foreign(path, err)
+	} else if tables > 0 || v != 0 || app != 0 {
+		return 0, fmt.Errorf("sqlite: %s is a database of another program", path)
+	}
+	return 0, nil
+}
+
+// foreign says what is wrong with a file that cannot be opened.
+func foreign(path string, err error) error {
+	st, statErr := os.Stat(path)
+	switch {
+	case errors.Is(err, sqlite3.NOTADB):
+		return fmt.Errorf("sqlite: %s is not an SQLite database", path)
+	case statErr == nil && st.IsDir():
+		return fmt.Errorf("sqlite: %s is a folder", path)
+	case statErr != nil:
+		return fmt.Errorf("sqlite: %w", statErr)
+	}
+	return fmt.Errorf("sqlite: open %s: %w", path, err)
+}
+
+// migrate brings the database up to date, each step in a transaction. Others
+// may be doing the same.
+func migrate(c *conn, path string) error {
+	for {
+		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
+			return foreign(path, err)
+		}
+		v, err := version(c, path)
+		if err == nil && v < len(migrations) {
+			err = c.Exec(fmt.Sprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", migrations[v], appID, v+1))
+			if err != nil {
+				err = fmt.Errorf("sqlite: %s: migration to schema %d: %w", path, v+1, err)
+			}
+		}
+		if err == nil {
+			err = c.Exec("COMMIT")
+		}
+		if err != nil {
+			if !c.GetAutocommit() {
+				err = errors.Join(err, c.Exec("ROLLBACK"))
+			}
+			return err
+		}
+		if v >= len(migrations)-1 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,310 @@
+// Package sqlite keeps sessions in one SQLite database.
+//
+// Appends are durable when they return (WAL, synchronous=FULL). Those that
+// come at the same time, to whatever sessions, share one transaction and one
+// fsync. Readers hold up nobody. Any number of processes may use a database.
+//
+// The native line of each record is in records.data; sessions has one row for
+// each log and is a projection that Rebuild computes again.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/session"
+	"goclaw/store/internal/hold"
+	"goclaw/store/internal/sqlstore"
+)
+
+// Store is a database of sessions. It implements session.Store and
+// session.Waiter.
+type Store struct {
+	path     string
+	readOnly bool
+	clock    session.Clock
+
+	queue  sqlstore.Queue
+	writer writer
+
+	slots chan struct{} // one for each connection that reads
+	mu    sync.Mutex
+	idle  []*conn
+	grown chan struct{} // closed and replaced when records were appended
+
+	waiters atomic.Int32
+	closing atomic.Bool
+	closed  chan struct{}
+	close   func() error
+}
+
+// Option changes how a database is opened.
+type Option func(*Store)
+
+// ReadOnly opens a database that exists, and refuses to change it. Only what
+// a killed process left half done is finished, as SQLite itself does.
+func ReadOnly() Option { return func(s *Store) { s.readOnly = true } }
+
+// WithClock says when things are put into the trash.
+func WithClock(c session.Clock) Option { return func(s *Store) { s.clock = c } }
+
+// maxReaders is how many connections read at once. None is held while a
+// caller's code runs, so that nobody waits long.
+const maxReaders = 4
+
+// Open opens the database path, making it (0600) and its folder (0700) if
+// there is none. A file that is something else, or that a newer version
+// wrote, is refused and left as it is.
+func Open(path string, opts ...Option) (*Store, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	s := &Store{
+		path: abs, clock: session.System{},
+		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
+	}
+	s.writer.s = s
+	s.queue.Serve, s.queue.After = s.writer.serve, s.writer.after
+	s.close = sync.OnceValue(s.shut)
+	for _, o := range opts {
+		o(s)
+	}
+	if err := s.files(); err != nil {
+		return nil, err
+	}
+	c, err := s.reader()
+	if err != nil {
+		return nil, foreign(abs, err)
+	}
+	v, err := version(c, abs)
+	switch {
+	case err != nil:
+	case v == len(migrations):
+	case s.readOnly && v == 0:
+		err = fmt.Errorf("sqlite: %s is an empty database", abs)
+	case s.readOnly:
+		err = fmt.Errorf("sqlite: %s has schema %d, which must be brought to %d first: open it for writing once", abs, v, len(migrations))
+	default:
+		err = s.create(c)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	s.idle = append(s.idle, c)
+	return s, nil
+}
+
+// files makes the files that are missing. SQLite would make them with the
+// mode that the umask leaves.
+func (s *Store) files() error {
+	st, err := os.Stat(s.path)
+	switch {
+	case err == nil && st.IsDir():
+		return fmt.Errorf("sqlite: %s is a folder", s.path)
+	case s.readOnly && err != nil:
+		return fmt.Errorf("sqlite: %w", err)
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+			return fmt.Errorf("sqlite: %w", err)
+		}
+		if err := touch(s.path); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("sqlite: %w", err)
+	case st.Size() > 0 && !s.readOnly: // an empty database has no WAL
+		for _, suffix := range []string{"-wal", "-shm"} {
+			if err := touch(s.path + suffix); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func touch(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return f.Close()
+}
+
+// create makes the database what it shall be.
+func (s *Store) create(c *conn) error {
+	// Others may be doing the same: changing the mode does not wait for them.
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		mode, err := c.text("PRAGMA journal_mode = WAL")
+		if err == nil && mode == "wal" {
+			break
+		}
+		if err == nil {
+			return fmt.Errorf("sqlite: %s cannot have a write-ahead log (its journal is %q): is it on a network drive?", s.path, mode)
+		}
+		if !errors.Is(err, sqlite3.BUSY) || time.Since(begin) > maxWait {
+			return foreign(s.path, err)
+		}
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Chmod(s.path+suffix, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("sqlite: %w", err)
+		}
+	}
+	if err := migrate(c, s.path); err != nil {
+		return err
+	}
+	// The names of the new files must survive a crash, too.
+	dir, err := os.Open(filepath.Dir(s.path))
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return nil
+}
+
+// reader opens a connection for reading.
+func (s *Store) reader() (*conn, error) {
+	flags := sqlite3.OPEN_READWRITE
+	if s.readOnly {
+		flags = sqlite3.OPEN_READONLY
+	}
+	return dial(s.path, flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
+}
+
+// with lends f a connection. f sees all records appended before.
+func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
+	for {
+		full, err := false, error(nil)
+		lent := s.lend(ctx, func(c *conn) error {
+			if full, err = inboxed(c); full || err != nil {
+				return err
+			}
+			return f(c)
+		})
+		if lent != nil || !full {
+			return lent
+		}
+		if err := s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.settle}); err != nil {
+			return err
+		}
+	}
+}
+
+// inboxed reports whether there is anything in the inbox.
+func inboxed(c *conn) (bool, error) {
+	n, err := c.int("SELECT 1 FROM inbox LIMIT 1")
+	return n == 1, err
+}
+
+// lend lends f a connection.
+func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.closed:
+		return session.ErrClosed
+	default:
+	}
+	select {
+	case <-s.closed:
+		return session.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case s.slots <- struct{}{}:
+	}
+	defer func() { <-s.slots }()
+	s.mu.Lock()
+	var c *conn
+	if n := len(s.idle); n > 0 {
+		c, s.idle = s.idle[n-1], s.idle[:n-1]
+	}
+	s.mu.Unlock()
+	if c == nil {
+		var err error
+		if c, err = s.reader(); err != nil {
+			return foreign(s.path, err)
+		}
+	}
+	c.SetInterrupt(ctx)
+	err := f(c)
+	c.SetInterrupt(context.Background())
+	if !c.GetAutocommit() {
+		c.Exec("ROLLBACK")
+	}
+	if c.large {
+		c.close()
+	} else {
+		s.mu.Lock()
+		s.idle = append(s.idle, c)
+		s.mu.Unlock()
+	}
+	if ctx.Err() != nil && errors.Is(err, sqlite3.INTERRUPT) {
+		return ctx.Err()
+	}
+	return s.wrap(err)
+}
+
+// wrap says which file an error of SQLite is about.
+func (s *Store) wrap(err error) error {
+	var e *sqlite3.Error
+	if errors.As(err, &e) {
+		return fmt.Errorf("sqlite: %s: %w", s.path, err)
+	}
+	return err
+}
+
+// Lock implements session.Store. The locks are files beside the database, in
+// the folder locks.
+func (s *Store) Lock(ctx context.Context, id session.ID, who string) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.closed:
+		return nil, session.ErrClosed
+	default:
+	}
+	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", session.FileName(string(id))+".lock"), who)
+	var held *session.HeldError
+	if errors.As(err, &held) {
+		held.ID = id
+	}
+	return release, err
+}
+
+// Close waits for what is being written, and closes the database.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.closing.Store(true)
+	err := s.queue.Close(&sqlstore.Request{Do: s.writer.shut})
+	close(s.closed)
+	for range maxReaders { // wait for those who read
+		s.slots <- struct{}{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.idle {
+		err = errors.Join(err, c.close())
+	}
+	s.idle = nil
+	return err
+}
