@@ -14,30 +14,56 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// contend appends n records to the log id against others who do the same,
-// replaying after each conflict, and returns the ids it was promised.
-func contend(st session.Store, id session.ID, name string, n int) ([]string, error) {
-	var mine []string
-	var last session.Seq
-	var leaf string
-	for len(mine) < n {
-		for r, err := range st.Read(bg, id, last) {
-			if err != nil {
-				return mine, err
-			}
-			if r.Seq != last+1 {
-				return mine, fmt.Errorf("read record %d behind record %d", r.Seq, last)
-			}
-			last, leaf = r.Seq, r.ID
+// hand appends to a log against others who do the same.
+type hand struct {
+	st   session.Store
+	id   session.ID
+	name string
+	last session.Seq
+	leaf string
+	n    int
+}
+
+// append adds one record, replaying after each conflict, and returns its id
+// once it is promised.
+func (h *hand) append() (string, error) {
+	for {
+		r := session.Record{Seq: h.last + 1, ID: fmt.Sprintf("%s-%d", h.name, h.n), Parent: h.leaf, Time: sessiontest.Start, Body: sessiontest.User(h.name)}
+		err := session.ErrConflict
+		if h.last > 0 {
+			err = h.st.Append(bg, h.id, r)
 		}
-		r := session.Record{Seq: last + 1, ID: fmt.Sprintf("%s-%d", name, len(mine)), Parent: leaf, Time: sessiontest.Start, Body: sessiontest.User(name)}
-		err := st.Append(bg, id, r)
-		switch {
-		case err == nil:
-			mine = append(mine, r.ID)
-		case !errors.Is(err, session.ErrConflict):
+		if err == nil {
+			h.n++
+			h.last, h.leaf = r.Seq, r.ID
+			return r.ID, nil
+		}
+		if !errors.Is(err, session.ErrConflict) {
+			return "", err
+		}
+		for r, err := range h.st.Read(bg, h.id, h.last) {
+			if err != nil {
+				return "", err
+			}
+			if r.Seq != h.last+1 {
+				return "", fmt.Errorf("read record %d behind record %d", r.Seq, h.last)
+			}
+			h.last, h.leaf = r.Seq, r.ID
+		}
+	}
+}
+
+// contend appends n records to the log id against others and returns the ids
+// that it was promised.
+func contend(st session.Store, id session.ID, name string, n int) ([]string, error) {
+	h := &hand{st: st, id: id, name: name}
+	var mine []string
+	for len(mine) < n {
+		id, err := h.append()
+		if err != nil {
 			return mine, err
 		}
+		mine = append(mine, id)
 	}
 	return mine, nil
 }
@@ -478,6 +504,28 @@ func (s suite) closed(t *testing.T) {
 		t.Errorf("second close: %v", err)
 	}
 	wantLog(t, s.at(t, dir), "s1", recs)
+
+	// Close ends the waiting of those who wait.
+	st = s.at(t, dir)
+	if w, ok := st.(session.Waiter); ok {
+		done := make(chan error, 1)
+		go func() {
+			for {
+				if err := w.Wait(bg, "s1", 99); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+		time.Sleep(5 * time.Millisecond)
+		must(t, st.Close())
+		select {
+		case err := <-done:
+			wantErr(t, "a wait that close ends", err, session.ErrClosed)
+		case <-time.After(soon):
+			t.Error("a wait outlives its store")
+		}
+	}
 
 	// Close while everyone is busy: what was promised is kept.
 	st = s.at(t, dir)

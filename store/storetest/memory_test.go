@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"goclaw/session"
@@ -18,20 +17,23 @@ var houses sync.Map
 // openMemory opens a door to the one store that stands for dir.
 func openMemory(_ *testing.T, dir string) session.Store {
 	house, _ := houses.LoadOrStore(dir, session.NewMemory())
-	return &door{Memory: house.(*session.Memory)}
+	return &door{Memory: house.(*session.Memory), gone: make(chan struct{})}
 }
 
 // door is a store in memory that can be closed and opened again.
 type door struct {
 	*session.Memory
-	closed atomic.Bool
+	once sync.Once
+	gone chan struct{}
 }
 
 func (d *door) shut(ctx context.Context) error {
-	if d.closed.Load() {
+	select {
+	case <-d.gone:
 		return session.ErrClosed
+	default:
+		return ctx.Err()
 	}
-	return ctx.Err()
 }
 
 func (d *door) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
@@ -92,10 +94,23 @@ func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error
 	if err := d.shut(ctx); err != nil {
 		return err
 	}
-	return d.Memory.Wait(ctx, id, after)
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.gone:
+			cancel()
+		case <-inner.Done():
+		}
+	}()
+	err := d.Memory.Wait(inner, id, after)
+	if shut := d.shut(ctx); shut != nil {
+		return shut
+	}
+	return err
 }
 
 func (d *door) Close() error {
-	d.closed.Store(true)
+	d.once.Do(func() { close(d.gone) })
 	return nil
 }

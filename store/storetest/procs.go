@@ -1,0 +1,428 @@
+package storetest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+// Opener opens the store in dir.
+type Opener func(dir string) (session.Store, error)
+
+// soak makes the tests with processes long.
+var soak = flag.Duration("soak", 0, "how long each test with processes goes on; 0: a short while")
+
+// Main runs the tests of a store. It takes the place of m.Run in TestMain,
+// because Processes starts the test binary again, as a child that only writes:
+//
+//	func TestMain(m *testing.M) { storetest.Main(m, open) }
+func Main(m *testing.M, open Opener) {
+	if len(os.Args) > 3 && os.Args[1] == childArg {
+		if err := child(open, os.Args[2], os.Args[3], os.Args[4:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const childArg = "storetest-child"
+
+// Processes judges what only real processes show: records that were
+// acknowledged survive 200 times SIGKILL, two processes can append to one log,
+// and a lock ends with its process. With -soak each goes on for that long.
+func Processes(t *testing.T, open Opener) {
+	t.Run("killed", func(t *testing.T) {
+		k := &killing{open: open, dir: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), acked: map[session.ID][]string{}}
+		kills, end := 200, time.Now().Add(*soak)
+		if testing.Short() {
+			kills = 20
+		}
+		n := 0
+		for ; n < kills || time.Now().Before(end); n++ {
+			if err := k.once(); err != nil {
+				t.Fatalf("kill %d: %v", n+1, err)
+			}
+		}
+		sum, err := k.settle()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d kills: %s", n, sum)
+	})
+	t.Run("together", func(t *testing.T) {
+		sum, err := together(open, t.TempDir(), max(1500*time.Millisecond, *soak))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(sum)
+	})
+	t.Run("lock", func(t *testing.T) { must(t, held(open, t.TempDir())) })
+}
+
+// child is what a started test binary does.
+func child(open Opener, what, dir string, args []string) error {
+	st, err := open(dir)
+	if err != nil {
+		return err
+	}
+	switch what {
+	case "write":
+		return write(st, args[0])
+	case "contend":
+		d, err := time.ParseDuration(args[1])
+		if err != nil {
+			return err
+		}
+		h := &hand{st: st, id: "shared", name: args[0]}
+		for end := time.Now().Add(d); time.Now().Before(end); {
+			id, err := h.append()
+			if err != nil {
+				return err
+			}
+			fmt.Println("ack shared", id)
+		}
+		return st.Close()
+	case "hold":
+		if _, err := st.Lock(bg, "s1", "the child"); err != nil {
+			return err
+		}
+		fmt.Println("held")
+		select {}
+	}
+	return fmt.Errorf("storetest: a child cannot %q", what)
+}
+
+// writers is how many sessions a child writes to at once.
+const writers = 4
+
+// write appends to several sessions as fast as it can, until it is killed, and
+// prints each record once it is promised.
+func write(st session.Store, run string) error {
+	errs := make(chan error)
+	for w := range writers {
+		go func() {
+			id := session.ID(fmt.Sprintf("w%d", w))
+			rng := rand.New(rand.NewPCG(uint64(w), uint64(len(run))<<32+uint64(time.Now().UnixNano())))
+			in, err := session.Stat(bg, st, id)
+			if errors.Is(err, session.ErrNotFound) {
+				err = st.Append(bg, id, header(id, session.Key(id)))
+				in.Last = 1
+			}
+			for n := 0; err == nil; {
+				var batch []session.Record
+				var acks strings.Builder
+				for range 1 + rng.IntN(3)*rng.IntN(3) {
+					rid := fmt.Sprintf("%s-%d-%d", run, w, n)
+					n++
+					batch = append(batch, session.Record{Seq: in.Last + 1, ID: rid, Parent: in.Leaf, Time: sessiontest.Start, Body: sessiontest.User(speech(rid, rng))})
+					in.Last, in.Leaf = in.Last+1, rid
+					fmt.Fprintf(&acks, "ack %s %s\n", id, rid)
+				}
+				if err = st.Append(bg, id, batch...); err == nil {
+					_, err = os.Stdout.WriteString(acks.String())
+				}
+			}
+			errs <- err
+		}()
+	}
+	return <-errs
+}
+
+// speech is a text that shows whether it is whole: what it is about, its
+// length, and that many letters.
+func speech(id string, rng *rand.Rand) string {
+	n := rng.IntN(2000)
+	if rng.IntN(16) == 0 {
+		n = rng.IntN(100_000)
+	}
+	return fmt.Sprintf("%s %d %s", id, n, strings.Repeat("x", n))
+}
+
+func whole(r session.Record) error {
+	m, _ := r.Body.(session.Message)
+	part := strings.SplitN(m.Text(), " ", 3)
+	if len(part) != 3 || part[0] != r.ID || part[1] != strconv.Itoa(len(part[2])) || strings.Trim(part[2], "x") != "" {
+		return fmt.Errorf("record %d, %q, is torn: %.60q", r.Seq, r.ID, m.Text())
+	}
+	return nil
+}
+
+// start runs the test binary as a child and hands its lines to each until it
+// ends.
+func start(each func(line string), args ...string) (cmd *exec.Cmd, done <-chan error, err error) {
+	cmd = exec.Command(os.Args[0], append([]string{childArg}, args...)...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	end := make(chan error, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			each(lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, out)
+		err := cmd.Wait()
+		if complaint.Len() > 0 {
+			err = fmt.Errorf("the child says: %s", strings.TrimSpace(complaint.String()))
+		}
+		end <- err
+	}()
+	return cmd, end, nil
+}
+
+// killing is one store through many deaths.
+type killing struct {
+	open  Opener
+	dir   string
+	rng   *rand.Rand
+	runs  int
+	acked map[session.ID][]string // what was promised, in order
+	seen  map[session.ID]session.Seq
+	// what was found, for the report
+	records, unasked, damage int
+}
+
+// once lets a child write, kills it at a random moment, and looks for what it
+// was promised.
+func (k *killing) once() error {
+	k.runs++
+	first := make(chan struct{})
+	var once sync.Once
+	cmd, done, err := start(func(line string) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "ack" {
+			k.acked[session.ID(f[1])] = append(k.acked[session.ID(f[1])], f[2])
+			once.Do(func() { close(first) })
+		}
+	}, "write", k.dir, fmt.Sprintf("r%d", k.runs))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-first:
+	case err := <-done:
+		return fmt.Errorf("the child ended before its first record: %v", err)
+	case <-time.After(soon):
+		_ = cmd.Process.Kill()
+		<-done
+		return errors.New("the child wrote nothing")
+	}
+	// Some die at once: those find an empty store, or recovery, at work.
+	time.Sleep(time.Duration(k.rng.Int64N(int64(35 * time.Millisecond))))
+	if err := cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("the child ended by itself: %v", <-done)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		return fmt.Errorf("the child was not killed: %v", err)
+	}
+	return k.look()
+}
+
+// look opens the store and checks what came since the last look.
+func (k *killing) look() error {
+	st, err := k.open(k.dir)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer st.Close()
+	if k.seen == nil {
+		k.seen = map[session.ID]session.Seq{}
+	}
+	for id, want := range k.acked {
+		leaf, last := "", k.seen[id]
+		for r, err := range st.Read(bg, id, last) {
+			var d *session.Damage
+			if errors.As(err, &d) {
+				continue // a torn end that nobody was promised
+			}
+			if err != nil {
+				return fmt.Errorf("read of %s: %w", id, err)
+			}
+			if r.Seq != last+1 {
+				return fmt.Errorf("%s: record %d follows record %d", id, r.Seq, last)
+			}
+			last = r.Seq
+			if r.Seq == 1 {
+				continue
+			}
+			if err := whole(r); err != nil {
+				return fmt.Errorf("%s: %w", id, err)
+			}
+			if leaf != "" && r.Parent != leaf {
+				return fmt.Errorf("%s: record %d continues %q, not %q", id, r.Seq, r.Parent, leaf)
+			}
+			leaf = r.ID
+			if len(want) > 0 && want[0] == r.ID {
+				want = want[1:]
+			} else {
+				k.unasked++ // written, and killed before it could be told
+			}
+			k.records++
+		}
+		if len(want) > 0 {
+			return fmt.Errorf("%s: %d promised records are lost or out of order, the first is %s", id, len(want), want[0])
+		}
+		k.acked[id], k.seen[id] = nil, last
+	}
+	return st.Close()
+}
+
+// settle reads everything once more, as a whole.
+func (k *killing) settle() (string, error) {
+	st, err := k.open(k.dir)
+	if err != nil {
+		return "", err
+	}
+	defer st.Close()
+	for id, last := range k.seen {
+		s, err := session.Replay(id, st.Read(bg, id, 0))
+		if err != nil {
+			return "", err
+		}
+		if s.Last != last || int64(len(s.Branch)) != int64(last)-1 {
+			return "", fmt.Errorf("%s: %d records were there, now %d, of which %d are on the branch", id, last, s.Last, len(s.Branch))
+		}
+		k.damage += len(s.Damage)
+		if err := sameAsReplay(st, id); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d records are there, %d of them unacknowledged; %d torn lines", k.records, k.unasked, k.damage), nil
+}
+
+// together lets two processes append to one log for d, while a third follows.
+func together(open Opener, dir string, d time.Duration) (string, error) {
+	st, err := open(dir)
+	if err != nil {
+		return "", err
+	}
+	defer st.Close()
+	if err := st.Append(bg, "shared", header("shared", "k")); err != nil {
+		return "", err
+	}
+	acks := make([][]string, 2)
+	ends := make([]<-chan error, 2)
+	for i := range acks {
+		_, ends[i], err = start(func(line string) {
+			if f := strings.Fields(line); len(f) == 3 && f[0] == "ack" {
+				acks[i] = append(acks[i], f[2])
+			}
+		}, "contend", dir, fmt.Sprintf("p%d", i), d.String())
+		if err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	followed := make(chan error, 1)
+	seen := session.Seq(0)
+	go func() {
+		for r, err := range session.Follow(ctx, st, "shared", 0) {
+			if err != nil || r.Seq != seen+1 {
+				followed <- fmt.Errorf("a follower sees record %d behind record %d: %v", r.Seq, seen, err)
+				return
+			}
+			seen = r.Seq
+		}
+		followed <- nil
+	}()
+	for i, end := range ends {
+		if err := <-end; err != nil {
+			return "", fmt.Errorf("process %d: %w", i, err)
+		}
+	}
+	cancel()
+	if err := <-followed; err != nil {
+		return "", err
+	}
+	promised := map[string]bool{}
+	for i, ids := range acks {
+		if len(ids)*50 < len(acks[0])+len(acks[1]) {
+			return "", fmt.Errorf("process %d wrote %d records of %d: it starves", i, len(ids), len(acks[0])+len(acks[1]))
+		}
+		for _, id := range ids {
+			promised[id] = true
+		}
+	}
+	n, leaf := 0, ""
+	for r, err := range st.Read(bg, "shared", 1) {
+		if err != nil {
+			return "", err
+		}
+		if !promised[r.ID] || r.Parent != leaf {
+			return "", fmt.Errorf("record %d, %q behind %q, is doubled, torn or nobody's", r.Seq, r.ID, leaf)
+		}
+		delete(promised, r.ID)
+		leaf = r.ID
+		n++
+	}
+	if len(promised) > 0 {
+		return "", fmt.Errorf("%d of %d promised records are lost", len(promised), n+len(promised))
+	}
+	if seen == 0 || seen > session.Seq(n)+1 {
+		return "", fmt.Errorf("a follower saw %d of %d records", seen, n+1)
+	}
+	return fmt.Sprintf("%d and %d records in %v", len(acks[0]), len(acks[1]), d), sameAsReplay(st, "shared")
+}
+
+// held shows that another process's lock is seen, and ends with it.
+func held(open Opener, dir string) error {
+	st, err := open(dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := st.Append(bg, "s1", header("s1", "k")); err != nil {
+		return err
+	}
+	ready := make(chan struct{})
+	cmd, done, err := start(func(line string) {
+		if line == "held" {
+			close(ready)
+		}
+	}, "hold", dir)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ready:
+	case err := <-done:
+		return fmt.Errorf("the child did not get the lock: %v", err)
+	}
+	_, err = st.Lock(bg, "s1", "the parent")
+	var h *session.HeldError
+	if !errors.As(err, &h) || h.PID != cmd.Process.Pid || h.Who != "the child" || h.ID != "s1" {
+		return fmt.Errorf("a lock held by process %d gives %v", cmd.Process.Pid, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		return err
+	}
+	<-done
+	release, err := st.Lock(bg, "s1", "the parent")
+	if err != nil {
+		return fmt.Errorf("the lock of a dead process holds: %w", err)
+	}
+	release()
+	return nil
+}
