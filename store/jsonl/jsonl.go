@@ -1,0 +1,365 @@
+// Package jsonl is a session.Store in a folder of plain files: one .jsonl for
+// each session, a line for each record, in a layout that OpenClaw or claw0
+// reads as well. `tail -f` shows a conversation as it goes on.
+//
+// The logs are the truth. sessions.json is written for the other programs,
+// and .goclaw/index remembers what each log adds up to; both are written now
+// and then, never with an append, and whatever they say is held against the
+// logs. Lost, empty, stale or corrupt, they are made anew.
+//
+// A log is only ever appended to: by one process at a time, under a lock, in
+// one write that is on the medium before Append returns. Other programs may
+// append to it, replace it or cut it at any time; that is noticed. A line
+// that is torn stays where it is, closed off by a line end, and is reported
+// as damage.
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"goclaw/codec"
+	"goclaw/session"
+	"goclaw/store/internal/hold"
+)
+
+// Options are how a store is kept. The zero value is good.
+type Options struct {
+	Layout Layout
+	Clock  session.Clock // says when a log was deleted; nil is the clock on the wall
+}
+
+// Store is a folder of logs.
+type Store struct {
+	dir    string
+	layout Layout
+	codec  codec.Codec
+	clock  session.Clock
+	disk   disk
+	load   sync.Once
+
+	// syncing is held by whoever looks for files. It is taken before mu, and
+	// possibly while a log is held.
+	syncing sync.Mutex
+	folders map[string]*folder
+	agents  folder
+
+	// mu is held for moments, never while something is read or written, and
+	// never while a log is being waited for.
+	mu      sync.Mutex
+	logs    map[session.ID]*log
+	files   map[string]*log   // by path
+	tables  map[string]*table // the sessions.json
+	entries int               // in the index file
+	lost    bool              // the index has entries of logs that are gone
+	hot     []hot             // the latest last
+	grown   chan struct{}     // closed and replaced when a log may have grown
+	closed  bool
+	done    chan struct{}
+	timer   *time.Timer
+
+	flushing sync.Mutex
+}
+
+// log is one file. mu is held by whoever works on it in this process; other
+// processes are kept out by a lock file.
+type log struct {
+	id   session.ID
+	live string // where it is, or belongs if it is in the trash
+
+	mu   sync.Mutex
+	view view
+
+	// Guarded by Store.mu.
+	rel     string
+	trashed time.Time
+	key     session.Key // from sessions.json, for a log that does not tell
+	unsaved bool
+}
+
+// folder is what was seen of a folder, and when.
+type folder struct {
+	mtime int64
+	at    time.Time
+	subs  []string // of the folder of agents: where logs lie
+}
+
+// Open opens the store in dir, and makes it if there is none.
+func Open(dir string, opts Options) (*Store, error) { return open(dir, opts, osDisk{}) }
+
+func open(dir string, opts Options, d disk) (*Store, error) {
+	if opts.Layout < OpenClaw || opts.Layout > Claw0Old {
+		return nil, fmt.Errorf("jsonl: there is no layout %d", int(opts.Layout))
+	}
+	if opts.Clock == nil {
+		opts.Clock = session.System{}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("jsonl: %w", err)
+	}
+	if err := d.mkdir(filepath.Join(dir, own)); err != nil {
+		// What cannot be written to can still be read.
+		if st, e := d.lstat(dir); e != nil || st.mode.IsRegular() {
+			return nil, fmt.Errorf("jsonl: %w", err)
+		}
+	}
+	return &Store{
+		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d,
+		folders: map[string]*folder{}, logs: map[session.ID]*log{}, files: map[string]*log{},
+		tables: map[string]*table{},
+		grown:  make(chan struct{}), done: make(chan struct{}),
+	}, nil
+}
+
+var bgContext = context.Background()
+
+// enter begins every method.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return session.ErrClosed
+	}
+	s.load.Do(s.loadIndex)
+	return nil
+}
+
+// Close brings the projections up to date. It may be called again.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.done)
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.mu.Unlock()
+	return s.flush(true)
+}
+
+// Path returns the file of the log id, in the trash or not.
+func (s *Store) Path(id session.ID) (string, bool) {
+	s.load.Do(s.loadIndex)
+	s.mu.Lock()
+	l := s.logs[id]
+	s.mu.Unlock()
+	if l == nil {
+		if s.sync() != nil {
+			return "", false
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if l = s.logs[id]; l == nil {
+			return "", false
+		}
+		return s.path(l.rel), true
+	}
+	return s.where(l), true
+}
+
+func (s *Store) path(rel string) string { return filepath.Join(s.dir, rel) }
+
+// where returns the path of l's file.
+func (s *Store) where(l *log) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.path(l.rel)
+}
+
+// register makes l known. Of files with one id, the one that has the name of
+// the id counts, else the first; a log in the trash counts least. The caller
+// holds mu.
+func (s *Store) register(l *log) {
+	if s.files[l.rel] != nil {
+		return
+	}
+	s.files[l.rel] = l
+	old := s.logs[l.id]
+	if old == nil || s.rank(l) < s.rank(old) || s.rank(l) == s.rank(old) && l.rel < old.rel && l.trashed.IsZero() ||
+		!l.trashed.IsZero() && l.trashed.After(old.trashed) && !old.trashed.IsZero() {
+		s.logs[l.id] = l
+	}
+}
+
+// rank orders files that claim one id, the best first.
+func (s *Store) rank(l *log) int {
+	name := strings.TrimSuffix(filepath.Base(l.live), ext)
+	switch {
+	case !l.trashed.IsZero():
+		return 2
+	case name == session.FileName(string(l.id)), s.layout == Claw0Old && strings.HasSuffix(name, "_"+session.FileName(string(l.id))):
+		return 0
+	}
+	return 1
+}
+
+// forget drops l, whose file is gone.
+func (s *Store) forget(l *log) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files[l.rel] == l {
+		delete(s.files, l.rel)
+		s.lost = true
+	}
+	if s.logs[l.id] != l {
+		return
+	}
+	delete(s.logs, l.id)
+	if len(s.files) == len(s.logs) {
+		return // each file had an id of its own
+	}
+	for _, other := range s.files {
+		if other.id == l.id {
+			delete(s.files, other.rel)
+			s.register(other)
+		}
+	}
+}
+
+// notFound is the error for a log that is not there.
+func notFound(id session.ID) error { return fmt.Errorf("session %q: %w", id, session.ErrNotFound) }
+
+// errGone says that a log's file is not where it was.
+var errGone = errors.New("jsonl: the file is gone")
+
+// with calls f with the log id held and up to date. If its file is gone, it
+// is looked for once more.
+func (s *Store) with(ctx context.Context, id session.ID, f func(*log) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	for try := 0; try < 4; try++ {
+		s.mu.Lock()
+		l := s.logs[id]
+		s.mu.Unlock()
+		if l == nil {
+			if err := s.sync(); err != nil {
+				return err
+			}
+			s.mu.Lock()
+			l = s.logs[id]
+			s.mu.Unlock()
+			if l == nil {
+				return notFound(id)
+			}
+		}
+		err := s.withLog(ctx, l, f)
+		if err != errGone {
+			return err
+		}
+		s.forget(l)
+	}
+	return notFound(id)
+}
+
+func (s *Store) withLog(ctx context.Context, l *log, f func(*log) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := s.refresh(ctx, l); err != nil {
+		return err
+	}
+	return f(l)
+}
+
+// flock locks the file name in the store's own folder against every other
+// process and every other Store. It is held for moments only, so that waiting
+// means looking again soon.
+func (s *Store) flock(ctx context.Context, name string) (unlock func(), err error) {
+	path := filepath.Join(s.dir, own, name+".lock")
+	for wait := 20 * time.Microsecond; ; wait = min(2*wait, 2*time.Millisecond) {
+		f := flock.New(path, flock.SetPermissions(0o600))
+		ok, err := f.TryLock()
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = s.disk.mkdir(filepath.Dir(path)); err == nil {
+				ok, err = f.TryLock()
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
+		}
+		if ok {
+			// Purge removes lock files: one that has no name locks nothing.
+			if mine, err := f.Stat(); err == nil {
+				if st, err := s.disk.lstat(path); err == nil && st.ino == statOf(mine).ino {
+					return func() { f.Unlock() }, nil
+				}
+			}
+			f.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// lockName is the name of the log id's lock and batch files.
+func lockName(id session.ID) string { return "log-" + session.FileName(string(id)) }
+
+// Lock implements session.Store.
+func (s *Store) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if h := s.foreignHold(id); h != nil {
+		return nil, h
+	}
+	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+session.FileName(string(id))+".lock"), who)
+	var h *session.HeldError
+	if errors.As(err, &h) {
+		h.ID = id
+	}
+	return release, err
+}
+
+// notify wakes who waits for growth. The caller holds mu.
+func (s *Store) notify() {
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// Wait implements session.Waiter. Growth by this store is seen at once, that
+// by others within 50 ms.
+func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) error {
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		grown := s.grown
+		s.mu.Unlock()
+		more := false
+		err := s.with(ctx, id, func(l *log) error {
+			more = l.view.info.Last > after
+			return nil
+		})
+		if more || err != nil && !errors.Is(err, session.ErrNotFound) {
+			return err
+		}
+		tick.Reset(50 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.done:
+			return session.ErrClosed
+		case <-grown:
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package jsonl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"goclaw/session"
+)
+
+// Read implements session.Store. It begins at the nearest record whose place
+// is known: the one that the context needs first, and the end, at least.
+func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		r, err := s.reader(ctx, id, max(after, 0))
+		if err != nil {
+			yield(session.Record{}, err)
+			return
+		}
+		defer r.file.Close()
+		sc := s.scan(r.name, r.file, r.from, r.size)
+		for sc.Next() {
+			if err := ctx.Err(); err != nil {
+				yield(session.Record{}, err)
+				return
+			}
+			if d := sc.Damage(); d != nil {
+				if d.After >= after && !yield(session.Record{}, d) {
+					return
+				}
+				continue
+			}
+			rec := sc.Record()
+			if rec.Seq <= after {
+				continue
+			}
+			if h, ok := rec.Body.(session.Header); ok && rec.Seq == 1 && r.key != "" {
+				h.Key = r.key
+				rec.Body, rec.Raw = h, nil
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+		if err := sc.Err(); err != nil {
+			yield(session.Record{}, err)
+		}
+	}
+}
+
+// reader is an open log, and which part of it is to be read.
+type reader struct {
+	file file
+	name string
+	from mark
+	size int64
+	key  session.Key // of a log that does not tell
+}
+
+// reader opens the log id for what lies behind after. What is appended from
+// now on is not part of it.
+func (s *Store) reader(ctx context.Context, id session.ID, after session.Seq) (r reader, err error) {
+	for {
+		again := false
+		err = s.with(ctx, id, func(l *log) error {
+			v := &l.view
+			if v.info.Last == 0 && v.stat.size == 0 {
+				return notFound(id)
+			}
+			r = reader{name: s.where(l), from: v.start(after), size: v.stat.size, key: s.keyOf(l)}
+			if r.file, err = s.disk.open(r.name, os.O_RDONLY); err != nil {
+				return gone(err)
+			}
+			st, err := r.file.stat()
+			if err != nil || st.ino != v.stat.ino || st.size < v.stat.size || !v.holds(r) {
+				// Not the file that was just looked at, or not what the
+				// index says of it: all of it is read again.
+				r.file.Close()
+				l.view, again = view{}, true
+			}
+			return err
+		})
+		if err != nil || !again {
+			return r, err
+		}
+	}
+}
+
+// holds reports whether a record still begins where r begins, if it was the
+// index that said so.
+func (v *view) holds(r reader) bool {
+	if r.from != v.keep || v.keep.off <= 0 {
+		return true
+	}
+	sum, err := markSum(r.file, v.keep.off)
+	return err == nil && sum == v.keepSum
+}
+
+// keyOf returns the key that sessions.json gives to l, if l has none itself.
+// The caller holds l.mu.
+func (s *Store) keyOf(l *log) session.Key {
+	if !l.view.keyless {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.key
+}
+
+// List implements session.Store. It asks for the state of each file, and
+// reads what was appended to those that have grown.
+func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
+	return func(yield func(session.Info, error) bool) {
+		infos, err := s.list(ctx, q)
+		for i, in := range infos {
+			if q.Limit > 0 && i == q.Limit || !yield(*in, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(session.Info{}, err)
+		}
+	}
+}
+
+func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if q.ID != "" {
+		return s.listOne(ctx, q)
+	}
+	var infos []*session.Info
+	var errs []error
+	seen := map[*log]bool{}
+	for try := 0; try < 4; try++ {
+		if err := s.sync(); err != nil {
+			return nil, err
+		}
+		var logs []*log
+		s.mu.Lock()
+		for _, l := range s.logs {
+			if !seen[l] && l.trashed.IsZero() != q.Trash {
+				logs = append(logs, l)
+				seen[l] = true
+			}
+		}
+		s.mu.Unlock()
+		found, lost, err := s.inspect(ctx, logs, q)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		infos = append(infos, found...)
+		if !lost || ctx.Err() != nil {
+			break // else some may have moved to where they were not looked for
+		}
+	}
+	slices.SortFunc(infos, func(a, b *session.Info) int {
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
+	})
+	return infos, errors.Join(errs...)
+}
+
+func (s *Store) listOne(ctx context.Context, q session.Query) ([]*session.Info, error) {
+	var infos []*session.Info
+	err := s.with(ctx, q.ID, func(l *log) error {
+		if in := s.infoOf(l); in.Records > 0 && q.Match(in) {
+			infos = append(infos, &in)
+		}
+		return nil
+	})
+	if errors.Is(err, session.ErrNotFound) {
+		err = nil
+	}
+	return infos, err
+}
+
+// infoOf returns l's row. The caller holds l.mu.
+func (s *Store) infoOf(l *log) session.Info {
+	in := l.view.info
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.Trashed = l.trashed
+	if l.view.keyless {
+		in.Key = l.key
+	}
+	return in
+}
+
+// inspect brings logs up to date and returns the rows that q asks for. lost
+// says that a file was gone.
+func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (infos []*session.Info, lost bool, err error) {
+	rows := make([]*session.Info, len(logs))
+	var mu sync.Mutex
+	var errs []error
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(logs) || ctx.Err() != nil {
+				return
+			}
+			in, err := s.row(ctx, logs[i], q)
+			if err == errGone {
+				s.forget(logs[i])
+			}
+			if err != nil {
+				mu.Lock()
+				if err == errGone {
+					lost = true
+				} else {
+					errs = append(errs, err)
+				}
+				mu.Unlock()
+			}
+			rows[i] = in
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(logs)/16) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	for _, in := range rows {
+		if in != nil {
+			infos = append(infos, in)
+		}
+	}
+	return infos, lost, errors.Join(errs...)
+}
+
+// row returns l's row if q asks for it. Whose a log is does not change: one
+// of another key is not looked at.
+func (s *Store) row(ctx context.Context, l *log, q session.Query) (*session.Info, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.view.known && !l.view.keyless && q.Key != "" && l.view.info.Key != q.Key {
+		return nil, nil
+	}
+	if err := s.refresh(ctx, l); err != nil {
+		return nil, err
+	}
+	if l.view.info.Records == 0 {
+		return nil, nil
+	}
+	in := s.infoOf(l)
+	if !q.Match(in) {
+		return nil, nil
+	}
+	return &in, nil
+}

@@ -1,0 +1,24 @@
+package jsonl
+
+import (
+	"testing"
+
+	"goclaw/session"
+	"goclaw/store/storetest"
+)
+
+var layouts = []Layout{OpenClaw, Claw0New, Claw0Old}
+
+func TestStore(t *testing.T) {
+	for _, y := range layouts {
+		t.Run(y.String(), func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T, dir string) session.Store {
+				st, err := Open(dir, Options{Layout: y})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return st
+			})
+		})
+	}
+}

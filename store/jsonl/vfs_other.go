@@ -1,0 +1,29 @@
+//go:build !unix
+
+package jsonl
+
+import (
+	"io/fs"
+	"os"
+)
+
+const openFlags = 0
+
+func statOf(fi fs.FileInfo) stat {
+	return stat{size: fi.Size(), mtime: fi.ModTime().UnixNano(), mode: fi.Mode()}
+}
+
+// syncDir does nothing: folders cannot be synced here.
+func (osDisk) syncDir(string) error { return nil }
+
+// alive reports whether a process has the number pid.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	p.Release()
+	return true
+}
+
+func readOnly(error) bool { return false }

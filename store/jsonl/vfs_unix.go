@@ -1,0 +1,44 @@
+//go:build unix
+
+package jsonl
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openFlags: a link is not followed, and a pipe that was put in a log's place
+// does not hang the opener.
+const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+func statOf(fi fs.FileInfo) stat {
+	s := stat{size: fi.Size(), mtime: fi.ModTime().UnixNano(), mode: fi.Mode()}
+	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.ino = uint64(sys.Ino)
+	}
+	return s
+}
+
+// syncDir makes names in a folder durable.
+func (osDisk) syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// alive reports whether a process has the number pid.
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// readOnly reports whether err says that nothing can be written there.
+func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
