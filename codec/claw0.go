@@ -282,6 +282,9 @@ func (s *claw0Stream) Line(n int, line []byte, out []session.Record) ([]session.
 
 // ours reads a native line.
 func (s *claw0Stream) ours(line []byte, out []session.Record) ([]session.Record, error) {
+	if bytes.IndexByte(line, '\n') >= 0 {
+		return out, fmt.Errorf("codec: a line end in the middle of its native line")
+	}
 	r, err := s.d.record(line)
 	if err != nil {
 		return out, err
