@@ -80,7 +80,7 @@ func readFile(path string, strict bool) (*session.Session, error) {
 		opts = append(opts, session.Strict())
 	}
 	name := filepath.Base(path)
-	s, err := session.Replay(session.ID(name), codec.Read(path, f), opts...)
+	s, err := session.Replay(session.ID(name), codec.Read(path, f, codec.Options{}), opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 // named returns the model of a spec such as anthropic/claude-sonnet-4-5.
 func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
 	if spec == offline.Name {
-		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.Window}, noImages: true, tokens: bpe.CL100K()}
+		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true, tokens: bpe.CL100K()}
 		v.settle(c)
 		v.Provider = offline.New(offline.Config{Window: v.budget.Window})
 		return v, nil
@@ -165,20 +165,23 @@ func providers() []string {
 func (v *voice) settle(c *config.Loaded) {
 	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
 		v.price, v.noImages = m, !m.Images
-		v.budget.Window, v.maxTokens = m.Window, m.Output
+		v.budget.Window, v.maxTokens = m.Prompt(), m.Output
 	}
 	over := c.Models[v.provider+"/"+v.model]
-	for _, o := range []struct {
-		to   *int
-		vals []int
-	}{{&v.budget.Window, []int{c.ContextWindow, over.ContextWindow}}, {&v.maxTokens, []int{c.MaxTokens, over.MaxTokens}}} {
-		for _, n := range o.vals {
-			if n > 0 {
-				*o.to = n
-			}
+	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
+	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
+	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
+}
+
+// lastSet returns the last of ns that is not zero.
+func lastSet(ns ...int) int {
+	out := 0
+	for _, n := range ns {
+		if n > 0 {
+			out = n
 		}
 	}
-	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
+	return out
 }
 
 // prompt returns what every request of the voice begins with.

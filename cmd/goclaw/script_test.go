@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"goclaw": main})
+}
+
+// TestScript runs what a user could have typed.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GOCLAW_HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("GOCLAW_NO_LOCAL", "1")
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"setid":    setID,
+			"oneline":  oneLineOf,
+			"fakewire": fakeWire,
+			"lines":    countLines,
+			"mode":     fileMode,
+		},
+		RequireUniqueNames: true,
+	})
+}
+
+// setid NAME takes the first session id on the last standard output.
+func setID(ts *testscript.TestScript, neg bool, args []string) {
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`).FindString(ts.ReadFile("stdout"))
+	if neg || len(args) != 1 || id == "" {
+		ts.Fatalf("setid NAME: no session id on standard output")
+	}
+	ts.Setenv(args[0], id)
+}
+
+// oneline checks that the last command's error is one clear line, a hint
+// aside.
+func oneLineOf(ts *testscript.TestScript, neg bool, args []string) {
+	lines := strings.Split(strings.TrimRight(ts.ReadFile("stderr"), "\n"), "\n")
+	for i, l := range lines {
+		if i == 0 && !strings.HasPrefix(l, "goclaw: ") || i == 1 && !strings.HasPrefix(l, "  ") || i > 1 {
+			ts.Fatalf("the error is not one line and a hint: %q", lines)
+		}
+	}
+}
+
+// lines N FILE checks how many lines a file has.
+func countLines(ts *testscript.TestScript, neg bool, args []string) {
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); args[0] != fmt.Sprint(got) {
+		ts.Fatalf("%s has %d lines, want %s", args[1], got, args[0])
+	}
+}
+
+// mode OCTAL FILE checks a file's permissions.
+func fileMode(ts *testscript.TestScript, neg bool, args []string) {
+	st, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%03o", st.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s is %s, want %s", args[1], got, args[0])
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// fakewire anthropic|openai [status BODYFILE] starts a server that speaks the
+// provider's wire format, and points the environment at it. It answers "echo:
+// " and the last words of the user; asked to "list", it calls the tool first.
+// What it was sent is appended to the file wire.log, a request a line. With a
+// status it fails that way.
+func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: fakewire anthropic|openai [status bodyfile]")
+	}
+	var mu sync.Mutex
+	log := ts.MkAbs("wire.log")
+	status, body := 0, ""
+	if len(args) == 3 {
+		fmt.Sscan(args[1], &status)
+		body = ts.ReadFile(args[2])
+	}
+	h := func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		raw, _ := io.ReadAll(r.Body)
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintf(f, "%s\n", raw)
+			f.Close()
+		}
+		if status != 0 {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		text, results := lastWords(raw)
+		if args[0] == "anthropic" {
+			anthropicAnswer(w, text, results)
+		} else {
+			openaiAnswer(w, text, results)
+		}
+	}
+	srv := httptest.NewServer(http.HandlerFunc(h))
+	ts.Defer(srv.Close)
+	up := strings.ToUpper(args[0])
+	ts.Setenv(up+"_BASE_URL", srv.URL)
+	ts.Setenv(up+"_API_KEY", "sk-test-0123456789")
+}
+
+// lastWords returns the last text of the user, and whether tool results came
+// after it.
+func lastWords(raw []byte) (text string, results bool) {
+	var req struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	json.Unmarshal(raw, &req)
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		m := req.Messages[i]
+		if m.Role == "tool" {
+			results = true
+			continue
+		}
+		if m.Role != "user" {
+			continue
+		}
+		var s string
+		if json.Unmarshal(m.Content, &s) == nil && s != "" {
+			return s, results
+		}
+		var blocks []struct{ Type, Text string }
+		json.Unmarshal(m.Content, &blocks)
+		for j := len(blocks) - 1; j >= 0; j-- {
+			b := blocks[j]
+			if b.Type == "tool_result" {
+				results = true
+			}
+			if b.Type == "text" && !strings.HasPrefix(b.Text, "[Context:") {
+				return b.Text, results
+			}
+		}
+	}
+	return "", results
+}
+
+func anthropicAnswer(w io.Writer, text string, results bool) {
+	ev := func(name, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data) }
+	ev("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_read_input_tokens":20,"cache_creation_input_tokens":3,"output_tokens":1}}}`)
+	stop := "end_turn"
+	if strings.Contains(text, "list") && !results {
+		stop = "tool_use"
+		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_01","name":"list_directory","input":{}}}`)
+		ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"path\": \".\"}"}}`)
+		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
+	} else {
+		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		for _, part := range []string{"echo: ", text} {
+			t, _ := json.Marshal(part)
+			ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+string(t)+`}}`)
+		}
+		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
+	}
+	ev("message_delta", `{"type":"message_delta","delta":{"stop_reason":"`+stop+`","stop_sequence":null},"usage":{"output_tokens":7}}`)
+	ev("message_stop", `{"type":"message_stop"}`)
+}
+
+func openaiAnswer(w io.Writer, text string, results bool) {
+	chunk := func(delta, finish string) {
+		fmt.Fprintf(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+	}
+	chunk(`{"role":"assistant","content":""}`, "null")
+	if strings.Contains(text, "list") && !results {
+		chunk(`{"tool_calls":[{"index":0,"id":"call_01","type":"function","function":{"name":"list_directory","arguments":""}}]}`, "null")
+		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":\".\"}"}}]}`, "null")
+		chunk(`{}`, `"tool_calls"`)
+	} else {
+		for _, part := range []string{"echo: ", text} {
+			t, _ := json.Marshal(part)
+			chunk(`{"content":`+string(t)+`}`, "null")
+		}
+		chunk(`{}`, `"stop"`)
+	}
+	fmt.Fprint(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-5\",\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":7,\"total_tokens\":127,\"prompt_tokens_details\":{\"cached_tokens\":20}}}\n\n")
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}
