@@ -217,6 +217,9 @@ func (w *writer) stamp(k string, t time.Time, old bool) {
 type claw0Stream struct {
 	d    decoder
 	prev string // the record that the next one continues
+	own  bool   // the line before gave a record of ours
+
+	midway bool // what comes before is not known: "" in prev is no root
 
 	answer  *draft            // what the model says, as far as it is read
 	open    map[string]string // calls without a result, and their tools
@@ -244,6 +247,7 @@ func newClaw0Stream() *claw0Stream { return &claw0Stream{open: map[string]string
 // Line implements Stream.
 func (s *claw0Stream) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
 	d := &s.d
+	s.own = false
 	if err := d.parse(trim(line)); err != nil {
 		return out, fmt.Errorf("codec: not a JSON line: %w", err)
 	}
@@ -293,6 +297,7 @@ func (s *claw0Stream) ours(line []byte, out []session.Record) ([]session.Record,
 	// a record that is appended keeps the number that it was given.
 	out = s.End(out)
 	s.follow(r)
+	s.own = true
 	return append(out, r), nil
 }
 
@@ -531,6 +536,9 @@ func (s *claw0Stream) emit(out []session.Record, a *draft) []session.Record {
 	r := a.rec
 	if _, header := r.Body.(session.Header); !header {
 		r.ID, r.Parent = a.id, s.prev
+		if s.midway && s.prev == "" {
+			r.Link = session.Absent
+		}
 	}
 	line, err := encodeNative(r)
 	if err != nil {

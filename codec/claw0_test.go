@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"goclaw/llm"
@@ -269,6 +270,63 @@ func TestClaw0Append(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A file may be entered at every record that is its line's own, and behind
+// it, and reads on as it does from the beginning.
+func TestEnter(t *testing.T) {
+	claw, err := os.ReadFile("testdata/claw0-new/fbe25e463d69.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := write(t, Claw0, conversation)
+	for _, c := range []struct {
+		name, file string
+		form       Form
+		own        int
+	}{
+		{"native", write(t, Native, conversation), FormNative, len(conversation)},
+		{"claw0 behind ours", ours + string(claw), FormClaw0, len(conversation)},
+		{"ours behind claw0", string(claw) + ours, FormClaw0, len(conversation)},
+		{"claw0 behind our header", ours[:strings.Index(ours, "\n")+1] + string(claw), FormClaw0, 1},
+		{"version 1", `{"type":"session","id":"s"}` + "\n" + `{"type":"reset","timestamp":"2026"}`, FormNative, 0},
+	} {
+		want, _ := readAll(t, "f", []byte(c.file), Options{Form: c.form})
+		o := session.NewOutline("s")
+		own := 0
+		for s := NewScanner("f", strings.NewReader(c.file), Options{Form: c.form}); s.Next(); {
+			r, leaf := s.Record(), o.Leaf
+			if err := o.Apply(r); err != nil {
+				t.Fatal(err)
+			}
+			if !s.Own() {
+				continue
+			}
+			own++
+			at := readFrom(t, c.file[s.Offset():], Options{Form: c.form, Offset: s.Offset(), Line: s.Line() - 1, After: r.Seq - 1, Leaf: leaf})
+			behind := readFrom(t, c.file[s.End():], Options{Form: c.form, Offset: s.End(), Line: s.Line(), After: r.Seq, Leaf: o.Leaf})
+			if diff := cmp.Diff(want[r.Seq-1:], at); diff != "" {
+				t.Fatalf("%s: entered at record %d (-want +got):\n%s", c.name, r.Seq, diff)
+			}
+			if diff := cmp.Diff(want[r.Seq:], behind, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("%s: entered behind record %d (-want +got):\n%s", c.name, r.Seq, diff)
+			}
+		}
+		if own != c.own {
+			t.Errorf("%s: %d records are their line's own, want %d", c.name, own, c.own)
+		}
+	}
+}
+
+func readFrom(t *testing.T, file string, o Options) (recs []session.Record) {
+	t.Helper()
+	for r, err := range Read("f", strings.NewReader(file), o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs = append(recs, r)
+	}
+	return recs
 }
 
 // What claw0 does not write, but its tutorials and other hands do.

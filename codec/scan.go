@@ -51,11 +51,13 @@ type Options struct {
 	Header *session.Header // comes first in a file that has no header
 
 	// Where the reader stands if not at the beginning of its file: that
-	// many bytes, lines and records are before it. Only a native log of
-	// version 3 or later can be entered like this.
+	// many bytes, lines and records are before it, and Leaf is the end of
+	// the branch so far. A file can be entered at a record of which Own is
+	// true, or behind one; elsewhere, lines that belong together are parted.
 	Offset int64
 	Line   int
 	After  session.Seq
+	Leaf   string
 }
 
 // Scanner reads a file record by record. It holds no more than one line in
@@ -79,6 +81,8 @@ type Scanner struct {
 	torn   bool
 	done   bool
 	begun  bool
+
+	own, ownLast bool
 }
 
 // NewScanner returns a scanner of r. name stands for the file in Damage.
@@ -94,7 +98,7 @@ func NewScanner(name string, r io.Reader, o Options) *Scanner {
 	case o.Form == FormNative:
 		s.stream = s.native
 	case o.Form == FormClaw0, o.Form == FormClaw0Old:
-		s.stream = newClaw0Stream()
+		s.stream = enterClaw0(o)
 	}
 	return s
 }
@@ -102,7 +106,7 @@ func NewScanner(name string, r io.Reader, o Options) *Scanner {
 // Next goes on to the next record or damage, and reports whether there is
 // one. Blank lines are neither.
 func (s *Scanner) Next() bool {
-	s.damage, s.rec = nil, session.Record{}
+	s.damage, s.rec, s.own = nil, session.Record{}, false
 	for s.at == len(s.queue) {
 		if s.err != nil {
 			return false
@@ -124,7 +128,14 @@ func (s *Scanner) Next() bool {
 	s.begun = true
 	s.seq++
 	s.rec.Seq = s.seq
+	s.own = s.ownLast && s.at == len(s.queue)
 	return true
+}
+
+func enterClaw0(o Options) *claw0Stream {
+	c := newClaw0Stream()
+	c.prev, c.midway = o.Leaf, o.After > 1 // what is behind the header alone is a root
+	return c
 }
 
 // header goes to the header that stands before a file without one, if it is
@@ -156,6 +167,11 @@ func (s *Scanner) Offset() int64 { return s.offset }
 func (s *Scanner) End() int64    { return s.end }
 func (s *Scanner) Line() int     { return s.line }
 
+// Own reports whether the record stands whole on its line, as goclaw, pi and
+// OpenClaw write it. If not, it was made of lines before it as well, or was
+// brought up to date by counting them.
+func (s *Scanner) Own() bool { return s.own }
+
 // Torn reports whether the last line read has no line end. Something must
 // end it before anything else is written.
 func (s *Scanner) Torn() bool { return s.torn }
@@ -186,7 +202,7 @@ func (s *Scanner) step() {
 		return
 	}
 	if size == 0 && err != nil {
-		s.done = true
+		s.done, s.ownLast = true, false
 		if s.stream != nil {
 			s.queue = s.stream.End(s.queue)
 		}
@@ -213,6 +229,14 @@ func (s *Scanner) step() {
 	}
 	if err == nil {
 		s.queue, err = stream.Line(s.line, line, s.queue)
+		switch st := stream.(type) {
+		case *nativeStream:
+			s.ownLast = st.version == 0 || st.version >= session.Version
+		case *claw0Stream:
+			s.ownLast = st.own
+		default:
+			s.ownLast = false
+		}
 	}
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), "codec: ")
@@ -234,7 +258,7 @@ func (s *Scanner) decide(line []byte) (Stream, error) {
 	case FormNative:
 		s.stream = s.native
 	case FormClaw0, FormClaw0Old:
-		s.stream, s.o.Form = newClaw0Stream(), f
+		s.stream, s.o.Form = enterClaw0(s.o), f
 	}
 	return s.stream, err
 }
