@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+)
+
+// Named is a store that Table measures.
+type Named struct {
+	Name string
+	Open Opener
+}
+
+// row is one figure of every store beside its limit and the peers'.
+type row struct {
+	what  string
+	unit  string
+	limit float64 // at most; at least if least; 0: none
+	least bool
+	only  string // the limit holds for this store alone; "": for all
+	peers string
+	got   []float64
+}
+
+func (r row) ok(i int, name string) (judged, ok bool) {
+	if r.limit == 0 || math.IsNaN(r.got[i]) || r.only != "" && r.only != name {
+		return false, true
+	}
+	if r.least {
+		return true, r.got[i] >= r.limit
+	}
+	return true, r.got[i] <= r.limit
+}
+
+// steady is the ratio up to which two medians on a busy machine count as the
+// same.
+const steady = 1.5
+
+// Table measures stores in folders under dir, prints one table with their
+// figures beside the limits and the peers', and reports whether all limits
+// were kept. If full, sessions of a million records are measured.
+//
+// The peers' figures were measured in one run of their own: compare ratios.
+func Table(w io.Writer, dir string, full bool, stores ...Named) (bool, error) {
+	var rows []row
+	for i, s := range stores {
+		got, err := figures(s.Open, filepath.Join(dir, fmt.Sprint(i)), full)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if rows == nil {
+			rows = got
+			continue
+		}
+		for k := range rows {
+			rows[k].got = append(rows[k].got, got[k].got...)
+		}
+	}
+	return show(w, rows, stores)
+}
+
+func show(w io.Writer, rows []row, stores []Named) (bool, error) {
+	all := true
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(tw, "figure\tlimit")
+	for _, s := range stores {
+		fmt.Fprintf(tw, "\t%s", s.Name)
+	}
+	fmt.Fprint(tw, "\tpeers\n")
+	for _, r := range rows {
+		limit := "-"
+		switch {
+		case r.limit != 0 && r.least:
+			limit = fmt.Sprintf(">= %.4g%s", r.limit, r.unit)
+		case r.limit != 0:
+			limit = fmt.Sprintf("<= %.4g%s", r.limit, r.unit)
+		}
+		if r.only != "" {
+			limit += " (" + r.only + ")"
+		}
+		fmt.Fprintf(tw, "%s\t%s", r.what, limit)
+		for i, s := range stores {
+			mark := ""
+			if judged, ok := r.ok(i, s.Name); judged {
+				mark = map[bool]string{true: " ok", false: " FAIL"}[ok]
+				all = all && ok
+			}
+			fmt.Fprintf(tw, "\t%.3g%s%s", r.got[i], r.unit, mark)
+		}
+		fmt.Fprintf(tw, "\t%s\n", r.peers)
+	}
+	return all, tw.Flush()
+}
+
+// figures measures one store.
+func figures(open Opener, dir string, full bool) ([]row, error) {
+	defer os.RemoveAll(dir) // hundreds of megabytes
+	var rows []row
+	add := func(what, unit string, got, limit float64, peers string) *row {
+		rows = append(rows, row{what: what, unit: unit, limit: limit, peers: peers, got: []float64{got}})
+		return &rows[len(rows)-1]
+	}
+	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+	one, raw, err := benchAppend(open, filepath.Join(dir, "append"), 600)
+	if err != nil {
+		return nil, err
+	}
+	add("raw write+fdatasync, p50", "us", us(median(raw)), 0, "93-180")
+	add("one durable append, p50", "us", us(median(one)), 0, "floor 165; without sync: pi 15, GoClaw 64, crush 244; with: adk-go 3955")
+	add("  of a raw write", "x", ratio(median(one), median(raw)), 2.5, "floor 0.9-1.8, adk-go 22-43").only = "sqlite"
+
+	single, many, err := benchGroup(open, filepath.Join(dir, "group"), 64*60*3)
+	if err != nil {
+		return nil, err
+	}
+	add("64 writers, records/s", "", many, 0, "plain file 124000-193000 of small records")
+	r := add("  of one writer", "x", many/single, 10, "plain file 10-16")
+	r.least, r.only = true, "sqlite"
+
+	lengths := Lengths(full)
+	took, err := benchLength(open, filepath.Join(dir, "length"), lengths, 300)
+	if err != nil {
+		return nil, err
+	}
+	peers := map[int]string{10_000: "pi 1.2, GoClaw 1.1, adk-go 3.0, smallnest 21", 100_000: "pi 1.3, GoClaw 1.3, crush 1.2, claw0 3.4, smallnest 205"}
+	for i := 1; i < len(lengths); i++ {
+		add(fmt.Sprintf("append to %s records, of 100", count(lengths[i])), "x", ratio(took[i], took[0]), steady, peers[lengths[i]])
+	}
+
+	took, list, cold, err := benchSessions(open, filepath.Join(dir, "sessions"), manyCounts, 300)
+	if err != nil {
+		return nil, err
+	}
+	add("append among 10,000 sessions, of 1", "x", ratio(took[1], took[0]), steady, "pi 0.8, GoClaw 1.1, crush 1.2, claw0 58")
+	add("list 10,000 sessions", "ms", ms(list), 50, "floor 49, GoClaw 75, crush 86, claw0 134, adk-go 146, pi 5553")
+	add("  with opening the store", "ms", ms(cold), 0, "")
+
+	lengths = RestoreLengths(full)
+	took, err = benchRestore(open, filepath.Join(dir, "restore"), lengths)
+	if err != nil {
+		return nil, err
+	}
+	add("restore 1k records", "ms", ms(took[0]), 0, "fresh process: floor 35, GoClaw 743, pi 180, adk-go 153, crush 160")
+	peers = map[int]string{100_000: "floor 0.4, GoClaw 0.6-11, pi 34-55, smallnest 36-60, adk-go 40-53, crush 57-91"}
+	for i := 1; i < len(lengths); i++ {
+		add(fmt.Sprintf("restore %s records, of 1k", count(lengths[i])), "x", ratio(took[i], took[0]), 3, peers[lengths[i]])
+	}
+	return rows, nil
+}
+
+// count writes 100000 as 100k.
+func count(n int) string {
+	switch {
+	case n%1_000_000 == 0:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n%1000 == 0:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}
