@@ -1,0 +1,184 @@
+// Package offline is a model that needs no network: it is not a language
+// model, and says so. It finds and quotes what was said in the conversation and
+// what stands in memory files, and carries out a few plain requests (read,
+// list, remember, write, replace, run) by calling the tools that it is offered,
+// as any model would.
+//
+// It keeps nothing between calls. Each request is read from the beginning: the
+// last words of the user decide what to do, and a script runs over the tool
+// results that have come in since. Where the script needs one that is not
+// there, that call is the answer; where it comes to its end, its text is. So
+// the same request always gets the same answer, and no more calls are made for
+// one wish than maxCalls.
+//
+// What it reads is quoted, never obeyed.
+package offline
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"goclaw/llm"
+)
+
+// Name is what the provider and its only model are called.
+const Name = "offline"
+
+// DefaultWindow is the context window of a Config that names none.
+const DefaultWindow = 32_000
+
+// Config may be left empty.
+type Config struct {
+	Window int // tokens of prompt that are taken; 0 is DefaultWindow
+}
+
+// Provider is an llm.Provider. It is safe for concurrent use.
+type Provider struct{ window int }
+
+var _ llm.Provider = (*Provider)(nil)
+
+// New returns the model.
+func New(c Config) *Provider {
+	if c.Window <= 0 {
+		c.Window = DefaultWindow
+	}
+	return &Provider{window: c.Window}
+}
+
+// Stream implements llm.Provider. The answer is either text or tool calls.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		prompt := promptTokens(req)
+		if prompt > p.window {
+			yield(llm.Delta{}, &llm.OverflowError{Tokens: prompt, Window: p.window})
+			return
+		}
+		if len(req.Messages) == 0 || req.Messages[len(req.Messages)-1].Role != llm.User {
+			yield(llm.Delta{}, &llm.APIError{Provider: Name, Message: "the last message must be the user's", Kind: llm.ErrRefused})
+			return
+		}
+		end := answer(req)
+		end.Usage = llm.Usage{Input: prompt, Output: max(1, size(end.Message.Blocks)/4)}
+		for _, b := range end.Message.Blocks {
+			switch b := b.(type) {
+			case llm.Text:
+				for w := range strings.SplitAfterSeq(b.Text, " ") {
+					if err := ctx.Err(); err != nil {
+						yield(llm.Delta{}, err)
+						return
+					}
+					if w != "" && !yield(llm.Delta{Text: w}, nil) {
+						return
+					}
+				}
+			case llm.ToolCall:
+				if !yield(llm.Delta{Call: &b}, nil) {
+					return
+				}
+			}
+		}
+		yield(llm.Delta{End: &end}, nil)
+	}
+}
+
+// answer is the whole model, a pure function of the request.
+func answer(req llm.Request) llm.Answer {
+	t := newTurn(req)
+	text := t.reply()
+	a := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopEnd, Model: Name}
+	if len(t.open) > 0 {
+		a.Stop = llm.StopTool
+		mark := fingerprint(req)
+		for i, c := range t.open {
+			c.ID = fmt.Sprintf("offline_%d_%d_%x", len(req.Messages), i, mark)
+			a.Message.Blocks = append(a.Message.Blocks, c)
+		}
+		return a
+	}
+	if limit := 4 * req.MaxTokens; limit > 0 && len(text) > limit {
+		a.Stop = llm.StopLength
+		text = clip(text, limit)
+	}
+	a.Message.Blocks = []llm.Block{llm.Text{Text: text}}
+	return a
+}
+
+// fingerprint tells conversations apart. The number of messages alone would
+// not make an id unique: after a fold it is reached a second time, while calls
+// from before are still kept.
+func fingerprint(req llm.Request) uint64 {
+	h := fnv.New64a()
+	var walk func([]llm.Block)
+	walk = func(blocks []llm.Block) {
+		for _, b := range blocks {
+			switch b := b.(type) {
+			case llm.Text:
+				fmt.Fprintf(h, "t%d:%s", len(b.Text), b.Text)
+			case llm.ToolCall:
+				fmt.Fprintf(h, "c%s:%s:%d:%s", b.ID, b.Name, len(b.Args), b.Args)
+			case llm.ToolResult:
+				fmt.Fprintf(h, "r%s:", b.CallID)
+				walk(b.Blocks)
+			}
+		}
+	}
+	for _, m := range req.Messages {
+		fmt.Fprintf(h, "m%s:%d:", m.Role, len(m.Blocks))
+		walk(m.Blocks)
+	}
+	return h.Sum64()
+}
+
+// imageBytes is what a picture counts for, four bytes to the token.
+const imageBytes = 6000
+
+// promptTokens estimates what req comes to: four bytes are a token, and a
+// message and a tool cost a little by themselves.
+func promptTokens(req llm.Request) int {
+	n := len(req.System) + len(req.Tail)
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema) + 16
+	}
+	for _, m := range req.Messages {
+		n += size(m.Blocks) + 16
+	}
+	return max(1, n/4)
+}
+
+func size(blocks []llm.Block) int {
+	n := 0
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			n += len(b.Text)
+		case llm.Thinking:
+			n += len(b.Text)
+		case llm.ToolCall:
+			n += len(b.Name) + len(b.Args)
+		case llm.ToolResult:
+			n += size(b.Blocks)
+		case llm.Image:
+			n += imageBytes
+		}
+	}
+	return n
+}
+
+// clip returns at most max bytes of s, whole characters.
+func clip(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
