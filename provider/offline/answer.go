@@ -408,7 +408,7 @@ func (t *turn) remember(w wish) string {
 		}
 	}
 	bullet := "- " + strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' }), "\n  ") + "\n"
-	old, there, ok := t.look(target)
+	old, there, ok := t.look(target, true)
 	if !ok {
 		return ""
 	}
@@ -454,12 +454,14 @@ func (t *turn) previous() string {
 	return ""
 }
 
-// look reads a file that may not be there. A file that cannot be read but
-// stands in its directory is there. It is read whole only if it would have to
-// be written anew to be added to.
-func (t *turn) look(p string) (old outcome, there, ok bool) {
+// look reads a file that may not be there. If adding is all that follows and
+// the tool can add, a few lines do and the words of a failure say whether it is
+// there. Else it is read whole, and one that cannot be read but stands in its
+// directory is there.
+func (t *turn) look(p string, add bool) (old outcome, there, ok bool) {
+	add = add && t.takes("write_file", "append")
 	r := call("read_file", with(p, "path"))
-	if t.takes("write_file", "append") {
+	if add {
 		r = note(p)
 	}
 	outs, ok := t.all(r)
@@ -467,7 +469,7 @@ func (t *turn) look(p string) (old outcome, there, ok bool) {
 	if !ok || !old.failed {
 		return old, true, ok
 	}
-	if dir := call("list_directory", with(path.Dir(p), "path")); t.can(dir) {
+	if dir := call("list_directory", with(path.Dir(p), "path")); !add && t.can(dir) {
 		outs, ok := t.all(dir)
 		there = ok && !outs[0].failed && slices.Contains(namesIn(outs[0].text), path.Base(p))
 		return old, there, ok

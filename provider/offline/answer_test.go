@@ -145,9 +145,9 @@ What you said is kept: ask "what did I say about ..." at any time, or say "remem
 			"It is 2026-08-30T14:05:00+02:00 (Sunday, Europe/Berlin)."},
 		{"write anew", "write README.md: hello", []string{`read_file {"path":"README.md"}`, `write_file {"content":"hello\n","path":"README.md"}`},
 			"Done: wrote 6 bytes to README.md. What it held before was read first, and stands in the log of this conversation."},
-		{"create what is there", "create file README.md with hello", []string{`read_file {"limit":200,"path":"README.md"}`},
+		{"create what is there", "create file README.md with hello", []string{`read_file {"path":"README.md"}`},
 			"README.md is there already; I left it as it is. To replace what it holds, say \"write README.md: TEXT\"."},
-		{"create", "create file notes.txt with hello", []string{`read_file {"limit":200,"path":"notes.txt"}`, `list_directory {"path":"."}`, `write_file {"content":"hello\n","path":"notes.txt"}`},
+		{"create", "create file notes.txt with hello", []string{`read_file {"path":"notes.txt"}`, `list_directory {"path":"."}`, `write_file {"content":"hello\n","path":"notes.txt"}`},
 			"Done: wrote 6 bytes to notes.txt."},
 		{"append", "append more tea to README.md", []string{`read_file {"limit":200,"path":"README.md"}`, `write_file {"append":true,"content":"more tea\n","path":"README.md"}`},
 			"Done: wrote 58 bytes to README.md."},
@@ -160,6 +160,8 @@ What you said is kept: ask "what did I say about ..." at any time, or say "remem
 		{"run what is no command", "run the tests", nil, "I do not know which command \"the tests\" is. Give it as you would type it, as in `run go test ./...`. " + cannot},
 		{"grep", "which files mention it's?", []string{`bash {"command":"grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60"}`},
 			"`grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60`:\n```\nran grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60\n[exit code 0]\n```"},
+		{"remember", "remember that tea is out", []string{`get_current_time {}`, `read_file {"limit":200,"path":"memory/2026-08-30.md"}`, `write_file {"append":true,"content":"# 2026-08-30\n\n- tea is out\n","path":"memory/2026-08-30.md"}`},
+			"Noted in memory/2026-08-30.md:\n> - tea is out"},
 		{"forget", "forget the dentist", memoryCalls, `I do not delete: the conversation is a log that is only added to, and memory files are yours to edit.
 
 memory/2026-08-01.md:1 says:

@@ -266,7 +266,7 @@ func (t *turn) append(w wish) string {
 	if !t.can(call("write_file", with("", "path"), with("", "content"))) {
 		return noWriting
 	}
-	old, there, ok := t.look(w.path)
+	old, there, ok := t.look(w.path, true)
 	if !ok {
 		return ""
 	}
@@ -285,7 +285,7 @@ func (t *turn) create(w wish) string {
 	if !t.can(call("write_file", with("", "path"), with("", "content"))) {
 		return noWriting
 	}
-	_, there, ok := t.look(w.path)
+	_, there, ok := t.look(w.path, false)
 	switch {
 	case !ok:
 		return ""
