@@ -95,13 +95,13 @@ func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool,
 		}
 	}
 	if fix {
-		fmt.Fprintf(a.out, "rebuilt %d indexes\n", rebuilt)
+		fmt.Fprintf(a.out, "rebuilt %s from the logs\n", count(rebuilt, "list row"))
 	}
-	fmt.Fprintf(a.out, "%s %s: %d sessions, %d records\n", kind, path, logs, records)
+	fmt.Fprintf(a.out, "%s %s: %s, %s\n", kind, path, count(logs, "session"), count(records, "record"))
 	if len(findings) == 0 {
 		fmt.Fprintln(a.out, st.Green("all is well"))
 	} else {
-		fmt.Fprintf(a.out, "%d problems\n", len(findings))
+		fmt.Fprintln(a.out, count(len(findings), "problem"))
 	}
 }
 

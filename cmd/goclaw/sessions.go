@@ -148,6 +148,14 @@ func (a *app) table(rows []row) {
 	}
 }
 
+// count writes a number and what it counts: 1 turn, 2 turns.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // ago says how long ago something was.
 func ago(d time.Duration) string {
 	switch {
@@ -184,7 +192,7 @@ func (a *app) showCmd() *cobra.Command {
 			}
 			st := a.style()
 			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), s.Title)
-			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %d turns, %d records, %s", s.ID, s.Turns, s.Records, sourceOf(s.Info))))
+			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %s, %s, %s", s.ID, count(s.Turns, "turn"), count(s.Records, "record"), sourceOf(s.Info))))
 			fmt.Fprintln(a.out)
 			if all {
 				for _, r := range recs {
@@ -534,7 +542,7 @@ func (a *app) verifyCmd() *cobra.Command {
 					bad++
 				}
 			}
-			fmt.Fprintf(a.out, "%d sessions verified, %d damaged\n", len(infos), bad)
+			fmt.Fprintf(a.out, "%s verified, %d damaged\n", count(len(infos), "session"), bad)
 			if bad > 0 {
 				return errQuiet
 			}

@@ -91,12 +91,14 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 	}
 	if getenv("GOCLAW_NO_LOCAL") == "" {
 		if s, ok := local.Find(ctx, http.DefaultClient); ok && len(s.Models) > 0 {
-			v, err := named(c, s.Name+"/"+s.Models[0], getenv)
+			m := s.Models[0]
+			v, err := named(c, s.Name+"/"+m.Name, getenv)
 			if err != nil {
 				return nil, err
 			}
-			if s.Window > 0 && v.budget.Window == 0 {
-				v.budget.Window = s.Window
+			v.noImages = !m.Images
+			if m.Window > 0 && c.ContextWindow == 0 {
+				v.budget.Window = m.Window
 			}
 			v.note = fmt.Sprintf("using %s of %s on this machine", v.model, s.Name)
 			return v, nil
