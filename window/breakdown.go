@@ -1,0 +1,116 @@
+package window
+
+import (
+	"math"
+	"slices"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Part is one thing that fills a window.
+type Part struct {
+	Name   string // system, tools, summary, user, assistant, notice, or tool:NAME for its results
+	Tokens int
+	Count  int // how many messages or results
+}
+
+// Breakdown says what fills the window. Parts add up to Budget.Used, as far
+// as the log knows what is sent: Other is what the model counts beside it.
+type Breakdown struct {
+	Budget Budget
+	Parts  []Part // in the order of a request: system, tools, summary, then by size
+	Other  int    // may be negative where the model counts less than is here
+	Pinned int    // of these, in records that folding keeps word for word
+	Pins   int    // how many those are
+	Ratio  float64
+	Folds  int
+	// Warned and Saved: a notice was given in this cycle, and the model wrote
+	// to its memory after it.
+	Warned, Saved bool
+	Spent         llm.Usage
+	Cost          float64
+}
+
+// Explain returns what fills the window. cost prices usage in dollars; it may
+// be nil.
+func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget, cost func(llm.Usage) float64) Breakdown {
+	c := counter(tok)
+	l := Weigh(s, p, tok, b.Window)
+	b.Used = l.Used
+	out := Breakdown{Budget: b, Ratio: l.Ratio, Folds: s.Folds, Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
+	if cost != nil {
+		out.Cost = cost(s.Spent)
+	}
+	sum := 0
+	put := func(name string, tokens, count int) {
+		if tokens == 0 {
+			return
+		}
+		sum += tokens
+		for i := range out.Parts {
+			if out.Parts[i].Name == name {
+				out.Parts[i].Tokens += tokens
+				out.Parts[i].Count += count
+				return
+			}
+		}
+		out.Parts = append(out.Parts, Part{name, tokens, count})
+	}
+	tools := int(math.Round(float64(c.tools(p.Tools)) * l.Ratio))
+	put("system", l.Fixed-tools, 1)
+	put("tools", tools, len(p.Tools))
+	put("summary", l.Summary, 1)
+	fixed := len(out.Parts)
+	_, recs := Sent(s)
+	pins := Pinned(s)
+	for i, r := range recs {
+		if l.Records[i] == 0 {
+			continue
+		}
+		if pins[r.ID] {
+			out.Pinned += l.Records[i]
+			out.Pins++
+		}
+		put(partName(r.Body), l.Records[i], 1)
+	}
+	slices.SortStableFunc(out.Parts[fixed:], func(a, b Part) int { return b.Tokens - a.Tokens })
+	out.Other = l.Used - sum
+	return out
+}
+
+func partName(b session.Body) string {
+	switch b := b.(type) {
+	case session.Message:
+		for _, r := range b.Results() {
+			return "tool:" + r.Name
+		}
+		return string(b.Role)
+	case session.Notice:
+		return "notice"
+	case session.BranchSummary:
+		return "branch"
+	case session.Shell:
+		return "shell"
+	}
+	return "user"
+}
+
+// Pinned returns the ids of the loaded records that folding keeps word for
+// word.
+func Pinned(s *session.Session) map[string]bool {
+	var pins map[string]bool
+	for _, r := range s.Branch {
+		if l, ok := r.Body.(session.Label); ok {
+			switch {
+			case l.Label == session.Pin && pins == nil:
+				pins = map[string]bool{l.Target: true}
+			case l.Label == session.Pin:
+				pins[l.Target] = true
+			default:
+				delete(pins, l.Target)
+			}
+		}
+	}
+	return pins
+}

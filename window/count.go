@@ -1,0 +1,206 @@
+package window
+
+import (
+	"sync"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Tokenizer counts tokens of a text.
+type Tokenizer interface{ Count(text string) int }
+
+// Counter is a Tokenizer that counts each record once: a turn costs its new
+// text only. Ratio is how many tokens of the model asked one token of the
+// vocabulary comes to, before a session shows it. It is safe for concurrent
+// use.
+type Counter struct {
+	tok   Tokenizer
+	ratio float64
+
+	mu   sync.Mutex
+	recs map[countKey]counted
+	text map[string]int // long texts that stay the same: system prompt, tools, summaries
+}
+
+// countKey names what is sent of a record.
+type countKey struct {
+	id     session.ID
+	seq    session.Seq
+	record string
+	edit   session.Seq // the edit in effect
+	same   bool        // the model asked said it
+	plain  bool        // without images
+}
+
+// counted is what one record comes to, in tokens of the vocabulary. Images
+// have a price of their own, whatever the vocabulary.
+type counted struct {
+	text, thinking, images int
+	calls                  int // how many tools it calls
+}
+
+// maxCached bounds the memory of a Counter; the cache begins anew beyond it.
+const maxCached = 1 << 17
+
+// NewCounter returns a Counter. A ratio of 0 is 1.
+func NewCounter(tok Tokenizer, ratio float64) *Counter {
+	if ratio <= 0 {
+		ratio = 1
+	}
+	return &Counter{tok: tok, ratio: ratio, recs: map[countKey]counted{}, text: map[string]int{}}
+}
+
+// Count implements Tokenizer.
+func (c *Counter) Count(text string) int { return c.tok.Count(text) }
+
+// counter returns tok as a Counter, a fresh one if it is none.
+func counter(tok Tokenizer) *Counter {
+	if c, ok := tok.(*Counter); ok {
+		return c
+	}
+	return NewCounter(tok, 1)
+}
+
+func (c *Counter) stable(text string) int {
+	if len(text) < 256 {
+		return c.tok.Count(text)
+	}
+	c.mu.Lock()
+	n, ok := c.text[text]
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = c.tok.Count(text)
+	c.mu.Lock()
+	if len(c.text) > 256 {
+		clear(c.text)
+	}
+	c.text[text] = n
+	c.mu.Unlock()
+	return n
+}
+
+// record counts what is sent of r.
+func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[string]session.Record) counted {
+	e, edited := edits[r.ID]
+	k := countKey{id: id, seq: r.Seq, record: r.ID, edit: e.Seq, plain: p.NoImages}
+	if m, ok := r.Body.(session.Message); ok && m.Role == llm.Assistant {
+		k.same = m.Provider == p.Provider && m.Model == p.Model
+	}
+	c.mu.Lock()
+	n, ok := c.recs[k]
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	b := r.Body
+	if edited {
+		b = editedBody(b, e.Body.(session.Edit))
+	}
+	n = c.blocks(sentBlocks(b, p))
+	c.mu.Lock()
+	if len(c.recs) > maxCached {
+		clear(c.recs)
+	}
+	c.recs[k] = n
+	c.mu.Unlock()
+	return n
+}
+
+// editedBody is b as an edit leaves it; nil where it is dropped.
+func editedBody(b session.Body, e session.Edit) session.Body {
+	if e.Drop {
+		return nil
+	}
+	switch b := b.(type) {
+	case session.Message:
+		b.Blocks = edit(b.Blocks, e.Blocks)
+		return b
+	case session.CustomMessage:
+		b.Blocks = e.Blocks
+		return b
+	}
+	return b
+}
+
+// sentBlocks is what emit makes of a record.
+func sentBlocks(b session.Body, p Prompt) []llm.Block {
+	switch b := b.(type) {
+	case session.Message:
+		return messageBlocks(b, p)
+	case session.CustomMessage:
+		return plain(b.Blocks, p)
+	case session.BranchSummary:
+		if b.Summary != "" {
+			return []llm.Block{llm.Text{Text: branchOpen + b.Summary + branchClose}}
+		}
+	case session.Shell:
+		if !b.Excluded {
+			return []llm.Block{llm.Text{Text: shellText(b)}}
+		}
+	case session.Notice:
+		if b.As != string(AsSystem) {
+			return plain([]llm.Block{llm.Text{Text: b.Text}}, p)
+		}
+	}
+	return nil
+}
+
+func (c *Counter) blocks(blocks []llm.Block) counted {
+	var n counted
+	if len(blocks) > 0 {
+		n.text = overhead
+	}
+	c.add(&n, blocks)
+	return n
+}
+
+func (c *Counter) add(n *counted, blocks []llm.Block) {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			n.text += c.tok.Count(b.Text)
+		case llm.Thinking:
+			n.thinking += c.tok.Count(b.Text)
+		case llm.ToolCall:
+			n.text += overhead + c.tok.Count(b.Name) + c.tok.Count(string(b.Args))
+			n.calls++
+		case llm.ToolResult:
+			n.text += overhead
+			c.add(n, b.Blocks)
+		case llm.Image:
+			n.images += ImageTokens(b)
+		}
+	}
+}
+
+// overhead is what a message, a call, a result and a tool cost beside their
+// text.
+const overhead = 4
+
+// CountRequest counts everything that req sends.
+func CountRequest(req llm.Request, tok Tokenizer) int {
+	c := counter(tok)
+	n := c.stable(req.System) + c.tok.Count(req.Tail) + c.tools(req.Tools)
+	for _, m := range req.Messages {
+		n += overhead + CountBlocks(m.Blocks, tok)
+	}
+	return n
+}
+
+func (c *Counter) tools(tools []llm.ToolSpec) int {
+	n := 0
+	for _, t := range tools {
+		n += c.tok.Count(t.Name) + c.stable(t.Description) + c.stable(string(t.Schema)) + overhead
+	}
+	return n
+}
+
+// CountBlocks counts the tokens of blocks.
+func CountBlocks(blocks []llm.Block, tok Tokenizer) int {
+	var n counted
+	counter(tok).add(&n, blocks)
+	return n.text + n.thinking + n.images
+}

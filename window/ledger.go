@@ -1,0 +1,294 @@
+package window
+
+import (
+	"math"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Measure returns b with Used set: what the model reported last, plus a count
+// of what came after it, corrected by the ratio that this session's reports
+// show. Not used are reports from before the fold in effect, from another
+// model, and those that cannot be of what is sent: above the window, or far
+// below its length.
+//
+// It is a function of the log from the first record sent on, and counts only
+// what no report tells.
+func Measure(s *session.Session, p Prompt, tok Tokenizer, b Budget) Budget {
+	b.Used = newScale(s, p, tok, b.Window).used()
+	return b
+}
+
+// Ledger is what a context is made of, in tokens of the model asked.
+type Ledger struct {
+	Ratio   float64 // tokens of the model for one of the vocabulary's, as the session shows
+	Fixed   int     // system prompt and tools
+	Summary int     // of the fold in effect
+	Records []int   // one for each record of Sent
+	Used    int     // what Measure says of all of it
+	Ref     string  // the answer whose report Used builds on; "": all is counted
+}
+
+// Weigh returns the ledger of s. window may be 0.
+func Weigh(s *session.Session, p Prompt, tok Tokenizer, window int) Ledger {
+	x := newScale(s, p, tok, window)
+	l := Ledger{Ratio: x.ratio, Fixed: x.fixed(), Summary: x.summary(), Records: make([]int, len(x.recs)), Used: x.used()}
+	if x.ref >= 0 {
+		l.Ref = x.recs[x.ref].ID
+	}
+	for i := range x.recs {
+		l.Records[i] = x.weight(i)
+	}
+	return l
+}
+
+// scale weighs the records of one session for one model.
+type scale struct {
+	*Counter
+	id    session.ID
+	p     Prompt
+	fold  *session.Compaction
+	recs  []session.Record
+	edits map[string]session.Record
+	turn  int // the last thing that the user said
+	ratio float64
+	ref   int // the report that is built on; -1: none
+}
+
+func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
+	x := &scale{Counter: counter(tok), id: s.ID, p: p, ref: -1}
+	x.fold, x.recs = Sent(s)
+	x.edits = editRecords(x.recs)
+	x.turn = lastTurn(x.recs)
+	refs := references(x.recs, p, window)
+	x.ratio = x.learn(refs)
+	folded := session.Seq(0) // reports up to here are of another context
+	if at, _, ok := s.Fold(); ok {
+		folded = s.Branch[at].Seq
+	}
+	x.choose(refs, folded)
+	return x
+}
+
+func (x *scale) scaled(n int) int { return int(math.Round(float64(n) * x.ratio)) }
+
+func (x *scale) fixed() int { return x.scaled(x.stable(x.p.System) + x.tools(x.p.Tools)) }
+
+func (x *scale) summary() int {
+	if x.fold == nil {
+		return 0
+	}
+	return x.scaled(x.stable(summaryOpen+x.fold.Summary+summaryClose) + overhead)
+}
+
+func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.edits) }
+
+// used is the report that is built on, and everything since.
+func (x *scale) used() int {
+	n, from := 0, x.ref
+	if x.ref >= 0 {
+		n = x.recs[x.ref].Body.(session.Message).Usage.Prompt()
+	} else {
+		n, from = x.fixed()+x.summary(), 0
+	}
+	for i := from; i < len(x.recs); i++ {
+		n += x.weight(i)
+	}
+	return n
+}
+
+// weight is what record i adds to the context. A complete answer reports its
+// own size; what it thought is not kept once the user has spoken again.
+func (x *scale) weight(i int) int {
+	n := x.count(i)
+	w := x.scaled(n.text) + n.images
+	m, ok := x.recs[i].Body.(session.Message)
+	if !ok || m.Role != llm.Assistant || n == (counted{}) {
+		return w
+	}
+	past := x.turn > i
+	if !past {
+		w += x.scaled(n.thinking)
+	}
+	if out, ok := reported(m, past); ok && plausible(out, w, n.calls) {
+		return out
+	}
+	return w
+}
+
+// reported is the size that a model gave for its own answer, if that is what
+// the context holds of it.
+func reported(m session.Message, past bool) (int, bool) {
+	if m.Stop == llm.StopAborted || m.Stop == llm.StopError || m.Usage.Output <= 0 {
+		return 0, false
+	}
+	for _, b := range m.Blocks {
+		if _, ok := b.(llm.Thinking); ok && past {
+			return 0, false
+		}
+	}
+	return m.Usage.Output, true
+}
+
+// plausible reports whether an answer counted as w can have out tokens.
+// Hidden reasoning is reported as well, but never sent again.
+func plausible(out, w, calls int) bool { return out <= 3*w+60*calls+100 && w <= 3*out+20 }
+
+// reference is an answer that says what its prompt came to.
+type reference struct{ at, prompt int }
+
+// references returns the answers of the model asked that report usage, in
+// order. Those before the fold still teach the ratio.
+func references(recs []session.Record, p Prompt, window int) []reference {
+	var refs []reference
+	for i, r := range recs {
+		m, ok := r.Body.(session.Message)
+		if !ok || m.Role != llm.Assistant || injected(m) || m.Stop == llm.StopError || m.Stop == llm.StopAborted {
+			continue
+		}
+		n := m.Usage.Prompt()
+		if n <= 0 || window > 0 && n > window {
+			continue
+		}
+		if p.Model != "" && m.Model != "" && (m.Model != p.Model || m.Provider != "" && p.Provider != "" && m.Provider != p.Provider) {
+			continue
+		}
+		refs = append(refs, reference{i, n})
+	}
+	return refs
+}
+
+// What learn holds against a ratio of its own: so many tokens at the one
+// expected. It looks at so many pairs and bytes, the newest, and at none with
+// fewer bytes than minPair, whose overhead would be all they show.
+const (
+	prior     = 1000
+	maxPairs  = 64
+	minPair   = 120
+	learnFrom = 64 << 10
+)
+
+// learn returns the ratio that successive reports show: what the prompt grew
+// by beside the answer between them, against the count of what was added. No
+// pair counts for more than three times what is expected.
+func (x *scale) learn(refs []reference) float64 {
+	grown, added := prior*x.Counter.ratio, float64(prior)
+	for k, pairs, read := len(refs)-1, 0, 0; k > 0 && pairs < maxPairs && read < learnFrom; k-- {
+		a, b := refs[k-1], refs[k]
+		out, ok := reported(x.recs[a.at].Body.(session.Message), lastTurn(x.recs[a.at+1:b.at]) >= 0)
+		size, straight := 0, true
+		for _, r := range x.recs[a.at+1 : b.at] {
+			size += bodyBytes(r.Body)
+			straight = straight && !refolds(r.Body)
+		}
+		if !ok || !straight || size < minPair {
+			continue
+		}
+		read += size
+		text, other := 0, 0
+		for i := a.at + 1; i < b.at; i++ {
+			n := x.count(i)
+			text += n.text + n.thinking
+			other += n.images
+		}
+		g, want := float64(b.prompt-a.prompt-out-other), x.Counter.ratio*float64(text)
+		if text == 0 || g < 0.4*want {
+			continue // the second prompt was cut, or the first answer's reasoning is not sent
+		}
+		grown += min(g, 3*want)
+		added += float64(text)
+		pairs++
+	}
+	return grown / added
+}
+
+// refolds reports whether b changes what is sent of the past.
+func refolds(b session.Body) bool {
+	switch b.(type) {
+	case session.Compaction, session.Unfold, session.Reset, session.Edit:
+		return true
+	}
+	return false
+}
+
+// fewest is how many bytes a token has at most, on average over a prompt. One
+// that is reported smaller was cut, or miscounted.
+const fewest = 6
+
+// choose finds the report to build on: the last of what is sent now.
+func (x *scale) choose(refs []reference, folded session.Seq) {
+	first := 0 // of the records sent as they are now
+	for i, r := range x.recs {
+		if refolds(r.Body) || r.Seq <= folded {
+			first = i + 1
+		}
+	}
+	if len(refs) == 0 || refs[len(refs)-1].at < first {
+		return
+	}
+	before := make([]int, len(x.recs)+1) // bytes sent before each record
+	for i, r := range x.recs {
+		before[i+1] = before[i] + bodyBytes(r.Body)
+	}
+	for k := len(refs) - 1; k >= 0 && refs[k].at >= first; k-- {
+		if refs[k].prompt >= before[refs[k].at]/fewest {
+			x.ref = refs[k].at
+			return
+		}
+	}
+}
+
+// bodyBytes is the text of a message, without what it thought and shows.
+func bodyBytes(b session.Body) int {
+	switch b := b.(type) {
+	case session.Message:
+		if b.Excluded || b.Stop == llm.StopError || b.Stop == llm.StopAborted || b.Role == llm.System {
+			return 0
+		}
+		return blockBytes(b.Blocks)
+	case session.CustomMessage:
+		return blockBytes(b.Blocks)
+	}
+	return 0
+}
+
+func blockBytes(blocks []llm.Block) int {
+	n := 0
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			n += len(b.Text)
+		case llm.ToolCall:
+			n += len(b.Args)
+		case llm.ToolResult:
+			n += blockBytes(b.Blocks)
+		}
+	}
+	return n
+}
+
+// lastTurn is the index of the last thing that the user said, -1 if there is
+// none.
+func lastTurn(recs []session.Record) int {
+	for i := len(recs) - 1; i >= 0; i-- {
+		if session.IsTurn(recs[i].Body) {
+			return i
+		}
+	}
+	return -1
+}
+
+// editRecords returns the latest edit of each record.
+func editRecords(recs []session.Record) map[string]session.Record {
+	var edits map[string]session.Record
+	for _, r := range recs {
+		if e, ok := r.Body.(session.Edit); ok {
+			if edits == nil {
+				edits = map[string]session.Record{}
+			}
+			edits[e.Target] = r
+		}
+	}
+	return edits
+}

@@ -1,0 +1,294 @@
+package window_test
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/llm"
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
+	"goclaw/window"
+)
+
+func reports(prompt, output int, m session.Message) session.Message {
+	m.Usage = llm.Usage{Input: prompt, Output: output}
+	return m
+}
+
+// words is a text of n words.
+func words(n int) string { return strings.TrimSpace(strings.Repeat("w ", n)) }
+
+func TestWhatIsNoReference(t *testing.T) {
+	b := window.Budget{Window: 10_000}
+	p := window.Prompt{Provider: "a", Model: "m"}
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		ref  string
+	}{
+		{"the model asked", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), User("z")}, "e2"},
+		{"another model", []session.Body{User(words(9)), By("a", "n", reports(500, 5, Answer("y"))), User("z")}, ""},
+		{"another model since", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), User("z"), By("b", "m", reports(600, 5, Answer("y"))), User("z")}, "e2"},
+		{"no usage", []session.Body{User(words(9)), By("a", "m", reports(0, 0, Answer("y"))), User("z")}, ""},
+		{"above the window", []session.Body{User(words(9)), By("a", "m", reports(10_001, 5, Answer("y"))), User("z")}, ""},
+		{"before a fold", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), Compaction("s", "e1"), User("z")}, ""},
+		{"before a fold that was undone", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), Compaction("s", "e2"), By("a", "m", reports(400, 5, Answer("y"))), Unfold("e3"), User("z")}, ""},
+		{"behind a fold", []session.Body{User("x"), Compaction("s", "e1"), User("z"), By("a", "m", reports(500, 5, Answer("y"))), User("z")}, "e4"},
+		{"far below what is sent: it was squeezed", []session.Body{User(words(300)), By("a", "m", reports(500, 5, Answer("y"))), User(words(9000)), By("a", "m", reports(700, 5, Answer("y"))), User("z")}, "e2"},
+	} {
+		if got := window.Weigh(Replay(t, c.log...), p, byWord{}, b.Window); got.Ref != c.ref {
+			t.Errorf("%s: the estimate builds on %q, want %q", c.name, got.Ref, c.ref)
+		}
+	}
+}
+
+// A model whose tokens are 1.6 of ours is found out, and one wild report does
+// not spoil it.
+func TestRatioIsLearnt(t *testing.T) {
+	var log []session.Body
+	prompt := 1000
+	for i := range 30 {
+		log = append(log, User(words(200-4)))
+		prompt += 320
+		n := prompt
+		if i == 17 {
+			n += 5000
+		}
+		log = append(log, By("a", "m", reports(n, 10, Answer(words(6)))))
+		prompt += 10
+	}
+	log = append(log, User(words(1000-4)))
+	l := window.Weigh(Replay(t, log...), window.Prompt{Provider: "a", Model: "m"}, byWord{}, 0)
+	if math.Abs(l.Ratio-1.6) > 0.15 {
+		t.Errorf("ratio = %.2f, want about 1.6", l.Ratio)
+	}
+	if want := prompt + 1600; math.Abs(float64(l.Used-want)) > 0.02*float64(want) {
+		t.Errorf("used = %d, want about %d", l.Used, want)
+	}
+}
+
+// What a model thought is gone once the user speaks again; hidden reasoning
+// never was in the context.
+func TestThinkingIsNotKept(t *testing.T) {
+	think := session.Message{Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Thinking{Text: words(400), Signature: "s"}, llm.Text{Text: "yes"}}}, Stop: llm.StopEnd}
+	p := window.Prompt{Provider: "a", Model: "m"}
+	for _, c := range []struct {
+		name string
+		a    session.Message
+		want int
+	}{
+		{"thinking", By("a", "m", reports(100, 410, think)), 100 + 5 + 5},
+		{"hidden reasoning", By("a", "m", reports(100, 9000, Answer("yes"))), 100 + 5 + 5},
+	} {
+		got := window.Weigh(Replay(t, User("x"), c.a, User("z")), p, byWord{}, 0).Used
+		if got != c.want {
+			t.Errorf("%s: used = %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// counting counts how many bytes were counted.
+type counting struct{ bytes int }
+
+func (c *counting) Count(text string) int { c.bytes += len(text); return len(text) / 4 }
+
+func TestATurnCostsItsNewTextOnly(t *testing.T) {
+	tok := &counting{}
+	count := window.NewCounter(tok, 1)
+	p := window.Prompt{System: strings.Repeat("system ", 100), Model: "m"}
+	clock := &Clock{}
+	s := Replay(t)
+	total := 0
+	for i := range 50 {
+		for _, b := range []session.Body{User(fmt.Sprint(i, strings.Repeat(" question", 50))), Answer(strings.Repeat("answer ", 200))} {
+			if err := s.Apply(s.Next(b, clock)); err != nil {
+				t.Fatal(err)
+			}
+			total += len(b.(session.Message).Text())
+		}
+		for range 3 { // a turn measures often
+			window.Measure(s, p, count, window.Budget{Window: 1 << 20})
+		}
+	}
+	if limit := total + 2*len(p.System); tok.bytes > limit {
+		t.Errorf("%d bytes were counted for a log of %d", tok.bytes, total)
+	}
+}
+
+func TestImageTokens(t *testing.T) {
+	png := func(w, h uint32) []byte {
+		b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, w), h)
+	}
+	jpeg := []byte("\xff\xd8\xff\xe1\x00\x06Exif\xff\xc0\x00\x11\x08\x01\x2c\x01\x90\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01")
+	gif := []byte("GIF89a\x90\x01\x2c\x01\x00\x00\x00")
+	vp8x := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00"), 0x8f, 0x01, 0, 0x2b, 0x01, 0)
+	vp8l := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f"), binary.LittleEndian.AppendUint32(nil, 399|299<<14)...)
+	vp8 := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a"), 0x90, 0x01, 0x2c, 0x01)
+	for _, c := range []struct {
+		name string
+		data []byte
+		want int
+	}{
+		{"small png", png(400, 300), 160},
+		{"large png is scaled", png(4000, 3000), 1600},
+		{"wide png is scaled", png(3136, 100), 105},
+		{"jpeg behind its camera's data", jpeg, 160},
+		{"gif", gif, 160},
+		{"webp, extended", vp8x, 160},
+		{"webp, lossless", append(vp8l, 0, 0, 0, 0, 0), 160},
+		{"webp, lossy", vp8, 160},
+		{"something else", []byte("%PDF-1.7 ..............................."), 1500},
+		{"nothing", nil, 1500},
+		{"a torn png", png(400, 300)[:18], 1500},
+	} {
+		im := llm.Image{MIME: "image/*", Data: base64.StdEncoding.EncodeToString(c.data)}
+		if got := window.ImageTokens(im); got != c.want {
+			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnswerFits(t *testing.T) {
+	for _, c := range []struct{ window, used, want, got int }{
+		{0, 0, 8000, 8000},
+		{200_000, 100_000, 8000, 8000},
+		{200_000, 100_000, 0, 0},
+		{8000, 7000, 4096, 1000 - 210 - 4},
+		{8000, 7000, 0, 1000 - 210 - 4},
+		{8000, 9000, 4096, 256},
+	} {
+		if got := (window.Budget{Window: c.window, Used: c.used}).Answer(c.want); got != c.got {
+			t.Errorf("window %d, used %d, wanted %d: got %d, want %d", c.window, c.used, c.want, got, c.got)
+		}
+	}
+}
+
+var flush = []window.Threshold{
+	{Percent: 50, Text: "half", As: window.AsSystem},
+	{Percent: 75, Text: "write memory/YYYY-MM-DD.md", As: window.AsSystem},
+	{Percent: 90, Text: "now", As: window.AsMarked},
+}
+
+func TestDue(t *testing.T) {
+	note := func(p int) session.Notice { return session.Notice{Percent: p, Text: "n", As: "system"} }
+	for _, c := range []struct {
+		name string
+		used int
+		log  []session.Body
+		want int
+	}{
+		{"below all", 49, nil, 0},
+		{"the first", 50, nil, 50},
+		{"given once in a cycle", 60, []session.Body{User("q"), note(50)}, 0},
+		{"the next", 75, []session.Body{User("q"), note(50)}, 75},
+		{"those jumped over are not made up for", 95, []session.Body{User("q")}, 90},
+		{"nor later, when there is less", 80, []session.Body{User("q"), note(90)}, 0},
+		{"a fold begins a cycle", 55, []session.Body{User("q"), note(50), note(90), Compaction("s", "e1")}, 50},
+		{"an undone fold was warned of", 95, []session.Body{User("q"), note(90), Compaction("s", "e1"), note(90), Unfold("e3")}, 0},
+	} {
+		got, ok := window.Due(Replay(t, c.log...), window.Budget{Window: 100, Used: c.used}, flush)
+		if got.Percent != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: %d %v, want %d", c.name, got.Percent, ok, c.want)
+		}
+	}
+}
+
+func TestNoticeIsDatedAndMarked(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	got := []session.Notice{flush[1].Notice(now), flush[2].Notice(now)}
+	want := []session.Notice{
+		{Percent: 75, Text: "write memory/2026-11-15.md", As: "system"},
+		{Percent: 90, Text: "[SYSTEM: pre-compaction memory flush]\nnow", As: "marked"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Notices for the system stand at the end of the request while their turn
+// lasts; the messages never change for them.
+func TestTail(t *testing.T) {
+	b := window.Budget{Window: 1000, Used: 750}
+	half := session.Notice{Percent: 50, Text: "half", As: "system"}
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		want string
+	}{
+		{"the line alone", []session.Body{User("q")}, "[Context: 750/1k tokens (75%)]"},
+		{"a notice of this turn", []session.Body{User("q"), half}, "[Context: 750/1k tokens (75%)]\nhalf"},
+		{"through a turn's tools", []session.Body{User("q"), half, Call("c", "read"), Result("c", "r")}, "[Context: 750/1k tokens (75%)]\nhalf"},
+		{"not beyond it", []session.Body{User("q"), half, Answer("a"), User("q")}, "[Context: 750/1k tokens (75%)]"},
+	} {
+		if got := window.Tail(Replay(t, c.log...), b); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSaved(t *testing.T) {
+	note := session.Notice{Percent: 90, Text: "now", As: "marked"}
+	write := Call("c", "write_file", `{"path":"memory/2026-11-15.md","content":"x"}`)
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		want bool
+	}{
+		{"written", []session.Body{User("q"), note, write, Result("c", "ok")}, true},
+		{"failed", []session.Body{User("q"), note, write, Failed("c", "disk full")}, false},
+		{"interrupted", []session.Body{User("q"), note, write}, false},
+		{"before the notice", []session.Body{User("q"), write, Result("c", "ok"), note}, false},
+		{"elsewhere", []session.Body{User("q"), note, Call("c", "write_file", `{"path":"notes.md","content":"x"}`), Result("c", "ok")}, false},
+		{"in the cycle before", []session.Body{User("q"), note, write, Result("c", "ok"), Compaction("s", "e1")}, false},
+	} {
+		if got := window.Saved(Replay(t, c.log...)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNoReply(t *testing.T) {
+	for text, want := range map[string]bool{
+		"NO_REPLY": true, "no_reply": true, " No_Reply.\n": true, "`NO_REPLY`": true,
+		"NO_REPLY because": false, "": false, "NO": false, "NO REPLY": false, "I say NO_REPLY": false,
+	} {
+		if got := window.IsNoReply(text); got != want {
+			t.Errorf("IsNoReply(%q) = %v", text, got)
+		}
+	}
+	for text, want := range map[string]bool{"": true, "n": true, "**No_": true, "NO_REPLY": true, "NO_REPLY.": true, "No,": false, "NO_REPLY b": false} {
+		if got := window.MayBeNoReply(text); got != want {
+			t.Errorf("MayBeNoReply(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	s := Replay(t, User("old"), Compaction("the past", "e3"), User(words(10)), Call("c1", "read"), Result("c1", words(100)), Call("c2", "bash"), Result("c2", words(50)),
+		By("a", "m", Answer(words(20))), Pin("e3"), User(words(5)))
+	p := window.Prompt{Provider: "a", Model: "m", System: words(30), Tools: []llm.ToolSpec{{Name: "read", Description: words(8), Schema: json.RawMessage(`{}`)}}}
+	got := window.Explain(s, p, byWord{}, window.Budget{Window: 1000}, func(u llm.Usage) float64 { return 1.5 })
+	var parts []string
+	sum := 0
+	for _, part := range got.Parts {
+		parts = append(parts, fmt.Sprint(part.Name, " ", part.Tokens, " ", part.Count))
+		sum += part.Tokens
+	}
+	want := []string{"system 30 1", "tools 14 1", fmt.Sprint("summary ", len(strings.Fields(summary("the past")))+4, " 1"),
+		"tool:read 108 1", "tool:bash 58 1", "assistant 44 3", "user 23 2"}
+	if d := cmp.Diff(want, parts); d != "" {
+		t.Error(d)
+	}
+	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Cost != 1.5 || got.Folds != 1 {
+		t.Errorf("%+v", got)
+	}
+}
