@@ -53,15 +53,16 @@ notice, error, done.`,
 // message makes what the user says of text, attachments and standard input.
 func (a *app) message(text string, attach []string) (llm.Message, error) {
 	m := llm.Message{Role: llm.User}
-	if strings.TrimSpace(text) != "" {
-		m.Blocks = append(m.Blocks, llm.Text{Text: text})
-	}
 	for _, path := range attach {
 		b, err := attachment(path)
 		if err != nil {
 			return m, err
 		}
 		m.Blocks = append(m.Blocks, b)
+	}
+	var parts []string // the question first: what is attached is about it
+	if strings.TrimSpace(text) != "" {
+		parts = append(parts, text)
 	}
 	if !a.isTerminal(a.in) && a.in != nil {
 		data, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
@@ -72,8 +73,11 @@ func (a *app) message(text string, attach []string) (llm.Message, error) {
 			return m, fmt.Errorf("standard input is longer than %d MiB: give the path of a file instead", maxInput>>20)
 		}
 		if t := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); t != "" {
-			m.Blocks = append(m.Blocks, llm.Text{Text: t})
+			parts = append(parts, t)
 		}
+	}
+	if len(parts) > 0 {
+		m.Blocks = append(m.Blocks, llm.Text{Text: strings.Join(parts, "\n\n")})
 	}
 	if len(m.Blocks) == 0 {
 		return m, usage("ask needs TEXT, or something on standard input: see goclaw ask --help")
