@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -446,4 +448,50 @@ func TestNativeRoundTrip(t *testing.T) {
 			t.Fatalf("%s\n(-want +got):\n%s", line, diff)
 		}
 	})
+}
+
+// The log in the documentation is one that goclaw writes.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(page), "## A small log\n```\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatal("docs/format.md has no small log")
+	}
+	recs, damage := readAll(t, "format.md", []byte(block), Options{})
+	if len(recs) != 4 || len(damage) > 0 {
+		t.Fatalf("%d records, %v", len(recs), damage)
+	}
+	for i := range recs {
+		recs[i].Raw = nil
+	}
+	if diff := cmp.Diff(block, encodeAll(t, recs)); diff != "" {
+		t.Errorf("(-documented +written):\n%s", diff)
+	}
+}
+
+// Native keeps memory from line to line; goroutines must not share it.
+func TestNativeConcurrent(t *testing.T) {
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 300 {
+				c := bodies[(i+g)%len(bodies)]
+				recs, err := Native.Decode([]byte(c.line))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				recs[0].Raw = nil
+				if !cmp.Equal(c.rec, recs[0]) {
+					t.Errorf("%s: %s", c.name, cmp.Diff(c.rec, recs[0]))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
