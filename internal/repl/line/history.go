@@ -1,0 +1,110 @@
+package line
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// maxHistory is how many lines are remembered, maxEntry how long one may be.
+const (
+	maxHistory = 1000
+	maxEntry   = 64 << 10
+)
+
+// History is what was typed before, oldest first. With a path it is a file
+// that only its owner can read, a line of JSON for each entry; several
+// programs may add to it. The zero value remembers in memory.
+type History struct {
+	path  string
+	lines []string
+}
+
+// OpenHistory reads the history at path. A file that is not there is empty,
+// and what cannot be read in it is passed over; it is shortened when it has
+// become long.
+func OpenHistory(path string) (*History, error) {
+	h := &History{path: path}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return h, err
+	}
+	stored := 0
+	for line := range bytes.Lines(data) {
+		stored++
+		var s string
+		if json.Unmarshal(line, &s) == nil && s != "" {
+			h.push(s)
+		}
+	}
+	if stored > 2*maxHistory {
+		return h, h.rewrite()
+	}
+	return h, nil
+}
+
+// Lines returns the entries, oldest first.
+func (h *History) Lines() []string { return h.lines }
+
+func (h *History) push(s string) {
+	if n := len(h.lines); n > 0 && h.lines[n-1] == s {
+		return
+	}
+	h.lines = append(h.lines, s)
+	if len(h.lines) > maxHistory {
+		h.lines = h.lines[len(h.lines)-maxHistory:]
+	}
+}
+
+// Add remembers s, unless it is blank, very long, the same as the one before,
+// or begins with a space: that is how a user keeps something out.
+func (h *History) Add(s string) error {
+	if strings.TrimSpace(s) == "" || s[0] == ' ' || len(s) > maxEntry {
+		return nil
+	}
+	if n := len(h.lines); n > 0 && h.lines[n-1] == s {
+		return nil
+	}
+	h.push(s)
+	if h.path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(s)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// rewrite keeps what is remembered, in a new file that takes the old one's
+// place.
+func (h *History) rewrite() error {
+	tmp := h.path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	enc := json.NewEncoder(w)
+	for _, s := range h.lines {
+		if err = enc.Encode(s); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return os.Rename(tmp, h.path)
+}

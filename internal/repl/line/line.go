@@ -1,0 +1,252 @@
+// Package line reads lines from a terminal: editing with history, search,
+// completion, pastes that stay whole, and texts of several lines.
+//
+// A Terminal holds its terminal from Open to Close. In between keys are read
+// also while nobody asks for a line: they wait for the next ReadLine, except
+// Ctrl-C, which is told at once.
+package line
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// ErrInterrupt is returned when the user pressed Ctrl-C instead of finishing
+// the line, or when ReadLine's context was cancelled with it as the cause.
+var ErrInterrupt = errors.New("line: interrupted")
+
+// Terminal is a terminal that lines are read from. One goroutine reads at a
+// time.
+type Terminal struct {
+	in, out *os.File
+	cooked  *term.State
+
+	// Complete, History and Paint (which colours the prompt) may be nil.
+	Complete Completer
+	History  *History
+	Paint    func(string) string
+
+	mu        sync.Mutex
+	queue     []key
+	ready     chan struct{} // has an item when queue or failed changed
+	failed    error
+	reading   bool
+	interrupt func()
+}
+
+// Open takes hold of a terminal: keys are read as they are pressed, and
+// pastes are marked by the terminal. interrupt is called when Ctrl-C is
+// pressed while no line is read. Close gives the terminal back.
+func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
+	t := &Terminal{in: in, out: out, ready: make(chan struct{}, 1), interrupt: interrupt}
+	if err := t.hold(); err != nil {
+		return nil, err
+	}
+	go t.pump()
+	return t, nil
+}
+
+func (t *Terminal) hold() error {
+	cooked, err := term.MakeRaw(int(t.in.Fd()))
+	if err != nil {
+		return fmt.Errorf("the terminal cannot be set up: %w", err)
+	}
+	t.cooked = cooked
+	if err := cookOutput(int(t.in.Fd())); err != nil {
+		return errors.Join(fmt.Errorf("the terminal cannot be set up: %w", err), term.Restore(int(t.in.Fd()), cooked))
+	}
+	_, err = io.WriteString(t.out, "\x1b[?2004h")
+	return err
+}
+
+// Close gives the terminal back as it was.
+func (t *Terminal) Close() error {
+	_, err := io.WriteString(t.out, "\x1b[?2004l")
+	return errors.Join(err, term.Restore(int(t.in.Fd()), t.cooked))
+}
+
+// pump reads keys until the terminal is gone.
+func (t *Terminal) pump() {
+	var d decoder
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := t.in.Read(buf)
+		for _, k := range d.feed(buf[:n]) {
+			t.got(k)
+		}
+		if err != nil {
+			t.mu.Lock()
+			t.failed = io.EOF
+			t.mu.Unlock()
+			t.wake()
+			return
+		}
+	}
+}
+
+func (t *Terminal) wake() {
+	select {
+	case t.ready <- struct{}{}:
+	default:
+	}
+}
+
+// maxAhead is how many keys may wait for a line to be read.
+const maxAhead = 1 << 16
+
+func (t *Terminal) got(k key) {
+	t.mu.Lock()
+	if !t.reading {
+		switch k.code {
+		case interrupt:
+			t.queue = nil // as a terminal does it
+			t.mu.Unlock()
+			if t.interrupt != nil {
+				t.interrupt()
+			}
+			return
+		case suspend:
+			t.mu.Unlock()
+			t.sleep()
+			return
+		}
+	}
+	if len(t.queue) < maxAhead {
+		t.queue = append(t.queue, k)
+	}
+	t.mu.Unlock()
+	t.wake()
+}
+
+// sleep is Ctrl-Z: the shell gets its terminal back for a while.
+func (t *Terminal) sleep() {
+	t.Close()
+	stop()
+	t.hold() // if it fails, so does the next read
+}
+
+// Discard forgets keys that were pressed ahead: no question is answered by
+// what was typed before it was asked.
+func (t *Terminal) Discard() {
+	t.mu.Lock()
+	t.queue = nil
+	t.mu.Unlock()
+}
+
+// Width returns the columns of the terminal.
+func (t *Terminal) Width() int {
+	w, _ := t.size()
+	return w
+}
+
+func (t *Terminal) size() (w, h int) {
+	w, h, err := term.GetSize(int(t.out.Fd()))
+	if err != nil || w < 1 || h < 1 {
+		return 80, 24
+	}
+	return w, h
+}
+
+// take waits for keys.
+func (t *Terminal) take(ctx context.Context) ([]key, error) {
+	for {
+		t.mu.Lock()
+		keys, err := t.queue, t.failed
+		t.queue = nil
+		t.mu.Unlock()
+		if len(keys) > 0 {
+			return keys, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-t.ready:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// ReadLine shows prompt and returns what the user enters, without the last
+// line end. The error is io.EOF for Ctrl-D on an empty line or a terminal
+// that is gone, ErrInterrupt for Ctrl-C (with what was typed so far), or the
+// cause of ctx's end.
+func (t *Terminal) ReadLine(ctx context.Context, prompt string) (string, error) {
+	return t.read(ctx, prompt, t.History, t.Complete)
+}
+
+// Ask is ReadLine without history and completion, and forgets what was typed
+// ahead: for questions.
+func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
+	t.Discard()
+	return t.read(ctx, prompt, nil, nil)
+}
+
+func (t *Terminal) read(ctx context.Context, prompt string, h *History, c Completer) (string, error) {
+	t.setReading(true)
+	defer t.setReading(false)
+	var lines []string
+	if h != nil {
+		lines = h.Lines()
+	}
+	e := newEditor(lines, c)
+	v := view{t: t, prompt: prompt}
+	v.draw(e)
+	for {
+		keys, err := t.take(ctx)
+		if err != nil {
+			v.leave(e, "")
+			return e.text, err
+		}
+		for i, k := range keys {
+			switch e.press(k) {
+			case accepted:
+				t.unread(keys[i+1:])
+				v.leave(e, "")
+				if h != nil {
+					h.Add(e.text) // a history that cannot be kept is no reason to stop
+				}
+				return e.text, nil
+			case interrupted:
+				t.unread(keys[i+1:])
+				v.leave(e, "^C")
+				return e.text, ErrInterrupt
+			case ended:
+				t.unread(keys[i+1:])
+				v.leave(e, "")
+				return "", io.EOF
+			case suspended:
+				v.leave(e, "^Z")
+				t.sleep()
+				v = view{t: t, prompt: prompt}
+			case cleared:
+				io.WriteString(t.out, "\x1b[H\x1b[2J")
+				v = view{t: t, prompt: prompt}
+			}
+			if len(e.options) > 0 {
+				v.list(e, e.options)
+			}
+		}
+		v.draw(e)
+	}
+}
+
+func (t *Terminal) setReading(on bool) {
+	t.mu.Lock()
+	t.reading = on
+	t.mu.Unlock()
+}
+
+func (t *Terminal) unread(keys []key) {
+	t.mu.Lock()
+	t.queue = append(append([]key(nil), keys...), t.queue...)
+	t.mu.Unlock()
+	t.wake()
+}

@@ -1,0 +1,9 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package line
+
+// cookOutput has nothing to do: only the input of a console is raw.
+func cookOutput(int) error { return nil }
+
+// stop does nothing where programs cannot be stopped from the keyboard.
+func stop() {}

@@ -1,0 +1,108 @@
+package line
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// view is what of an editor stands on the screen.
+type view struct {
+	t      *Terminal
+	prompt string
+	text   string // as drawn
+	row    int    // of the cursor, counted from the first row drawn
+	col    int
+	rows   int
+	drawn  bool
+}
+
+func (v *view) draw(e *editor) {
+	width, height := v.t.size()
+	prompt := v.prompt
+	if e.searching {
+		prompt = fmt.Sprintf("(search %q) ", e.query)
+	}
+	if v.append(e, width) {
+		return
+	}
+	pw := displaywidth.String(prompt)
+	rows, row, col := layout(pw, e.text, e.pos, width)
+	if v.t.Paint != nil && prompt != "" {
+		prompt = v.t.Paint(prompt)
+	}
+	rows[0] = prompt + rows[0]
+	// Of a text that is taller than the screen a part is shown.
+	if n := max(height-1, 1); len(rows) > n {
+		from := min(max(row-n/2, 0), len(rows)-n)
+		rows, row = rows[from:from+n], row-from
+	}
+	var b strings.Builder
+	v.first(&b)
+	b.WriteString("\x1b[J")
+	b.WriteString(strings.Join(rows, "\n"))
+	move(&b, len(rows)-1-row, 'A')
+	b.WriteByte('\r')
+	move(&b, col, 'C')
+	io.WriteString(v.t.out, b.String())
+	v.text, v.row, v.col, v.rows, v.drawn = e.text, row, col, len(rows), true
+	if e.searching {
+		v.text = "\x00" // the prompt changes: draw anew
+	}
+}
+
+// append writes what was typed at the end of the last row, and reports
+// whether that was all.
+func (v *view) append(e *editor, width int) bool {
+	added, ok := strings.CutPrefix(e.text, v.text)
+	if !v.drawn || e.searching || !ok || added == "" || e.pos != len(e.text) || v.row != v.rows-1 {
+		return false
+	}
+	w := displaywidth.String(added)
+	for _, r := range added {
+		if r < ' ' || r >= 0x7f { // what could join the character before
+			return false
+		}
+	}
+	if v.col+w >= width {
+		return false
+	}
+	io.WriteString(v.t.out, added)
+	v.text, v.col = e.text, v.col+w
+	return true
+}
+
+// first moves the cursor to where the drawing begins.
+func (v *view) first(b *strings.Builder) {
+	b.WriteByte('\r')
+	if v.drawn {
+		move(b, v.row, 'A')
+	}
+}
+
+// leave puts the cursor behind the text, on a row of its own.
+func (v *view) leave(e *editor, mark string) {
+	e.searching = false
+	e.pos = len(e.text)
+	if v.drawn && v.text != e.text || v.row != v.rows-1 {
+		v.draw(e)
+	}
+	io.WriteString(v.t.out, mark+"\n")
+}
+
+// list shows options below the text; what follows is drawn below them.
+func (v *view) list(e *editor, options []string) {
+	pos := e.pos
+	v.leave(e, "")
+	e.pos = pos
+	io.WriteString(v.t.out, strings.Join(columns(options, v.t.Width()), "\n")+"\n")
+	*v = view{t: v.t, prompt: v.prompt}
+}
+
+func move(b *strings.Builder, n int, dir byte) {
+	if n > 0 {
+		fmt.Fprintf(b, "\x1b[%d%c", n, dir)
+	}
+}

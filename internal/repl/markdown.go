@@ -1,0 +1,407 @@
+package repl
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// markdown shows an answer as it comes: what can be shown is written at once,
+// and only a mark that waits for its other half (a bold word, a piece of
+// code, the beginning of a line) is held back until that has come or cannot
+// come any more. Nothing is ever taken back from the screen, and a mark
+// without its other half is shown as it is.
+//
+// The text must be printable already. The first error of w stays.
+type markdown struct {
+	w      io.Writer
+	colour bool // without it the text goes through as it is
+
+	held  string // not shown yet
+	begun bool   // the begin of the line is shown
+	base  sgr    // what the line is set in
+	fence string // of the code block around, "" outside of one
+	prev  rune   // what was shown last on the line
+	col0  bool   // nothing is shown on the line
+	err   error
+}
+
+func newMarkdown(w io.Writer, colour bool) *markdown {
+	return &markdown{w: w, colour: colour, col0: true}
+}
+
+// maxHeld is how much of a line is held back at most.
+const maxHeld = 400
+
+// Write shows what can be shown of text.
+func (m *markdown) Write(text string) {
+	if !m.colour {
+		m.put(text)
+		return
+	}
+	m.held += text
+	for m.held != "" {
+		line, rest, whole := strings.Cut(m.held, "\n")
+		if !m.begun && !m.begin(line, whole) {
+			return
+		}
+		if whole {
+			// begin may have eaten marks of the line.
+			line, _, _ = strings.Cut(m.held, "\n")
+			m.say(line, true)
+			m.endLine()
+			m.held = rest
+			continue
+		}
+		line = m.held
+		m.held = m.say(line, false)
+		return
+	}
+}
+
+// Close shows what is held back, and ends the line.
+func (m *markdown) Close() {
+	if m.colour && m.held != "" {
+		m.Write("\n")
+		return
+	}
+	if m.begun {
+		m.endLine()
+	} else if !m.col0 {
+		m.put("\n")
+	}
+}
+
+// Open reports whether the cursor stands behind text on its line.
+func (m *markdown) Open() bool { return !m.col0 }
+
+func (m *markdown) put(s string) {
+	if s == "" || m.err != nil {
+		return
+	}
+	m.col0 = strings.HasSuffix(s, "\n")
+	_, m.err = io.WriteString(m.w, s)
+}
+
+func (m *markdown) endLine() {
+	m.put("\n")
+	m.begun, m.base, m.prev = false, 0, 0
+}
+
+// begin shows what a line begins with: the mark of a heading, a list, a
+// quotation, a fence. It reports whether the line can go on; if not, more of
+// it must come. What it shows is taken from held.
+func (m *markdown) begin(line string, whole bool) bool {
+	body := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(body)]
+	if !whole && undecided(body) {
+		return false
+	}
+	if m.fence != "" {
+		return m.inFence(line, body, whole)
+	}
+	switch {
+	case strings.HasPrefix(body, "```") || strings.HasPrefix(body, "~~~"):
+		if !whole && len(line) < maxHeld {
+			return false
+		}
+		run := body[:len(body)-len(strings.TrimLeft(body, body[:1]))]
+		if !strings.Contains(body[len(run):], "`") { // else it is code within a line
+			m.fence = run
+			m.whole(line, line, dim)
+			return true
+		}
+	case isRule(body):
+		if !whole {
+			return len(line) >= maxHeld
+		}
+		m.whole(line, indent+strings.Repeat("─", 40), dim)
+		return true
+	case strings.HasPrefix(body, "#"):
+		if n := len(body) - len(strings.TrimLeft(body, "#")); n <= 6 && strings.HasPrefix(body[n:], " ") {
+			m.base = bold
+			if n == 1 {
+				m.base |= underline
+			}
+			m.eat(len(indent) + n + 1)
+		}
+	case len(body) > 1 && strings.ContainsRune("-*+", rune(body[0])) && body[1] == ' ':
+		m.put(indent + "• ")
+		m.eat(len(indent) + 2)
+	case strings.HasPrefix(body, ">"):
+		m.base = italic
+		m.put(indent + dim.on() + "│ " + dim.off())
+		m.eat(len(indent) + 1)
+		m.held = strings.TrimPrefix(m.held, " ")
+	}
+	m.begun = true
+	return true
+}
+
+// undecided reports whether the beginning s of a line may yet become a
+// heading, a list, a quotation, a fence or a rule.
+func undecided(s string) bool {
+	switch {
+	case s == "" || s == ">" || s == "+":
+		return true
+	case strings.Trim(s, "#") == "":
+		return len(s) <= 6
+	case strings.Trim(s, "`") == "" || strings.Trim(s, "~") == "":
+		return len(s) < 3
+	}
+	return isRun(s) && !isRule(s)
+}
+
+// isRun reports whether s is made of one of the marks of a rule.
+func isRun(s string) bool {
+	for _, mark := range []string{"-", "*", "_"} {
+		if strings.HasPrefix(s, mark) && !strings.HasPrefix(s, mark+" ") && strings.Trim(s, mark+" ") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// isRule reports whether s is a line across, as far as it goes.
+func isRule(s string) bool { return isRun(s) && len(strings.ReplaceAll(s, " ", "")) >= 3 }
+
+// inFence shows a line of a code block, and leaves the block at its end.
+func (m *markdown) inFence(line, body string, whole bool) bool {
+	if strings.HasPrefix(body, m.fence[:1]) && strings.Trim(body, m.fence[:1]+" ") == "" {
+		if !whole {
+			return false
+		}
+		if len(strings.TrimRight(body, " ")) >= len(m.fence) {
+			m.fence = ""
+			m.whole(line, line, dim)
+			return true
+		}
+	}
+	m.base = cyan
+	m.begun = true
+	return true
+}
+
+// whole shows shown in place of line, in one style, and takes line from held.
+func (m *markdown) whole(line, shown string, s sgr) {
+	m.put(s.on() + shown + s.off())
+	m.begun = true
+	m.eat(len(line))
+}
+
+func (m *markdown) eat(n int) { m.held = m.held[n:] }
+
+// say shows a piece of a line and returns what must wait. Nothing waits if
+// the line is whole.
+func (m *markdown) say(s string, whole bool) string {
+	if m.fence != "" {
+		if s != "" {
+			m.put(m.base.on() + s + m.base.off())
+		}
+		return ""
+	}
+	out, rest := inline(s, m.base, m.prev, whole)
+	if out != "" {
+		m.put(m.base.on() + out + m.base.off())
+	}
+	if used := s[:len(s)-len(rest)]; used != "" {
+		m.prev, _ = utf8.DecodeLastRuneInString(used)
+	}
+	return rest
+}
+
+// sgr is a set of the terminal's styles.
+type sgr int
+
+const (
+	bold sgr = 1 << iota
+	dim
+	italic
+	underline
+	strike
+	cyan
+	yellow
+)
+
+var sgrCodes = []struct {
+	s    sgr
+	code string
+}{{bold, "1"}, {dim, "2"}, {italic, "3"}, {underline, "4"}, {strike, "9"}, {cyan, "36"}, {yellow, "33"}}
+
+func (s sgr) on() string {
+	var codes []string
+	for _, c := range sgrCodes {
+		if s&c.s != 0 {
+			codes = append(codes, c.code)
+		}
+	}
+	if len(codes) == 0 {
+		return ""
+	}
+	return "\x1b[" + strings.Join(codes, ";") + "m"
+}
+
+func (s sgr) off() string {
+	if s == 0 {
+		return ""
+	}
+	return "\x1b[0m"
+}
+
+// within sets text in s, and what follows in outer again.
+func (s sgr) within(outer sgr, text string) string {
+	return (outer | s).on() + text + "\x1b[0m" + outer.on()
+}
+
+// marks set what stands between two of them.
+var marks = map[string]sgr{"***": bold | italic, "**": bold, "__": bold, "~~": strike, "*": italic, "_": italic}
+
+// inline sets the marks within a line. rest is what may yet become a pair,
+// and is empty if the line is whole. What is shown does not depend on the
+// pieces that a line comes in.
+func inline(s string, base sgr, prev rune, whole bool) (out, rest string) {
+	var b strings.Builder
+	for s != "" {
+		i := strings.IndexAny(s, "\\`*_~[")
+		if i < 0 {
+			b.WriteString(s)
+			return b.String(), ""
+		}
+		if i > 0 {
+			b.WriteString(s[:i])
+			prev, _ = utf8.DecodeLastRuneInString(s[:i])
+			s = s[i:]
+		}
+		shown, used := pair(s[:min(len(s), maxHeld)], base, prev, whole && len(s) <= maxHeld)
+		switch {
+		case used > 0:
+			b.WriteString(shown)
+		case !whole && len(s) < maxHeld:
+			return b.String(), s
+		default: // its other half does not come
+			used = runOf(s)
+			b.WriteString(s[:used])
+		}
+		prev, _ = utf8.DecodeLastRuneInString(s[:used])
+		s = s[used:]
+	}
+	return b.String(), ""
+}
+
+// runOf returns how often the first byte of s stands at its beginning.
+func runOf(s string) int { return len(s) - len(strings.TrimLeft(s, s[:1])) }
+
+// pair shows the pair of marks that s begins with, and says how long it is. 0
+// means that there is none, or that it cannot be known before more comes.
+func pair(s string, base sgr, prev rune, whole bool) (shown string, used int) {
+	switch s[0] {
+	case '\\':
+		switch {
+		case len(s) == 1:
+			return "", 0
+		case strings.ContainsRune("\\`*_~[]()#+-.!>|{}", rune(s[1])):
+			return s[1:2], 2
+		}
+		return s[:1], 1
+	case '`':
+		return codeSpan(s, base, whole)
+	case '[':
+		return link(s, base)
+	}
+	n := runOf(s)
+	if n == len(s) {
+		return "", 0
+	}
+	run := s[:n]
+	style, ok := marks[run]
+	after, _ := utf8.DecodeRuneInString(s[n:])
+	if !ok || unicode.IsSpace(after) || isWord(prev) && (n == 1 || s[0] == '_') {
+		return run, n // opens nothing
+	}
+	inner, ok := upTo(s[n:], run, whole)
+	if !ok {
+		return "", 0
+	}
+	text, _ := inline(inner, base|style, 0, true)
+	return style.within(base, text), 2*n + len(inner)
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// upTo returns what of s stands before its closing mark. Whether a mark
+// closes is known when something stands behind it, or the line is whole.
+func upTo(s, mark string, whole bool) (inner string, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '`':
+			_, n := codeSpan(s[i:], 0, whole)
+			if n == 0 && !whole {
+				return "", false // perhaps the mark is in the middle of code
+			}
+			i += max(n, runOf(s[i:])) - 1
+		case mark[0]:
+			n := runOf(s[i:])
+			if i+n == len(s) && !whole {
+				return "", false
+			}
+			before, _ := utf8.DecodeLastRuneInString(s[:i])
+			after, _ := utf8.DecodeRuneInString(s[i+n:])
+			if n == len(mark) && i > 0 && !unicode.IsSpace(before) && !(mark[0] == '_' && isWord(after)) {
+				return s[:i], true
+			}
+			i += n - 1
+		}
+	}
+	return "", false
+}
+
+// codeSpan shows code within a line. As many backquotes close it as open it.
+func codeSpan(s string, base sgr, whole bool) (shown string, used int) {
+	n := runOf(s)
+	for i := n; i < len(s); i++ {
+		if s[i] != '`' {
+			continue
+		}
+		m := runOf(s[i:])
+		if i+m == len(s) && !whole {
+			return "", 0
+		}
+		if m == n {
+			text := s[n:i]
+			if t := strings.TrimSpace(text); n > 1 && t != "" {
+				text = t
+			}
+			return cyan.within(base, text), i + m
+		}
+		i += m - 1
+	}
+	return "", 0
+}
+
+// link shows [text](address) as both.
+func link(s string, base sgr) (shown string, used int) {
+	end := strings.IndexByte(s, ']')
+	if end < 0 || end+1 == len(s) {
+		return "", 0
+	}
+	if s[end+1] != '(' {
+		return "[", 1
+	}
+	n := strings.IndexAny(s[end+2:], ") ")
+	if n < 0 {
+		return "", 0
+	}
+	text, addr := s[1:end], s[end+2:end+2+n]
+	if s[end+2+n] == ' ' || addr == "" {
+		return "[", 1
+	}
+	used = end + 2 + n + 1
+	if text == addr || text == "" {
+		return underline.within(base, addr), used
+	}
+	text, _ = inline(text, base|underline, 0, true)
+	return underline.within(base, text) + dim.within(base, " ("+addr+")"), used
+}

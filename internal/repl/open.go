@@ -1,0 +1,198 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+)
+
+// open opens the session that the user named, or the one used last, and says
+// what there is.
+func (r *REPL) open(ctx context.Context) error {
+	if n := r.Model().Note; n != "" {
+		r.note("%s", n)
+	}
+	s, err := r.start(ctx)
+	if err != nil {
+		return err
+	}
+	r.enter(ctx, s)
+	return nil
+}
+
+// start returns the session to begin with.
+func (r *REPL) start(ctx context.Context) (*session.Session, error) {
+	if r.Session != "" {
+		in, err := session.Find(ctx, r.Store, r.Session, false)
+		if errors.Is(err, session.ErrNotFound) || err == nil && string(in.Key) == r.Session {
+			return r.Runner.Load(ctx, session.Key(r.Session))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return session.Open(ctx, r.Store, in.ID)
+	}
+	last, err := r.last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if last.ID == "" {
+		return r.Runner.Load(ctx, r.DefaultKey)
+	}
+	cur, err := session.Current(ctx, r.Store, last.Key)
+	if err != nil {
+		return nil, err
+	}
+	if cur.ID != last.ID { // an older one of its key, opened by its id
+		return session.Open(ctx, r.Store, last.ID)
+	}
+	s, err := r.Runner.Load(ctx, last.Key)
+	if err == nil && s.ID != last.ID {
+		r.note("%s was idle for too long: a new session begins, the old one is %s", last.Key, last.ID)
+	}
+	return s, err
+}
+
+// last returns the session that was used last of those with the default
+// key's agent and channel, or none.
+func (r *REPL) last(ctx context.Context) (session.Info, error) {
+	p := r.DefaultKey.Parts()
+	if p.Agent == "" || p.Channel == "" {
+		return session.Info{}, nil
+	}
+	for in, err := range r.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel, Limit: 1}) {
+		return in, err
+	}
+	return session.Info{}, nil
+}
+
+// enter makes s the session that is talked in.
+func (r *REPL) enter(ctx context.Context, s *session.Session) {
+	r.cur = s.Info
+	r.follow(ctx, s)
+	title := ""
+	if s.Title != "" {
+		title = fmt.Sprintf(" (%s)", transcript.OneLine(transcript.Printable(s.Title), 60))
+	}
+	switch {
+	case s.Turns > 0:
+		r.note("Restored: %s of %s%s", count(s.Turns, "previous turn"), s.Key, title)
+		if r.Interactive {
+			r.where(s)
+		}
+	case r.Interactive:
+		r.note("A new session, %s%s, with %s. /help lists the commands.", s.Key, title, r.Model().Name)
+	}
+	for _, d := range s.Damage {
+		r.note("damaged: %v", d)
+	}
+	r.torn(ctx, s)
+}
+
+// where shows the end of the conversation, a line each.
+func (r *REPL) where(s *session.Session) {
+	user, answer := "", ""
+	for _, rec := range s.Branch {
+		m, ok := rec.Body.(session.Message)
+		if !ok || strings.TrimSpace(m.Text()) == "" || m.Excluded {
+			continue
+		}
+		if session.IsTurn(m) {
+			user, answer = m.Text(), ""
+		} else if m.Role == llm.Assistant {
+			answer = m.Text()
+		}
+	}
+	n := max(r.width()-6, 20)
+	if user != "" {
+		r.note("  > %s", transcript.OneLine(transcript.Printable(user), n))
+	}
+	if answer != "" {
+		r.note("    %s", transcript.OneLine(transcript.Printable(answer), n))
+	}
+}
+
+// follow asks the model that was chosen in s, if one was. A choice that
+// another program recorded, or that cannot be had now, does not count.
+func (r *REPL) follow(ctx context.Context, s *session.Session) {
+	if r.Fixed || r.Choose == nil {
+		return
+	}
+	want := ""
+	for _, rec := range s.Branch {
+		if c, ok := rec.Body.(session.ModelChange); ok && (s.Origin.Program == "" || s.Origin.Program == "goclaw") {
+			want = specOf(c)
+		}
+	}
+	before := r.Model().Name
+	m, err := r.Choose(ctx, want)
+	if err != nil && want != "" {
+		r.note("%s, which this session asks, cannot be had: %v", want, err)
+		m, err = r.Choose(ctx, "")
+	}
+	if err == nil && m.Name != before {
+		r.note("model: %s", m.Name)
+	}
+}
+
+func specOf(c session.ModelChange) string {
+	if c.Provider == c.Model {
+		return c.Model
+	}
+	return c.Provider + "/" + c.Model
+}
+
+// torn says what was going on when the log broke off, and offers to go on.
+func (r *REPL) torn(ctx context.Context, s *session.Session) {
+	t, ok := runner.TornIn(s)
+	if !ok {
+		return
+	}
+	release, err := r.Store.Lock(ctx, s.ID, "")
+	var held *session.HeldError
+	if errors.As(err, &held) {
+		r.note("this session is being answered by %s (pid %d): what you say waits for that", held.Who, held.PID)
+		return
+	}
+	if err == nil {
+		release()
+	}
+	said := transcript.OneLine(transcript.Printable(t.Prompt), 80)
+	switch {
+	case len(t.Calls) > 0:
+		var names []string
+		for _, c := range t.Calls {
+			names = append(names, transcript.OneLine(transcript.Printable(c.Name), 40))
+		}
+		r.note("The last turn (%q) was interrupted while it ran %s. That may have had effects, and is not run again by itself.", said, strings.Join(names, ", "))
+	default:
+		r.note("The last turn was interrupted: %q has no answer yet.", said)
+	}
+	if !r.Interactive {
+		r.note("/continue goes on with it.")
+		return
+	}
+	answer, err := r.read(ctx, true, "Go on with it? [Y/n] ")
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "", "y", "yes":
+		if err == nil {
+			r.turn(ctx, llm.Message{})
+			return
+		}
+	}
+	r.note("/continue goes on with it later.")
+}
+
+// count writes a number and its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

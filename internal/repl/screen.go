@@ -1,0 +1,193 @@
+package repl
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"goclaw/internal/transcript"
+)
+
+// screen is where a chat is shown, by several goroutines: the turn, a
+// question from a tool, and a spinner while nothing else happens. There is
+// never anything but the spinner on its line.
+type screen struct {
+	out, notes io.Writer
+	style      transcript.Style
+	live       bool
+
+	mu     sync.Mutex
+	text   *markdown // of the answer under way
+	dimmed bool      // thinking is under way
+	label  string    // of the spinner; "": there is none
+	since  time.Time
+	drawn  bool
+	paused bool
+	err    error // of out, once and for all
+}
+
+// frames are the spinner's.
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+const (
+	tick     = 100 * time.Millisecond
+	patience = 3 // ticks until the spinner appears
+)
+
+// spin turns the spinner until the function returned is called.
+func (s *screen) spin() (stop func()) {
+	if !s.live {
+		return func() {}
+	}
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		t := time.NewTicker(tick)
+		defer t.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+				s.mu.Lock()
+				s.frame(n)
+				s.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-over
+		s.mu.Lock()
+		s.clear()
+		s.label = ""
+		s.mu.Unlock()
+	}
+}
+
+func (s *screen) frame(n int) {
+	took := time.Since(s.since)
+	if s.label == "" || s.paused || s.dimmed || s.text != nil && s.text.Open() || took < patience*tick {
+		return
+	}
+	line := fmt.Sprintf("%c %s", frames[n%len(frames)], s.label)
+	if took >= time.Second {
+		line += fmt.Sprintf(" %ds", int(took.Seconds()))
+	}
+	s.write(s.out, "\r"+s.style.Dim(line)+"\x1b[K")
+	s.drawn = true
+}
+
+// waiting says what is waited for.
+func (s *screen) waiting(label string) {
+	s.mu.Lock()
+	if s.label != label {
+		s.label, s.since = label, time.Now()
+	}
+	s.mu.Unlock()
+}
+
+// clear takes the spinner away.
+func (s *screen) clear() {
+	if s.drawn {
+		s.write(s.out, "\r\x1b[K")
+		s.drawn = false
+	}
+	s.since = time.Now()
+}
+
+func (s *screen) write(w io.Writer, text string) {
+	if _, err := io.WriteString(w, text); err != nil && w == s.out && s.err == nil {
+		s.err = err
+	}
+}
+
+// said shows a piece of an answer.
+func (s *screen) said(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text = transcript.Printable(strings.ReplaceAll(text, "\r", ""))
+	if s.text == nil {
+		if text = strings.TrimLeft(text, "\n"); text == "" {
+			return
+		}
+		s.end()
+		s.text = newMarkdown(s.out, s.style.Colour)
+	}
+	s.clear()
+	s.text.Write(text)
+	if s.text.err != nil {
+		s.err = s.text.err
+	}
+}
+
+// thought shows a piece of thinking.
+func (s *screen) thought(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text = transcript.Printable(strings.ReplaceAll(text, "\r", ""))
+	if !s.dimmed {
+		if text = strings.TrimLeft(text, "\n"); text == "" {
+			return
+		}
+		s.end()
+	}
+	s.clear()
+	s.dimmed = true
+	s.write(s.notes, s.style.Dim(text))
+}
+
+// end finishes what is under way, so that the cursor stands on a free line.
+func (s *screen) end() {
+	s.clear()
+	if s.text != nil {
+		s.text.Close()
+		if s.text.err != nil {
+			s.err = s.text.err
+		}
+		s.text = nil
+	}
+	if s.dimmed {
+		s.dimmed = false
+		s.write(s.notes, "\n")
+	}
+}
+
+// finish is end for whoever does not hold the screen.
+func (s *screen) finish() {
+	s.mu.Lock()
+	s.end()
+	s.mu.Unlock()
+}
+
+// note shows a line that is not part of an answer.
+func (s *screen) note(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+	s.write(s.notes, line+"\n")
+}
+
+// print shows a line that was asked for.
+func (s *screen) print(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+	s.write(s.out, line+"\n")
+}
+
+// pause keeps the spinner away until the function returned is called: the
+// line belongs to the user.
+func (s *screen) pause() (resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+	s.paused = true
+	return func() {
+		s.mu.Lock()
+		s.paused, s.since = false, time.Now()
+		s.mu.Unlock()
+	}
+}

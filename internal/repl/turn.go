@@ -1,0 +1,148 @@
+package repl
+
+import (
+	"context"
+	"errors"
+
+	"goclaw/agent"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+)
+
+// turn says in to the model, or goes on if in is empty, and shows what
+// happens until the turn is over.
+func (r *REPL) turn(ctx context.Context, in llm.Message) {
+	if err := r.news(ctx); err != nil {
+		r.failed = true
+		r.problem(err)
+		return
+	}
+	tctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.mu.Lock()
+	r.cancel, r.inTurn, r.stops = cancel, true, 0
+	r.mu.Unlock()
+	r.screen.waiting("waiting for " + r.Model().Name)
+	stop := r.screen.spin()
+
+	var failed error
+	for ev, err := range r.Runner.RunID(tctx, r.cur.ID, in) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		r.show(ev)
+	}
+
+	stop()
+	r.screen.finish()
+	r.mu.Lock()
+	stops := r.stops
+	r.cancel, r.inTurn = nil, false
+	r.mu.Unlock()
+	if failed == nil {
+		return
+	}
+	if tctx.Err() != nil && errors.Is(failed, context.Canceled) {
+		r.stopped(stops)
+		return
+	}
+	r.failed = true
+	r.problem(failed)
+	if t, ok := r.unfinished(ctx); ok && (t.Waits || len(t.Calls) > 0) {
+		r.note("  what you said is kept: /continue asks again")
+	}
+}
+
+// stopped says that an answer was stopped, and leaves if that was meant.
+func (r *REPL) stopped(stops int) {
+	r.screen.note(r.Style.Red("[stopped; what was said so far is kept]"))
+	r.armed = true
+	if !r.Interactive {
+		r.failed, r.leaving = true, true
+	}
+	if stops > 1 {
+		r.leaving = true
+	}
+}
+
+// news tells of records that another program added since.
+func (r *REPL) news(ctx context.Context) error {
+	in, err := session.Stat(ctx, r.Store, r.cur.ID)
+	if err != nil {
+		return err
+	}
+	if !in.Trashed.IsZero() {
+		return errors.New("this session was deleted elsewhere: /new begins another, goclaw sessions restore " + string(in.ID) + " brings it back")
+	}
+	if n := in.Last - r.cur.Last; n > 0 {
+		r.note("another program added %s to this session meanwhile: /history shows them", count(int(n), "record"))
+	}
+	r.cur = in
+	return nil
+}
+
+// show shows one event of a turn.
+func (r *REPL) show(ev agent.Event) {
+	switch ev := ev.(type) {
+	case agent.Said:
+		switch {
+		case ev.Text != "":
+			r.screen.said(ev.Text)
+			r.screen.waiting("waiting for " + r.Model().Name)
+		case ev.Thinking != "" && r.thinking:
+			r.screen.thought(ev.Thinking)
+		case ev.Thinking != "":
+			r.screen.waiting("thinking")
+		}
+	case agent.Calling:
+		r.screen.note(r.Style.Yellow("→ " + transcript.CallLine(ev.Call)))
+		r.screen.waiting(transcript.OneLine(transcript.Printable(ev.Call.Name), 40))
+	case agent.Called:
+		if ev.Result.IsError {
+			r.screen.note(r.Style.Red("← " + transcript.OneLine(transcript.Printable(ev.Call.Name+" failed: "+ev.Result.Text()), 160)))
+		}
+		r.screen.waiting("waiting for " + r.Model().Name)
+	case agent.Squeezed:
+		r.note("too long for the model: asking again with shorter tool results")
+	case runner.Waiting:
+		r.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
+		r.screen.waiting("waiting for the session")
+	case agent.Recorded:
+		r.recorded(ev.Record)
+	}
+}
+
+// recorded keeps up with the session, and says what an answer did not.
+func (r *REPL) recorded(rec session.Record) {
+	r.cur.Last, r.cur.Updated = rec.Seq, rec.Time
+	switch b := rec.Body.(type) {
+	case session.Title:
+		r.cur.Title = b.Title
+	case session.Message:
+		if session.IsTurn(b) {
+			r.cur.Turns++
+		}
+		if b.Role != llm.Assistant {
+			return
+		}
+		r.screen.finish()
+		switch {
+		case b.Stop == llm.StopLength:
+			r.note("[the answer was cut: it reached the model's limit; say \"go on\" for more]")
+		case b.Stop == llm.StopEnd && b.Text() == "" && len(b.Calls()) == 0:
+			r.note("[the model gave an empty answer]")
+		}
+	}
+}
+
+// unfinished returns what the session was doing when it broke off.
+func (r *REPL) unfinished(ctx context.Context) (runner.Torn, bool) {
+	s, err := session.Open(ctx, r.Store, r.cur.ID)
+	if err != nil {
+		return runner.Torn{}, false
+	}
+	return runner.TornIn(s)
+}
