@@ -450,5 +450,12 @@ func (d Duration) String() string {
 	case t%day == 0:
 		return fmt.Sprintf("%dd", t/day)
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(t.String(), "0s"), "0m")
+	s := t.String()
+	if cut, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = cut + "m"
+	}
+	if cut, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = cut + "h"
+	}
+	return s
 }

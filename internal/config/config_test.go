@@ -1,0 +1,196 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// load reads text as the configuration file of a fresh home.
+func load(t *testing.T, text string, env map[string]string) (*Loaded, error) {
+	t.Helper()
+	home := t.TempDir()
+	if text != "" {
+		if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(func(name string) string {
+		switch name {
+		case "GOCLAW_HOME":
+			return home
+		case "HOME":
+			return "/h"
+		}
+		return env[name]
+	})
+}
+
+func TestNothingSaid(t *testing.T) {
+	l, err := load(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, s := range l.Sources {
+		t.Errorf("%s comes from %s, want the default", key, s)
+	}
+	if l.Workspace != filepath.Join(l.Home, "workspace") || l.Session.Path != filepath.Join(l.Home, "sessions.db") {
+		t.Errorf("workspace %s, path %s", l.Workspace, l.Session.Path)
+	}
+	if l.Session.Inherit.Source != "/h/.openclaw/agents/main/sessions" {
+		t.Errorf("inherit.source %s", l.Session.Inherit.Source)
+	}
+}
+
+// TestDesign reads the file that the design shows, word for word.
+func TestDesign(t *testing.T) {
+	l, err := load(t, `{
+  "model": "anthropic/claude-sonnet-4-5",     // provider/model; "offline" is the built-in one
+  "contextWindow": 0, "maxTokens": 0,         // 0: from the catalogue
+  "models": {"openai/gpt-5": {"contextWindow": 1000}},
+  "workspace": "~/.openclaw/goclaw/workspace",
+  "providers": { "anthropic": { "baseUrl": "", "apiKey": "" }, "openai": { "baseUrl": "", "apiKey": "" } },
+  "session": {
+    "store": "sqlite",
+    "path": "~/.openclaw/goclaw/sessions.db",
+    "defaultKey": "main:cli:user",
+    "inherit": { "enabled": true, "source": "~/.openclaw/agents/main/sessions", "format": "auto" },
+    "checkpoint": { "enabled": true, "model": "", "fallbackToMain": true, "tokenThresholdPercents": [25, 50, 75],
+                    "turnThreshold": 15, "minTokensForGen": 10000 },
+    "memoryFlush": { "enabled": true, "showInSystemPrompt": true, "thresholds": [
+      { "percent": 50, "prompt": "Context at 50%.", "injectAs": "system" },
+      { "percent": 90, "prompt": "...", "injectAs": "marked" } ] },
+    "compaction": { "reserveTokens": 4000, "preferCheckpoint": true },
+    "retention": { "ttl": "", "trash": "30d" }
+  }
+}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Warnings) > 0 {
+		t.Errorf("warnings: %q", l.Warnings)
+	}
+	if l.Models["openai/gpt-5"].ContextWindow != 1000 || len(l.Session.MemoryFlush.Thresholds) != 2 || l.Session.Path != "/h/.openclaw/goclaw/sessions.db" {
+		t.Errorf("got %+v", l.Config)
+	}
+	if got := l.Source("session.store"); !strings.HasSuffix(got, "config.json:8") {
+		t.Errorf("session.store comes from %s, want line 8", got)
+	}
+}
+
+func TestWrong(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"model": 3}`, "config.json:1: model must be a text, not 3"},
+		{"{\n\"session\": []}", "config.json:2: session must be an object, not []"},
+		{`{"session": {"checkpoint": {"enabled": "yes"}}}`, `session.checkpoint.enabled must be true or false, not "yes"`},
+		{`{"session": {"checkpoint": {"tokenThresholdPercents": 25}}}`, "tokenThresholdPercents must be a list"},
+		{`{"session": {"checkpoint": {"tokenThresholdPercents": [25, "x"]}}}`, `tokenThresholdPercents[1] must be a whole number, not "x"`},
+		{`{"session": {"retention": {"ttl": "soon"}}}`, `session.retention.ttl must be a time such as "12h" or "30d", not "soon"`},
+		{`{"session": {"memoryFlush": {"thresholds": [{"percent": 120, "injectAs": "user"}]}}}`, "thresholds[0].percent must be from 1 to 99, not 120"},
+		{`{"session": {"memoryFlush": {"thresholds": [{"percent": 50, "injectAs": "sistem"}]}}}`, `must be system, user, marked, not "sistem" (did you mean "system"?)`},
+		{`{"session": {"defaultKey": ""}}`, "session.defaultKey must not be empty"},
+		{`{"maxTokens": -1}`, "maxTokens must be at least 0, not -1"},
+		{`{"maxTokens": 1.5}`, "maxTokens must be a whole number, not 1.5"},
+		{`[]`, "the configuration must be an object"},
+		{`{"model": "x"`, "unexpected EOF"},
+	} {
+		_, err := load(t, c.text, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	l, err := load(t, `{"model": "a/b", "providers": {"openai": {"apiKey": "from-file"}}}`, map[string]string{
+		"GOCLAW_MODEL": "c/d", "GOCLAW_SESSION_RETENTION_TTL": "2w", "GOCLAW_SESSION_CHECKPOINT_ENABLED": "false",
+		"OPENAI_API_KEY": "from-env", "ANTHROPIC_API_KEY": "k",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{l.Model, l.Source("model"), time.Duration(l.Session.Retention.TTL), l.Session.Checkpoint.Enabled, l.Providers["openai"].APIKey, l.Providers["anthropic"].APIKey}
+	want := []any{"c/d", "$GOCLAW_MODEL", 14 * 24 * time.Hour, false, "from-file", "k"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestEveryFieldHasAName: a field without a json tag could not be set.
+func TestEveryFieldHasAName(t *testing.T) {
+	var walk func(reflect.Type)
+	walk = func(ty reflect.Type) {
+		switch ty.Kind() {
+		case reflect.Struct:
+			for i := range ty.NumField() {
+				if ty.Field(i).Tag.Get("json") == "" {
+					t.Errorf("%s.%s has no json name", ty, ty.Field(i).Name)
+				}
+				walk(ty.Field(i).Type)
+			}
+		case reflect.Map, reflect.Slice:
+			walk(ty.Elem())
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+}
+
+// TestSample: the file that init writes changes nothing, and with its
+// settings uncommented it says the defaults.
+func TestSample(t *testing.T) {
+	plain, err := load(t, string(Sample()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []string
+	for line := range strings.Lines(string(Sample())) {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, `// "`) {
+			line = strings.Replace(line, "// ", "", 1)
+		}
+		open = append(open, line)
+	}
+	full, err := load(t, strings.Join(open, ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plain.Warnings)+len(full.Warnings) > 0 || len(full.Sources) < 25 {
+		t.Errorf("warnings %q %q, %d values set", plain.Warnings, full.Warnings, len(full.Sources))
+	}
+	full.Models, plain.Models = nil, nil
+	full.Workspace, full.Session.Path = plain.Workspace, plain.Session.Path
+	if diff := cmp.Diff(plain.Config, full.Config); diff != "" {
+		t.Errorf("the sample does not say the defaults (-default +sample)\n%s", diff)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want time.Duration
+		back string
+	}{{"", 0, ""}, {"90s", 90 * time.Second, "1m30s"}, {"12h", 12 * time.Hour, "12h"}, {"30d", 720 * time.Hour, "30d"}, {"2w", 336 * time.Hour, "14d"}, {"0.5d", 12 * time.Hour, "12h"}} {
+		d, err := ParseDuration(c.text)
+		if err != nil || time.Duration(d) != c.want || d.String() != c.back {
+			t.Errorf("%q: %v, %v, written %q; want %v, written %q", c.text, time.Duration(d), err, d.String(), c.want, c.back)
+		}
+	}
+	for _, bad := range []string{"-1h", "d", "-3d", "1y", "12"} {
+		if d, err := ParseDuration(bad); err == nil {
+			t.Errorf("%q is taken as %v", bad, d)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"sessions", "doctor", "context", "config"}
+	for got, want := range map[string]string{"sesions": "sessions", "docotr": "doctor", "contxt": "context", "zebra": "", "": ""} {
+		if n := Nearest(got, names); n != want {
+			t.Errorf("Nearest(%q) = %q, want %q", got, n, want)
+		}
+	}
+}
