@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
+	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
@@ -27,7 +28,8 @@ type app struct {
 
 	conf  *config.Loaded
 	st    store
-	voice *voice // the model, once chosen
+	voice *voice         // the model, once chosen
+	specs []llm.ToolSpec // of the tools, once there are some
 }
 
 // store is what both stores can do beside session.Store.

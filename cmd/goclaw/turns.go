@@ -33,6 +33,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	a.specs = tools.Specs()
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {

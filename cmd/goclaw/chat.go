@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/line"
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// chat talks until the user leaves: with an editor on a terminal, by plain
+// lines on one that can do nothing, and without a question in a pipe.
+func (a *app) chat(ctx context.Context) error {
+	r := &repl.REPL{
+		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: a.session, Fixed: a.model != "",
+		Interactive: a.isTerminal(a.in) && a.isTerminal(a.out), Allow: a.allow, Hint: chatHint, Models: a.models,
+	}
+	r.Live = r.Interactive && a.getenv("TERM") != "dumb"
+	r.CWD, _ = os.Getwd()
+	var ask tool.Approver = tool.ApproverFunc(r.Approve)
+	if r.Interactive {
+		r.Err = a.out
+		r.Width = a.width
+	} else {
+		r.Style.Colour = false
+		ask = a.approver(false)
+	}
+	run, done, err := a.runner(ctx, ask)
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
+	first := a.voice
+	r.Model = func() repl.Model { return a.spoken() }
+	r.Choose = func(_ context.Context, spec string) (repl.Model, error) {
+		v, err := first, error(nil)
+		if spec != "" && spec != first.name() {
+			v, err = named(a.conf, spec, a.getenv)
+		}
+		if err != nil {
+			return repl.Model{}, err
+		}
+		a.voice = v
+		return a.spoken(), nil
+	}
+	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
+		return a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
+	}
+	r.Abort = func() { os.Exit(130) }
+
+	switch {
+	case r.Live:
+		t, err := line.Open(a.in.(*os.File), a.out.(*os.File), r.Interrupt)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		r.Abort = func() { t.Close(); os.Exit(130) }
+		if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
+			fmt.Fprintf(a.err, "goclaw: what was typed before is not remembered: %v\n", err)
+		}
+		t.Complete, t.Paint, r.In = r.Complete, r.Style.Green, t
+	case r.Interactive:
+		r.In = line.NewPlain(a.in, a.out)
+	default:
+		r.In = line.NewPlain(a.in, nil)
+	}
+	sig := make(chan os.Signal, 4)
+	signal.Notify(sig, os.Interrupt)
+	defer close(sig)
+	defer signal.Stop(sig)
+	go func() {
+		for range sig {
+			r.Interrupt()
+		}
+	}()
+	err = r.Run(ctx)
+	if errors.Is(err, repl.ErrFailed) {
+		return errQuiet
+	}
+	return err
+}
+
+// spoken is the voice as the chat knows it.
+func (a *app) spoken() repl.Model {
+	v := a.voice
+	p := v.prompt(a.conf)
+	p.Tools = a.specs
+	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p}
+}
+
+// models are what /model completes: what the configuration names, and the
+// beginnings of the rest.
+func (a *app) models() []string {
+	out := []string{"offline"}
+	for name := range a.conf.Models {
+		out = append(out, name)
+	}
+	if a.conf.Model != "" {
+		out = append(out, a.conf.Model)
+	}
+	for _, p := range providers() {
+		out = append(out, p+"/")
+	}
+	return out
+}
+
+// chatHint is hint in the words of the chat.
+func chatHint(err error) string {
+	var amb *session.AmbiguousError
+	switch {
+	case errors.As(err, &amb):
+		return "type more of the key, or the id"
+	case errors.Is(err, session.ErrHeld):
+		return "wait for it, or go on in a copy: /fork"
+	case errors.Is(err, session.ErrNotFound):
+		return "/sessions lists what there is"
+	case errors.Is(err, llm.ErrModel):
+		return "choose another with /model provider/model"
+	case errors.Is(err, llm.ErrNetwork):
+		return "your words are kept: /continue asks again, and /model offline needs no network"
+	case errors.Is(err, llm.ErrOverflow):
+		return "/new begins anew, and /model chooses one with a larger window"
+	}
+	return modelHint(err)
+}
