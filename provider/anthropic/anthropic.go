@@ -9,6 +9,9 @@
 // What is sent is a pure function of the request: the same request makes the
 // same bytes, and a longer conversation begins with the bytes of the shorter
 // one, prompt-cache marks and Request.Tail aside.
+//
+// Arguments of a call that are not a JSON object, as when the answer was cut
+// short, are yielded as {"_raw": "what the model wrote"}.
 package anthropic
 
 import (

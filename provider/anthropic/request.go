@@ -240,7 +240,9 @@ func (v version) always() bool {
 
 // bound: signatures hold only behind the very conversation they were made in.
 // Tail is gone from its message in the next request, so they often do not.
-func (v version) bound() bool { return v.from(5, 5) || v.family == "fable" && v.from(5, 1) }
+func (v version) bound() bool {
+	return v.from(5, 5) || (v.family == "fable" || v.family == "mythos") && v.from(5, 1)
+}
 
 // budgets are for the models that take a number of tokens.
 var budgets = map[string]int{"minimal": 1024, "low": 4096, "medium": 10000, "high": 20000, "xhigh": 32000}

@@ -9,6 +9,10 @@
 // Reasoning is read from reasoning_content and reasoning and yielded as
 // thinking. It is never sent back: it carries no signature here, and no field
 // of this API takes it.
+//
+// Arguments of a call that are not a JSON object, which small models write
+// often, are yielded as {"_raw": "what the model wrote"}. Call ids are made
+// unique and of the letters that every API accepts.
 package openai
 
 import (

@@ -1,0 +1,252 @@
+// Package catalogue knows models: how much they read and write, what they
+// cost, and whether they see pictures or reason.
+//
+// The knowledge is a small JSON file with its sources and its date in it. It is
+// read when it is first asked for. Anything in it can be overridden, and a name
+// that is not in it is found by its family, with what is safe for all of it.
+package catalogue
+
+import (
+	_ "embed"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"goclaw/llm"
+)
+
+// Model is what is known of a model. Zero means not known.
+type Model struct {
+	ID        string // as the catalogue names it: vendor/model
+	Window    int    // tokens of prompt and answer together
+	Input     int    // tokens of a prompt, where that is less than the window
+	Output    int    // tokens of an answer
+	Images    bool   // reads pictures
+	Reasoning bool   // thinks before it answers
+	Prices    *Prices
+	Above     []Tier
+	Guess     bool // known by its family only
+}
+
+// Prices are in US dollars for a million tokens.
+type Prices struct {
+	In         float64 `json:"in"`
+	Out        float64 `json:"out"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+}
+
+// Tier holds for a whole call once its prompt has more than Tokens.
+type Tier struct {
+	Tokens int    `json:"tokens"`
+	Prices Prices `json:"prices"`
+}
+
+// Prompt is the most tokens that a prompt may have.
+func (m Model) Prompt() int {
+	if m.Input > 0 {
+		return m.Input
+	}
+	return m.Window
+}
+
+// Cost returns what a call came to in US dollars, and whether that is known.
+// Calls are to be added up one by one: what a call costs may depend on its
+// length.
+func (m Model) Cost(u llm.Usage) (usd float64, known bool) {
+	if m.Prices == nil {
+		return 0, false
+	}
+	p := *m.Prices
+	for _, t := range m.Above {
+		if u.Prompt() > t.Tokens {
+			p = t.Prices
+		}
+	}
+	sum := float64(u.Input)*p.In + float64(u.Output)*p.Out + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite
+	return sum / 1e6, true
+}
+
+// Override replaces what is known of a model. What is zero or nil stays.
+type Override struct {
+	Window, Input, Output int
+	Images, Reasoning     *bool
+	Prices                *Prices
+}
+
+// Catalogue looks models up. It is safe for concurrent use.
+type Catalogue struct{ over map[string]Override }
+
+// New returns the built-in catalogue with changes, by the names under which
+// they are looked up.
+func New(over map[string]Override) *Catalogue { return &Catalogue{over} }
+
+// Lookup finds a model in the built-in catalogue.
+func Lookup(name string) (Model, bool) { return (&Catalogue{}).Lookup(name) }
+
+// Lookup finds a model by the name that users write: provider/model, the model
+// alone, a dated one, or one as OpenRouter spells it. The provider before it
+// does not matter, so that a model is the same wherever it is bought.
+func (c *Catalogue) Lookup(name string) (Model, bool) {
+	m, ok := find(name)
+	o, changed := c.over[name]
+	if !changed {
+		return m, ok
+	}
+	if !ok {
+		m = Model{ID: name}
+	}
+	m.Guess = false
+	if o.Window > 0 {
+		// A prompt limit that belongs to another window says nothing of this one.
+		m.Window, m.Input = o.Window, 0
+	}
+	if o.Input > 0 {
+		m.Input = o.Input
+	}
+	if o.Output > 0 {
+		m.Output = o.Output
+	}
+	if o.Images != nil {
+		m.Images = *o.Images
+	}
+	if o.Reasoning != nil {
+		m.Reasoning = *o.Reasoning
+	}
+	if o.Prices != nil {
+		m.Prices, m.Above = o.Prices, nil
+	}
+	return m, true
+}
+
+// Models returns the built-in models, the newest of each vendor first.
+func Models() []Model {
+	b := load()
+	out := make([]Model, len(b.Models))
+	for i, e := range b.Models {
+		out[i] = e.model()
+	}
+	return out
+}
+
+// Date says when the built-in catalogue was last held against its sources.
+func Date() string { return load().Date }
+
+//go:embed models.json
+var file []byte
+
+type entry struct {
+	ID                    string
+	Prefix                string // of a family
+	Window, Input, Output int
+	Images, Reasoning     bool
+	Prices                *Prices
+	Above                 []Tier
+	Source                string
+}
+
+func (e entry) model() Model {
+	m := Model{ID: e.ID, Window: e.Window, Input: e.Input, Output: e.Output, Images: e.Images, Reasoning: e.Reasoning, Above: slices.Clone(e.Above)}
+	if e.Prices != nil {
+		p := *e.Prices
+		m.Prices = &p
+	}
+	return m
+}
+
+type book struct {
+	Date     string
+	Sources  map[string]string
+	Models   []entry
+	Families []entry
+	byName   map[string]int
+	date     *regexp.Regexp
+}
+
+var load = sync.OnceValue(func() *book {
+	var b book
+	if err := json.Unmarshal(file, &b); err != nil {
+		panic("catalogue: models.json: " + err.Error()) // part of the program; a test reads it
+	}
+	b.byName = make(map[string]int, len(b.Models))
+	for i, e := range b.Models {
+		_, model, _ := strings.Cut(e.ID, "/")
+		b.byName[spell(model)] = i
+	}
+	b.date = regexp.MustCompile(`[-@](?:latest|preview|exp|\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|\d{2}-\d{2,4})$`)
+	return &b
+})
+
+// spell makes one of the ways to write a model's name the only one.
+func spell(model string) string { return strings.ReplaceAll(strings.ToLower(model), ".", "-") }
+
+func find(name string) (Model, bool) {
+	b := load()
+	model := strings.ToLower(strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:]))
+	model, tag, _ := strings.Cut(model, ":") // :free, :nitro, or the size of a local one
+	for {
+		names := spellings(spell(model))
+		if tag != "" {
+			names = append(names, spell(model+"-"+tag)) // gpt-oss:20b
+			slices.Reverse(names)
+		}
+		for _, n := range names {
+			if i, ok := b.byName[n]; ok {
+				m := b.Models[i].model()
+				if tag == "free" {
+					m.Prices, m.Above = &Prices{}, nil
+				}
+				return m, true
+			}
+		}
+		short := b.date.ReplaceAllString(model, "")
+		if short == model || short == "" {
+			break
+		}
+		model = short
+	}
+	return relative(b, spell(model))
+}
+
+// spellings returns n and, for Claude, n with family and number exchanged:
+// claude-4-6-opus is claude-opus-4-6.
+func spellings(n string) []string {
+	parts := strings.Split(n, "-")
+	if parts[0] != "claude" || len(parts) < 3 {
+		return []string{n}
+	}
+	last := len(parts) - 1
+	if isNumber(parts[1]) && !isNumber(parts[last]) {
+		return []string{n, strings.Join(append([]string{"claude", parts[last]}, parts[1:last]...), "-")}
+	}
+	return []string{n}
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// relative finds the model that n is a variant of, or its family. What it
+// costs is then not known: variants are priced on their own.
+func relative(b *book, n string) (Model, bool) {
+	for p := n; ; {
+		cut := strings.LastIndexByte(p, '-')
+		if cut < 0 {
+			break
+		}
+		p = p[:cut]
+		if i, ok := b.byName[p]; ok {
+			m := b.Models[i].model()
+			m.Prices, m.Above, m.Guess = nil, nil, true
+			return m, true
+		}
+	}
+	for _, f := range b.Families {
+		if strings.HasPrefix(n, f.Prefix) {
+			m := f.model()
+			m.ID, m.Guess = f.Prefix+"*", true
+			return m, true
+		}
+	}
+	return Model{}, false
+}

@@ -1,0 +1,86 @@
+package wiretest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+)
+
+// Conversation draws a request that llmtest.Validate accepts, with everything
+// that it accepts in it.
+func Conversation(t *rapid.T) llm.Request {
+	req := llm.Request{Model: "m", System: rapid.String().Draw(t, "system"), Tail: rapid.String().Draw(t, "tail")}
+	for i := range rapid.IntRange(0, 3).Draw(t, "tools") {
+		req.Tools = append(req.Tools, llm.ToolSpec{Name: fmt.Sprintf("tool%d", i), Description: rapid.String().Draw(t, "description"), Schema: json.RawMessage(`{"type":"object"}`)})
+	}
+	var open []llm.ToolCall
+	id := 0
+	for i := range 2*rapid.IntRange(0, 4).Draw(t, "turns") + 1 {
+		m := llm.Message{Role: llm.User}
+		if i%2 == 0 {
+			for _, c := range open {
+				r := llm.ToolResult{CallID: c.ID, Name: c.Name, IsError: rapid.Bool().Draw(t, "failed")}
+				for range rapid.IntRange(0, 3).Draw(t, "parts") {
+					r.Blocks = append(r.Blocks, words(t))
+				}
+				m.Blocks = append(m.Blocks, r)
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "blocks") {
+				m.Blocks = append(m.Blocks, words(t))
+			}
+			if len(m.Blocks) == 0 {
+				m.Blocks = []llm.Block{llm.Text{Text: "go on"}}
+			}
+		} else {
+			m.Role = llm.Assistant
+			for range rapid.IntRange(0, 2).Draw(t, "thoughts") {
+				th := llm.Thinking{Signature: "s" + rapid.String().Draw(t, "signature"), Redacted: rapid.Bool().Draw(t, "redacted")}
+				if !th.Redacted {
+					th.Text = rapid.String().Draw(t, "thinking")
+				}
+				m.Blocks = append(m.Blocks, th)
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "texts") {
+				m.Blocks = append(m.Blocks, text(t))
+			}
+			open = nil
+			for range rapid.IntRange(0, 3).Draw(t, "calls") {
+				id++
+				args, err := json.Marshal(map[string]any{"s": rapid.String().Draw(t, "argument"), "n": rapid.Int().Draw(t, "number")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				open = append(open, llm.ToolCall{ID: fmt.Sprintf("call_%d", id), Name: "tool0", Args: args})
+				m.Blocks = append(m.Blocks, open[len(open)-1])
+			}
+			if n := len(m.Blocks); n == 0 || isThinking(m.Blocks[n-1]) {
+				m.Blocks = append(m.Blocks, text(t))
+			}
+		}
+		req.Messages = append(req.Messages, m)
+	}
+	if err := llmtest.Validate(req); err != nil {
+		t.Fatalf("drew a request that is not valid: %v", err)
+	}
+	return req
+}
+
+func isThinking(b llm.Block) bool {
+	_, ok := b.(llm.Thinking)
+	return ok
+}
+
+func text(t *rapid.T) llm.Block { return llm.Text{Text: "." + rapid.String().Draw(t, "text")} }
+
+// words draws a text or a picture.
+func words(t *rapid.T) llm.Block {
+	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+		mime := rapid.SampledFrom([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}).Draw(t, "mime")
+		return llm.Image{MIME: mime, Data: rapid.SampledFrom([]string{"AAAA", "iVBORw0KGgo="}).Draw(t, "data")}
+	}
+	return text(t)
+}

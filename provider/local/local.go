@@ -1,0 +1,303 @@
+// Package local finds a model server on this machine: Ollama, LM Studio or
+// llama.cpp on its standard port.
+//
+// It asks all of them at once and gives up after a moment, because it stands
+// between a user and the first prompt. It only asks what they have: no model
+// is loaded by it.
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Server is a model server that answered.
+type Server struct {
+	Name    string // "ollama", "lmstudio" or "llamacpp"
+	BaseURL string // of its OpenAI-compatible API, with /v1
+	Models  []Model
+}
+
+// Model is a model that a server has.
+type Model struct {
+	Name    string
+	Window  int  // tokens that the server gives it; 0 if it does not say
+	Trained int  // tokens that it was made for, usually more; 0 likewise
+	Loaded  bool // in memory: it answers at once
+	Images  bool
+	Tools   bool // false also where the server does not say
+}
+
+// Usable is the window to plan with: the one that the server gives the model
+// or, where that is not known, the 4096 tokens that Ollama and LM Studio give
+// one for which nobody chose. What is longer they cut without a word.
+func (m Model) Usable() int {
+	const unchosen = 4096
+	switch {
+	case m.Window > 0:
+		return m.Window
+	case m.Trained > 0:
+		return min(m.Trained, unchosen)
+	}
+	return unchosen
+}
+
+// Timeout is how long Find takes at most.
+const Timeout = 150 * time.Millisecond
+
+// Addresses are where to look. An empty one is not asked.
+type Addresses struct{ Ollama, LMStudio, LlamaCpp string }
+
+// Standard are the ports that the servers listen on unless told otherwise.
+var Standard = Addresses{
+	Ollama:   "http://127.0.0.1:11434",
+	LMStudio: "http://127.0.0.1:1234",
+	LlamaCpp: "http://127.0.0.1:8080",
+}
+
+// Find returns the first server at its standard address that has a model.
+func Find(ctx context.Context, client *http.Client) (Server, bool) {
+	return Standard.Find(ctx, client)
+}
+
+// Find returns a server that has a model, within Timeout. If several have one,
+// a server with a model in memory comes before one without, and then Ollama
+// before LM Studio before llama.cpp. The first of the server's models is the
+// one to use: one in memory, or the one that was used last.
+func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	if client == nil {
+		// Of its own: no proxy stands between a machine and itself, and
+		// connections to servers that may go away are not kept.
+		t := &http.Transport{DisableKeepAlives: true}
+		client = &http.Client{Transport: t}
+	}
+	probes := []struct {
+		base string
+		ask  func(context.Context, asker) ([]Model, error)
+		name string
+	}{
+		{a.Ollama, ollama, "ollama"},
+		{a.LMStudio, lmStudio, "lmstudio"},
+		{a.LlamaCpp, llamaCpp, "llamacpp"},
+	}
+	type answer struct {
+		rank int
+		srv  Server
+	}
+	answers := make(chan answer, len(probes))
+	for i, p := range probes {
+		go func() {
+			got := answer{rank: i}
+			base := strings.TrimSuffix(p.base, "/")
+			if base != "" {
+				if models, err := p.ask(ctx, asker{client, base}); err == nil {
+					got.srv = Server{Name: p.name, BaseURL: base + "/v1", Models: models}
+				}
+			}
+			answers <- got
+		}()
+	}
+	var found []answer
+	for range probes {
+		// Every probe ends with ctx, so this waits no longer than Timeout.
+		if got := <-answers; len(got.srv.Models) > 0 {
+			found = append(found, got)
+		}
+	}
+	if len(found) == 0 {
+		return Server{}, false
+	}
+	best := slices.MinFunc(found, func(x, y answer) int {
+		if lx, ly := x.srv.Models[0].Loaded, y.srv.Models[0].Loaded; lx != ly {
+			if lx {
+				return -1
+			}
+			return 1
+		}
+		return x.rank - y.rank
+	})
+	return best.srv, true
+}
+
+// asker asks one server.
+type asker struct {
+	client *http.Client
+	base   string
+}
+
+// get decodes what the server answers at path; with a body it posts.
+func (a asker) get(ctx context.Context, path string, body, to any) error {
+	method, send := http.MethodGet, io.Reader(nil)
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		method, send = http.MethodPost, bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, send)
+	if err != nil {
+		return err
+	}
+	res, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: HTTP %d", path, res.StatusCode)
+	}
+	return json.NewDecoder(io.LimitReader(res.Body, 8<<20)).Decode(to)
+}
+
+// byUse puts models in memory first and keeps the order of the rest.
+func byUse(models []Model) []Model {
+	slices.SortStableFunc(models, func(x, y Model) int {
+		switch {
+		case x.Loaded == y.Loaded:
+			return 0
+		case x.Loaded:
+			return -1
+		}
+		return 1
+	})
+	return models
+}
+
+// ollama lists models, the one used last first, and looks the first one up.
+//
+// The window of a model is what it is loaded with, which /api/ps says, or what
+// its Modelfile sets. Without either Ollama chooses by the memory there is, and
+// silently cuts what is longer; then Window is 0 and only Trained is known.
+func ollama(ctx context.Context, a asker) ([]Model, error) {
+	var tags struct {
+		Models []struct{ Name string }
+	}
+	if err := a.get(ctx, "/api/tags", nil, &tags); err != nil {
+		return nil, err
+	}
+	var ps struct {
+		Models []struct {
+			Name   string
+			Window int `json:"context_length"`
+		}
+	}
+	_ = a.get(ctx, "/api/ps", nil, &ps) // older servers have none; then nothing is known to be loaded
+	loaded := map[string]int{}
+	for _, m := range ps.Models {
+		loaded[m.Name] = m.Window
+	}
+	var models []Model
+	for _, m := range tags.Models {
+		if isEmbedding(m.Name) {
+			continue
+		}
+		window, ok := loaded[m.Name]
+		models = append(models, Model{Name: m.Name, Window: window, Loaded: ok})
+	}
+	models = byUse(models)
+	if len(models) == 0 {
+		return nil, nil
+	}
+	first := &models[0]
+	var show struct {
+		Parameters   string
+		Capabilities []string
+		Info         map[string]json.RawMessage `json:"model_info"`
+	}
+	if a.get(ctx, "/api/show", map[string]string{"model": first.Name}, &show) != nil {
+		return models, nil // it is there; more is not known of it
+	}
+	first.Images = slices.Contains(show.Capabilities, "vision")
+	first.Tools = slices.Contains(show.Capabilities, "tools")
+	for key, v := range show.Info {
+		if strings.HasSuffix(key, ".context_length") {
+			json.Unmarshal(v, &first.Trained) // a number, or it stays unknown
+		}
+	}
+	if first.Window == 0 {
+		for line := range strings.Lines(show.Parameters) {
+			var n int
+			if _, err := fmt.Sscanf(line, "num_ctx %d", &n); err == nil {
+				first.Window = n
+			}
+		}
+	}
+	return models, nil
+}
+
+func isEmbedding(name string) bool {
+	return strings.Contains(name, "embed") || strings.Contains(name, "minilm") || strings.HasPrefix(name, "bge-")
+}
+
+// lmStudio lists models with what its own API knows of them, or by name alone
+// where the server is older than that API.
+func lmStudio(ctx context.Context, a asker) ([]Model, error) {
+	var list struct {
+		Data []struct {
+			ID           string
+			Type         string
+			State        string
+			Max          int `json:"max_context_length"`
+			Loaded       int `json:"loaded_context_length"`
+			Capabilities []string
+		}
+	}
+	own := a.get(ctx, "/api/v0/models", nil, &list)
+	if own != nil || len(list.Data) == 0 {
+		if err := a.get(ctx, "/v1/models", nil, &list); err != nil {
+			return nil, err
+		}
+	}
+	var models []Model
+	for _, m := range list.Data {
+		if m.ID == "" || m.Type == "embeddings" || isEmbedding(m.ID) {
+			continue
+		}
+		models = append(models, Model{
+			Name: m.ID, Trained: m.Max, Window: m.Loaded, Loaded: m.State == "loaded",
+			Images: m.Type == "vlm", Tools: slices.Contains(m.Capabilities, "tool_use"),
+		})
+	}
+	return byUse(models), nil
+}
+
+// llamaCpp asks /props, which no other server on that port answers in this
+// form. It serves the one model that it was started with.
+func llamaCpp(ctx context.Context, a asker) ([]Model, error) {
+	var props struct {
+		Alias    string `json:"model_alias"`
+		Path     string `json:"model_path"`
+		Settings *struct {
+			Window int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+		Modalities struct{ Vision bool }
+		Caps       struct {
+			Tools bool `json:"supports_tools"`
+		} `json:"chat_template_caps"`
+	}
+	if err := a.get(ctx, "/props", nil, &props); err != nil {
+		return nil, err
+	}
+	if props.Settings == nil {
+		return nil, fmt.Errorf("/props: not a llama.cpp server")
+	}
+	name := props.Alias
+	if name == "" {
+		name = strings.TrimSuffix(path.Base(strings.ReplaceAll(props.Path, `\`, "/")), ".gguf")
+	}
+	if name == "" || name == "." || name == "/" {
+		name = "default"
+	}
+	return []Model{{Name: name, Window: props.Settings.Window, Loaded: true, Images: props.Modalities.Vision, Tools: props.Caps.Tools}}, nil
+}
