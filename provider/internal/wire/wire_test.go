@@ -2,6 +2,10 @@ package wire
 
 import (
 	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,4 +68,37 @@ func FuzzAppendString(f *testing.F) {
 			t.Errorf("%q reads back as %q", s, got)
 		}
 	})
+}
+
+// What cannot be cured by trying again is not tried again, and says why.
+func TestNetwork(t *testing.T) {
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	open := httptest.NewServer(http.NotFoundHandler())
+	defer open.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, c := range []struct {
+		url, says string
+		again     bool
+	}{
+		{secure.URL, "certificate is not trusted", false},
+		{strings.Replace(open.URL, "http:", "https:", 1), "HTTP response to HTTPS client", false},
+		{gone.URL, "connection refused", true},
+		{"gopher://localhost", "unsupported protocol scheme", false},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = NewClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, 0).Do(req)
+		if err == nil {
+			t.Fatalf("%s answered", c.url)
+		}
+		if reason, again := Network(err); !strings.Contains(reason, c.says) || again != c.again {
+			t.Errorf("%s: %q, again %v, want %q, %v", c.url, reason, again, c.says, c.again)
+		}
+	}
 }
