@@ -1,0 +1,301 @@
+// Command measure prints what a turn and a start cost, beside their limits:
+// the overhead of a turn on a long history, the start of the program with many
+// sessions in the store, and its resident size. It exits with 1 if a limit is
+// not kept.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/creack/pty"
+
+	"goclaw/agent"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/store/sqlite"
+	"goclaw/store/storetest"
+	"goclaw/tool"
+	"goclaw/window"
+	"goclaw/window/bpe"
+)
+
+func main() {
+	ok, err := run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// sessions is how many sessions are in the store that the program starts
+// with; history how many tokens the turn has behind it.
+const (
+	sessions = 10_000
+	history  = 200_000
+	tries    = 15
+)
+
+type row struct {
+	what  string
+	got   float64
+	unit  string
+	limit float64
+}
+
+func run() (bool, error) {
+	dir, err := os.MkdirTemp("", "measure")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	var rows []row
+	for _, step := range []func(string) ([]row, error){turns, starts} {
+		rs, err := step(dir)
+		if err != nil {
+			return false, err
+		}
+		rows = append(rows, rs...)
+	}
+	ok := true
+	fmt.Printf("%-64s %10s %10s\n", "", "measured", "limit")
+	for _, r := range rows {
+		mark := ""
+		if r.limit > 0 && r.got > r.limit {
+			ok, mark = false, "  too much"
+		}
+		limit := ""
+		if r.limit > 0 {
+			limit = fmt.Sprintf("%.0f %s", r.limit, r.unit)
+		}
+		fmt.Printf("%-64s %10s %10s%s\n", r.what, fmt.Sprintf("%.1f %s", r.got, r.unit), limit, mark)
+	}
+	return ok, nil
+}
+
+// instant answers at once and says when it was asked.
+type instant struct{ asked, answered time.Time }
+
+func (p *instant) Stream(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+	p.asked = time.Now()
+	return func(yield func(llm.Delta, error) bool) {
+		if !yield(llm.Delta{Text: "ok"}, nil) {
+			return
+		}
+		p.answered = time.Now()
+		yield(llm.Delta{End: &llm.Answer{Message: llm.AssistantText("ok"), Stop: llm.StopEnd, Usage: llm.Usage{Input: history, Output: 1}}}, nil)
+	}
+}
+
+// turns measures the overhead of a turn: from the input to the request, and
+// from the end of the answer to its record.
+func turns(dir string) ([]row, error) {
+	ctx := context.Background()
+	st, err := sqlite.Open(filepath.Join(dir, "turns", "sessions.db"))
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	tok := bpe.CL100K()
+	tok.Count("warm")
+	s, err := session.Load(ctx, st, "main:cli:user", session.System{})
+	if err != nil {
+		return nil, err
+	}
+	tokens := 0
+	for r := range storetest.Conversation(1, 1_000_000) {
+		switch r.Body.(type) {
+		case session.Header, session.Compaction:
+			continue
+		}
+		r = s.Next(r.Body, session.System{})
+		if err := st.Append(ctx, s.ID, r); err != nil {
+			return nil, err
+		}
+		if err := s.Apply(r); err != nil {
+			return nil, err
+		}
+		if m, ok := r.Body.(session.Message); ok {
+			tokens += tok.Count(m.Text())
+			for _, res := range m.Results() {
+				tokens += tok.Count(res.Text())
+			}
+		}
+		if tokens > history {
+			break
+		}
+	}
+	tools, err := tool.New(tool.Options{Workspace: filepath.Join(dir, "workspace"), Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	defer tools.Close()
+	model := &instant{}
+	r := runner.New(runner.Options{Store: st, Who: "measure", Env: func(context.Context, *session.Session) (agent.Env, error) {
+		return agent.Env{Provider: model, Tools: tools, Tokens: tok, Budget: window.Budget{Window: 2 * history}, Prompt: window.Prompt{Provider: "p", Model: "m", System: "be brief"}}, nil
+	}})
+	var before, after []time.Duration
+	for range 3 * tries {
+		begin := time.Now()
+		var end time.Time
+		for ev, err := range r.RunID(ctx, s.ID, llm.UserText("and then?")) {
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := ev.(agent.Done); ok {
+				end = time.Now()
+			}
+		}
+		before, after = append(before, model.asked.Sub(begin)), append(after, end.Sub(model.answered))
+	}
+	b, a := median(before), median(after)
+	return []row{
+		{fmt.Sprintf("turn on %dk tokens: input to request", history/1000), b, "ms", 0},
+		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", history/1000), a, "ms", 0},
+		{fmt.Sprintf("turn on %dk tokens: overhead in all", history/1000), a + b, "ms", 5},
+	}, nil
+}
+
+func median(ds []time.Duration) float64 {
+	slices.Sort(ds)
+	return float64(ds[len(ds)/2].Microseconds()) / 1000
+}
+
+// starts measures the program from outside, with a store of many sessions.
+func starts(dir string) ([]row, error) {
+	bin := filepath.Join(dir, "goclaw")
+	build := exec.Command("go", "build", "-o", bin, "./cmd/goclaw")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, err
+	}
+	small, large := filepath.Join(dir, "small"), filepath.Join(dir, "large")
+	if err := fill(small, 20); err != nil {
+		return nil, err
+	}
+	if err := fill(large, sessions); err != nil {
+		return nil, err
+	}
+	list, err := timed(bin, small, "sessions", "--json")
+	if err != nil {
+		return nil, err
+	}
+	all, err := timed(bin, large, "sessions", "--json")
+	if err != nil {
+		return nil, err
+	}
+	prompt, rss, err := chat(bin, large)
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{"goclaw sessions --json, 20 sessions, from process start", list, "ms", 30},
+		{fmt.Sprintf("goclaw sessions --json, %d sessions, from process start", sessions), all, "ms", 0},
+		{fmt.Sprintf("start to prompt, %d sessions in the store", sessions), prompt, "ms", 50},
+		{"resident size of an idle chat", rss, "MB", 60},
+	}, nil
+}
+
+func fill(home string, n int) error {
+	st, err := sqlite.Open(filepath.Join(home, "sessions.db"))
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	ctx := context.Background()
+	for i := range n {
+		var recs []session.Record
+		for r := range storetest.Conversation(uint64(i+1), 6) {
+			recs = append(recs, r)
+		}
+		if err := st.Append(ctx, recs[0].Body.(session.Header).ID, recs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func environ(home string) []string {
+	return []string{"GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color"}
+}
+
+// timed returns the median wall time of a command.
+func timed(bin, home string, args ...string) (float64, error) {
+	var ds []time.Duration
+	for range tries {
+		cmd := exec.Command(bin, args...)
+		cmd.Env = environ(home)
+		begin := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("goclaw %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+		ds = append(ds, time.Since(begin))
+	}
+	return median(ds), nil
+}
+
+// chat returns how long the prompt takes to appear on a terminal, and the
+// resident size then.
+func chat(bin, home string) (ms, mb float64, err error) {
+	var ds []time.Duration
+	for range tries {
+		d, rss, err := prompt(bin, home)
+		if err != nil {
+			return 0, 0, err
+		}
+		ds = append(ds, d)
+		mb = max(mb, rss)
+	}
+	return median(ds), mb, nil
+}
+
+func prompt(bin, home string) (time.Duration, float64, error) {
+	cmd := exec.Command(bin)
+	cmd.Env = environ(home)
+	begin := time.Now()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 100})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer tty.Close()
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var seen []byte
+	buf := make([]byte, 4096)
+	for deadline := begin.Add(20 * time.Second); !bytes.Contains(seen, []byte("> ")); {
+		if time.Now().After(deadline) {
+			return 0, 0, fmt.Errorf("no prompt appeared; the screen shows %q", seen)
+		}
+		n, err := tty.Read(buf)
+		seen = append(seen, buf[:n]...)
+		if err != nil {
+			return 0, 0, errors.Join(err, fmt.Errorf("no prompt appeared; the screen shows %q", seen))
+		}
+	}
+	took := time.Since(begin)
+	time.Sleep(200 * time.Millisecond) // idle
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		return took, 0, nil // not on Linux: no size
+	}
+	for line := range strings.Lines(string(status)) {
+		var kb float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kb); err == nil {
+			return took, kb / 1024, nil
+		}
+	}
+	return took, 0, nil
+}
