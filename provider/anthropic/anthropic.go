@@ -1,10 +1,11 @@
 // Package anthropic asks Claude over Anthropic's Messages API, through the
 // official SDK.
 //
-// Request and stream types are the SDK's; retries, the watch for silence and
-// the reading of errors are ours (packages retry and wire), because the SDK
-// retries nothing that fails after the response head and its errors do not say
-// what callers branch on.
+// Settings and stream types are the SDK's. The messages are written by hand, for
+// speed (package wire says how much). Retries, the watch for silence and the
+// reading of errors are ours as well, because the SDK retries nothing that
+// fails after the response head and its errors do not say what callers branch
+// on.
 //
 // What is sent is a pure function of the request: the same request makes the
 // same bytes, and a longer conversation begins with the bytes of the shorter
