@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"goclaw/llm"
@@ -260,8 +260,8 @@ func TestClaw0Append(t *testing.T) {
 			after, _ := readAll(t, "f", []byte(prefix+write(t, Claw0, []session.Record{r})), Options{})
 			r.Seq = session.Seq(len(before) + 1)
 			want := append(before, withRaw(t, []session.Record{r})...)
-			if diff := cmp.Diff(want, after); diff != "" {
-				t.Fatalf("%s, cut behind line %d (-want +got):\n%s", name, cut, diff)
+			if !reflect.DeepEqual(want, after) {
+				t.Fatalf("%s, cut behind line %d (-want +got):\n%s", name, cut, cmp.Diff(want, after))
 			}
 			// claw0 goes on: its records continue ours.
 			more, _ := readAll(t, "f", []byte(prefix+write(t, Claw0, []session.Record{r})+lines[1]), Options{})
@@ -305,11 +305,11 @@ func TestEnter(t *testing.T) {
 			own++
 			at := readFrom(t, c.file[s.Offset():], Options{Form: c.form, Offset: s.Offset(), Line: s.Line() - 1, After: r.Seq - 1, Leaf: leaf})
 			behind := readFrom(t, c.file[s.End():], Options{Form: c.form, Offset: s.End(), Line: s.Line(), After: r.Seq, Leaf: o.Leaf})
-			if diff := cmp.Diff(want[r.Seq-1:], at); diff != "" {
-				t.Fatalf("%s: entered at record %d (-want +got):\n%s", c.name, r.Seq, diff)
+			if !reflect.DeepEqual(want[r.Seq-1:], at) {
+				t.Fatalf("%s: entered at record %d (-want +got):\n%s", c.name, r.Seq, cmp.Diff(want[r.Seq-1:], at))
 			}
-			if diff := cmp.Diff(want[r.Seq:], behind, cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("%s: entered behind record %d (-want +got):\n%s", c.name, r.Seq, diff)
+			if len(behind)+int(r.Seq) != len(want) || len(behind) > 0 && !reflect.DeepEqual(want[r.Seq:], behind) {
+				t.Fatalf("%s: entered behind record %d (-want +got):\n%s", c.name, r.Seq, cmp.Diff(want[r.Seq:], behind))
 			}
 		}
 		if own != c.own {

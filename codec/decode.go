@@ -47,6 +47,9 @@ var bom = []byte("\xef\xbb\xbf")
 
 // trim takes away what may stand around a value.
 func trim(line []byte) []byte {
+	if n := len(line); n > 0 && line[0] == '{' && line[n-1] == '}' {
+		return line
+	}
 	line = bytes.TrimPrefix(line, bom)
 	return bytes.Trim(line, " \t\r\n")
 }

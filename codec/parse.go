@@ -235,19 +235,19 @@ func (t *tape) scanString(i int) (int, error) {
 		if i+1 >= len(b) {
 			return i, t.fail(i+1, "")
 		}
-		switch b[i+1] {
-		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		if escapes[b[i+1]] != 0 {
 			i += 2
-		case 'u':
-			for j := i + 2; j < i+6; j++ {
-				if j >= len(b) || unhex(b[j]) < 0 {
-					return i, t.fail(j, "a bad \\u")
-				}
-			}
-			i += 6
-		default:
+			continue
+		}
+		if b[i+1] != 'u' {
 			return i, t.fail(i+1, "a bad escape")
 		}
+		for j := i + 2; j < i+6; j++ {
+			if j >= len(b) || unhex(b[j]) < 0 {
+				return i, t.fail(j, "a bad \\u")
+			}
+		}
+		i += 6
 	}
 }
 
@@ -332,6 +332,11 @@ func (t *tape) own(n int) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
+// escapes are the characters behind a backslash that stand for one byte.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescape appends what the escaped text s stands for, which is never longer
+// than s.
 func unescape(dst, s []byte) []byte {
 	for i := 0; i < len(s); {
 		j := bytes.IndexByte(s[i:], '\\')
@@ -340,35 +345,24 @@ func unescape(dst, s []byte) []byte {
 		}
 		dst = append(dst, s[i:i+j]...)
 		i += j
-		switch c := s[i+1]; c {
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'u':
-			r := rune16(s[i:])
-			if utf16.IsSurrogate(r) {
-				pair := rune(utf8.RuneError)
-				if i+12 <= len(s) && s[i+6] == '\\' && s[i+7] == 'u' {
-					pair = utf16.DecodeRune(r, rune16(s[i+6:]))
-				}
-				if pair != utf8.RuneError {
-					i += 6
-				}
-				r = pair
-			}
-			dst = utf8.AppendRune(dst, r)
-			i += 4
-		default:
+		if c := escapes[s[i+1]]; c != 0 {
 			dst = append(dst, c)
+			i += 2
+			continue
 		}
-		i += 2
+		r := rune16(s[i:])
+		i += 6
+		if utf16.IsSurrogate(r) {
+			pair := rune(utf8.RuneError)
+			if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
+				pair = utf16.DecodeRune(r, rune16(s[i:]))
+			}
+			if pair != utf8.RuneError {
+				i += 6
+			}
+			r = pair
+		}
+		dst = utf8.AppendRune(dst, r)
 	}
 	return dst
 }

@@ -224,7 +224,7 @@ func TestReadError(t *testing.T) {
 // A long file needs no more memory than a short one.
 func TestStreamingMemory(t *testing.T) {
 	chunk := transcript(1 << 20)
-	const total = 200
+	const total = 100
 	r, w := io.Pipe()
 	go func() {
 		var err error
