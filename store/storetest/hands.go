@@ -189,21 +189,24 @@ func (s suite) lock(t *testing.T) {
 	}
 	second()
 
-	var held, most, wins atomic.Int32
+	// Eight hands want it three times each: all get it, one at a time.
+	var held, most atomic.Int32
+	end := time.Now().Add(soon)
 	var wg sync.WaitGroup
 	for w := range 8 {
 		st := []session.Store{a, b}[w%2]
 		wg.Go(func() {
-			for range 20 {
+			for wins := 0; wins < 3; {
 				release, err := st.Lock(bg, "s1", fmt.Sprint("hand ", w))
-				if errors.Is(err, session.ErrHeld) {
+				if errors.Is(err, session.ErrHeld) && time.Now().Before(end) {
+					time.Sleep(200 * time.Microsecond)
 					continue
 				}
 				if err != nil {
-					t.Errorf("lock: %v", err)
+					t.Errorf("hand %d, after %d locks: %v", w, wins, err)
 					return
 				}
-				wins.Add(1)
+				wins++
 				if n := held.Add(1); n > most.Load() {
 					most.Store(n)
 				}
@@ -214,8 +217,8 @@ func (s suite) lock(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most.Load() != 1 || wins.Load() < 20 {
-		t.Errorf("%d locks were given, %d at once, want one at a time", wins.Load(), most.Load())
+	if most.Load() != 1 {
+		t.Errorf("%d hands had the lock at once", most.Load())
 	}
 }
 

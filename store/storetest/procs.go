@@ -138,7 +138,7 @@ func write(st session.Store, run string) error {
 					_, err = os.Stdout.WriteString(acks.String())
 				}
 			}
-			errs <- err
+			errs <- fmt.Errorf("%s, whose only writer this is: %w", id, err)
 		}()
 	}
 	return <-errs
@@ -249,6 +249,13 @@ func (k *killing) look() error {
 	if k.seen == nil {
 		k.seen = map[session.ID]session.Seq{}
 	}
+	listed := map[session.ID]session.Seq{} // before a reading could put anything right
+	for in, err := range st.List(bg, session.Query{}) {
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		listed[in.ID] = in.Last
+	}
 	for id, want := range k.acked {
 		leaf, last := "", k.seen[id]
 		for r, err := range st.Read(bg, id, last) {
@@ -282,6 +289,9 @@ func (k *killing) look() error {
 		}
 		if len(want) > 0 {
 			return fmt.Errorf("%s: %d promised records are lost or out of order, the first is %s", id, len(want), want[0])
+		}
+		if listed[id] != last {
+			return fmt.Errorf("%s: the log has %d records, the list says %d", id, last, listed[id])
 		}
 		k.acked[id], k.seen[id] = nil, last
 	}

@@ -70,10 +70,3 @@ func TestMeasures(t *testing.T) {
 		t.Error("a store that fails is measured")
 	}
 }
-
-func BenchmarkDiary(b *testing.B) {
-	if testing.Short() {
-		b.Skip("fills sessions of 100,000 records")
-	}
-	Bench(b, openDiary, false)
-}
