@@ -97,8 +97,8 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 				return nil, err
 			}
 			v.noImages = !m.Images
-			if m.Window > 0 && c.ContextWindow == 0 {
-				v.budget.Window = m.Window
+			if c.ContextWindow == 0 {
+				v.budget.Window = m.Usable()
 			}
 			v.note = fmt.Sprintf("using %s of %s on this machine", v.model, s.Name)
 			return v, nil
