@@ -172,10 +172,14 @@ func replayFile(t *testing.T, path string, opts ...session.Option) *session.Sess
 	return s
 }
 
-// fixture returns where a fixture is: in our testdata, else in ../shared.
+// fixture returns where a fixture is: in codec's testdata, which is flatter
+// than the original, else in ../shared.
 func fixture(name string) string {
-	for _, dir := range []string{"../codec/testdata/fixtures", shared} {
-		p := filepath.Join(dir, filepath.FromSlash(name))
+	dir, base, _ := strings.Cut(name, "/")
+	for _, p := range []string{
+		filepath.Join("../codec/testdata", dir, filepath.Base(base)),
+		filepath.Join(shared, filepath.FromSlash(name)),
+	} {
 		if _, err := os.Stat(p); err == nil {
 			return p
 		}
