@@ -38,6 +38,9 @@ func (r *REPL) turn(ctx context.Context, in llm.Message) {
 
 	stop()
 	r.screen.finish()
+	if r.Interactive {
+		defer r.screen.print("")
+	}
 	r.mu.Lock()
 	stops := r.stops
 	r.cancel, r.inTurn = nil, false

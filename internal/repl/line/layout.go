@@ -75,7 +75,7 @@ func columns(options []string, width int) []string {
 	for _, o := range options {
 		widest = max(widest, displaywidth.String(o)+2)
 	}
-	per := max(width/max(widest, 1), 1)
+	per := max((width+2)/max(widest, 1), 1)
 	lines := (len(options) + per - 1) / per
 	out := make([]string, lines)
 	for i, o := range options {

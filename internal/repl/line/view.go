@@ -92,12 +92,19 @@ func (v *view) leave(e *editor, mark string) {
 	io.WriteString(v.t.out, mark+"\n")
 }
 
+// maxListed is how many options are listed.
+const maxListed = 60
+
 // list shows options below the text; what follows is drawn below them.
 func (v *view) list(e *editor, options []string) {
 	pos := e.pos
 	v.leave(e, "")
 	e.pos = pos
-	io.WriteString(v.t.out, strings.Join(columns(options, v.t.Width()), "\n")+"\n")
+	rest := ""
+	if n := len(options) - maxListed; n > 0 {
+		options, rest = options[:maxListed], fmt.Sprintf("… and %d more\n", n)
+	}
+	io.WriteString(v.t.out, strings.Join(columns(options, v.t.Width()), "\n")+"\n"+rest)
 	*v = view{t: v.t, prompt: v.prompt}
 }
 
