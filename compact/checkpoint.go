@@ -1,0 +1,188 @@
+package compact
+
+import (
+	"context"
+	"errors"
+
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// Due reports whether it is time for a checkpoint: the window has passed one
+// of the percents since the last one, or so many user messages came, and
+// there is something to tell of. A fold begins the count anew.
+func Due(s *session.Session, b window.Budget, o Options) bool {
+	if b.Used < o.MinTokens || len(o.Percents) == 0 && o.Turns == 0 {
+		return false
+	}
+	turns, level := 0, 0
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		r := s.Branch[i]
+		if cp, ok := r.Body.(session.Checkpoint); ok {
+			if b.Window > 0 {
+				level = cp.Tokens * 100 / b.Window
+			}
+			// What came between the snapshot and the record counts.
+			for k := i - 1; k >= 0 && s.Branch[k].ID != cp.Covers; k-- {
+				if session.IsTurn(s.Branch[k].Body) {
+					turns++
+				}
+			}
+			break
+		}
+		if _, ok := r.Body.(session.Compaction); ok {
+			break
+		}
+		if session.IsTurn(r.Body) {
+			turns++
+		}
+	}
+	if o.Turns > 0 && turns >= o.Turns {
+		return true
+	}
+	for _, p := range o.Percents {
+		if level < p && p <= b.Percent() && turns >= minTurns {
+			return true
+		}
+	}
+	return false
+}
+
+// minTurns is how many user messages must have come since a fold or the last
+// checkpoint for another to be worth a call.
+const minTurns = 2
+
+// Snapshot returns what a checkpoint of s would be made of: everything that
+// is sent now. It holds on to records only, which never change, so that the
+// session may go on. ok is false in the middle of a turn.
+func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
+	fold, recs := window.Sent(s)
+	if len(recs) == 0 || len(s.Unanswered()) > 0 {
+		return c, false
+	}
+	l := window.Weigh(s, p, tok, b.Window)
+	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, Asks: true, Weight: l.Used - l.Fixed}
+	if fold != nil {
+		c.prev = Parse(fold.Summary)
+	}
+	from := 0
+	if cp := find(s, recs); cp != nil {
+		c.prev, from = Parse(cp.Summary), cp.n
+	}
+	c.all, c.past = recs, recs[from:]
+	c.Folded = lay(recs, l.Records).messages(0, len(recs))
+	if len(c.past) == 0 {
+		return c, false
+	}
+	c.pins = pinned(s, recs, c.prev)
+	return c, true
+}
+
+// Checkpoint returns the checkpoint of a Snapshot. It is made by a model or
+// not at all.
+func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint, error) {
+	if sum == nil || len(c.all) == 0 {
+		return session.Checkpoint{}, errors.New("compact: nothing to make a checkpoint of, or nobody to make it")
+	}
+	s, by, _, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Limit: c.Limit})
+	if err != nil {
+		return session.Checkpoint{}, err
+	}
+	s = c.complete(s)
+	return session.Checkpoint{
+		Summary: s.String(), Topics: s.Topics, Decisions: s.Decisions, Questions: s.Questions,
+		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Folded, Model: by,
+	}, nil
+}
+
+// Again plans the fold in effect once more, if it was made without a model:
+// the record that a model then makes keeps what the extract kept. s must be
+// loaded from the beginning of what was folded.
+func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
+	at, keep, folded := s.Fold()
+	if !folded || keep == at {
+		return c, false
+	}
+	old, ok := s.Branch[at].Body.(session.Compaction)
+	if !ok || !DetailsOf(old).Extract {
+		return c, false
+	}
+	before := &session.Session{Info: s.Info, Branch: s.Branch[:at]}
+	fold, recs := window.Sent(before)
+	i := 0
+	for i < len(recs) && recs[i].ID != s.Branch[keep].ID {
+		i++
+	}
+	if i == 0 || i == len(recs) {
+		return c, false
+	}
+	l := window.Weigh(before, p, tok, b.Window)
+	x := lay(recs, l.Records)
+	c = Cut{Keep: recs[i].ID, Asks: true, Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, all: recs[:i], past: recs[:i], kept: recs[i:],
+		Folded: x.messages(0, i), Kept: x.messages(i, len(recs)), Weight: x.prefix(i) + l.Summary}
+	c.After = l.Fixed + c.Limit + x.suffix[i]
+	if fold != nil {
+		c.prev = Parse(fold.Summary)
+	}
+	c.pins = pinned(s, recs[:i], c.prev)
+	return c, true
+}
+
+// IsExtract reports whether the fold in effect was made without a model.
+func IsExtract(s *session.Session) bool {
+	at, _, ok := s.Fold()
+	if !ok {
+		return false
+	}
+	c, ok := s.Branch[at].Body.(session.Compaction)
+	return ok && DetailsOf(c).Extract
+}
+
+// Improve has the fold in effect summarised by a model. The error says that
+// none answered.
+func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, error) {
+	comp, err := c.Fold(ctx, sum)
+	if err == nil && DetailsOf(comp).Extract {
+		err = ErrNoSummary
+	}
+	return comp, err
+}
+
+// Report is what a fold would do.
+type Report struct {
+	Folded, Kept  int    // messages
+	Before, After int    // tokens
+	Keep          string // id of the first record that stays
+	From          string // the checkpoint that is used; "": none
+	Asks          bool   // whether a model is asked
+	Cost          llm.Usage
+	Lost          []string // identifiers that neither the summary nor what is kept would tell
+	Pinned        int
+	Open          []string // requests that are carried over
+	Preview       string   // the summary: the checkpoint's, or the extract that stands in for a model's
+}
+
+// DryRun says what folding at c would do, without asking a model: its words
+// are not known, so that Lost is judged by the checkpoint or the extract.
+func (c Cut) DryRun() Report {
+	r := Report{Folded: c.Folded, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins), Open: open(c.all)}
+	s := c.prev
+	if c.Asks {
+		s, _ = c.extract()
+		in := c.count(instructions) + c.count(c.prev.String())
+		for _, l := range lines(c.past) {
+			in += c.count(l) + 2
+		}
+		r.Cost = llm.Usage{Input: in, Output: c.Limit / 2}
+	}
+	s = c.complete(s)
+	r.Preview = s.String()
+	r.After = c.After - min(c.Limit, max(c.Weight/2, 1)) + c.count(r.Preview)
+	kept := r.Preview
+	for _, k := range c.kept {
+		kept += "\n" + referText(k.Body)
+	}
+	r.Lost = c.lost(kept, nil)
+	return r
+}

@@ -1,0 +1,259 @@
+package compact
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Details is what a Compaction says beside its summary. The files are those
+// that pi writes there.
+type Details struct {
+	Read     []string `json:"readFiles"`
+	Modified []string `json:"modifiedFiles"`
+	By       string   `json:"by,omitempty"`      // the model, or "checkpoint", or "extract"
+	Extract  bool     `json:"extract,omitempty"` // made without a model, to be improved
+	Folded   int      `json:"folded,omitempty"`  // messages
+	Kept     int      `json:"kept,omitempty"`
+	Problem  string   `json:"problem,omitempty"` // why no model made it
+}
+
+// DetailsOf returns what c says of itself; the zero value where another
+// program made it.
+func DetailsOf(c session.Compaction) Details {
+	var d Details
+	if json.Unmarshal(c.Details, &d) != nil {
+		return Details{}
+	}
+	return d
+}
+
+// Extracted opens a summary that was made without a model.
+const Extracted = "(No model was there to write this summary: it is an extract of what was said.)"
+
+// Fold returns the record that puts a summary in the place of the past. It
+// asks sum, which may be nil, unless a checkpoint will do. If no model gives a
+// summary, the last checkpoint and an extract take its place. The error is
+// ctx's only.
+//
+// What must not be lost is checked and added from the log: the task, open
+// requests, files, pinned records word for word, and the identifiers that the
+// kept part refers to.
+func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, error) {
+	s, d, from := c.prev, Details{By: "checkpoint", Folded: c.Folded, Kept: c.Kept}, c.From
+	var spent llm.Usage
+	if c.Asks {
+		err := ErrNoSummary
+		if sum != nil {
+			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Focus: c.Focus, Limit: c.Limit})
+		}
+		if ctx.Err() != nil {
+			return session.Compaction{}, ctx.Err()
+		}
+		if err != nil {
+			s, from = c.extract()
+			d.By, d.Extract = "extract", true
+			d.Problem = oneLine(err.Error(), 300)
+		}
+	}
+	s = c.complete(s)
+	text := s.String()
+	if d.Extract {
+		text = Extracted + "\n\n" + text
+	}
+	d.Read, d.Modified = nonNil(s.Read), nonNil(s.Written)
+	details, err := json.Marshal(d)
+	if err != nil {
+		return session.Compaction{}, err
+	}
+	return session.Compaction{Summary: text, FirstKept: c.Keep, TokensBefore: c.Before, FromCheckpoint: from, Details: details, Usage: spent}, nil
+}
+
+func nonNil(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// extract is the fold without a model: the last checkpoint and what was said
+// after it, or what was said.
+func (c Cut) extract() (s Summary, from string) {
+	if cp := c.last; cp != nil && cp.n > 0 {
+		n := min(cp.n, len(c.all))
+		return Extract(Parse(cp.Summary), c.all[n:]), cp.id
+	}
+	return Extract(c.prev, c.past), c.From
+}
+
+func (c Cut) count(text string) int {
+	return int(math.Ceil(float64(c.tok.Count(text)) * c.rate))
+}
+
+// Shares of the limit, in percent: what verification may add, and what pins
+// may take beside the limit.
+const (
+	addShare = 40
+	pinShare = 100
+)
+
+// complete returns s with everything that must be in it, within the limit.
+func (c Cut) complete(s Summary) Summary {
+	s.carry(c.prev)
+	if c.prev.Task == "" {
+		if t := task(c.all); t != "" {
+			s.Task = t
+		}
+	}
+	read, written := files(c.all)
+	s.Read, s.Written = union(s.Read, read), union(s.Written, written)
+	limit := c.Limit
+	if c.Weight > 400 {
+		limit = min(limit, c.Weight*2/3)
+	}
+	adds := limit * addShare / 100
+	s.Pinned = nil
+	s.fit(limit-adds, c.count)
+	s.Requests = append(s.Requests, c.missing(s.String(), adds/2)...)
+	s.Identifiers = append(s.Identifiers, c.referred(s, adds)...)
+	s.fit(limit, c.count)
+	s.Pinned = c.fitPins(max(limit, c.Limit) * pinShare / 100)
+	return s
+}
+
+// missing returns the open requests of the past that text does not tell,
+// newest first where there is not room for all.
+func (c Cut) missing(text string, limit int) []string {
+	var out []string
+	asked := open(c.all)
+	for i := len(asked) - 1; i >= 0 && limit > 0; i-- {
+		a := asked[i]
+		if strings.Contains(text, a) {
+			continue
+		}
+		for n := len(a); n > 100 && c.count(a) > limit; n /= 2 {
+			a = clip(a, n)
+		}
+		if k := c.count(a); k <= limit || len(out) == 0 {
+			limit -= k
+			out = append([]string{a}, out...)
+		}
+	}
+	return out
+}
+
+// referred returns the identifiers that the kept part shares with the past
+// and that s does not tell, each with the line it stood in, as many as fit.
+func (c Cut) referred(s Summary, limit int) []string {
+	ids := c.lost(s.String(), c.kept)
+	if len(ids) == 0 {
+		return nil
+	}
+	var out []string
+	for _, id := range ids {
+		line := id
+		if l := c.lineOf(id); l != "" && l != id {
+			line = id + ": " + l
+		}
+		k := c.count(line) + 2
+		if k > limit {
+			line, k = id, c.count(id)+2
+		}
+		if k > limit {
+			break
+		}
+		limit -= k
+		out = append(out, line)
+	}
+	return out
+}
+
+// lost returns the identifiers of the past that text does not tell; if of is
+// not nil, only those that it refers to.
+func (c Cut) lost(text string, of []session.Record) []string {
+	var refer map[string]bool
+	if of != nil {
+		refer = map[string]bool{}
+		for _, r := range of {
+			for _, id := range Identifiers(referText(r.Body)) {
+				refer[id] = true
+			}
+		}
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, r := range c.all {
+		for _, id := range Identifiers(referText(r.Body)) {
+			if !seen[id] && (refer == nil || refer[id]) && !strings.Contains(text, id) {
+				out = append(out, id)
+			}
+			seen[id] = true
+		}
+	}
+	return out
+}
+
+// referText is what a record says and calls; of a tool's long output only the
+// beginning refers to anything.
+func referText(b session.Body) string {
+	t := plainText(b)
+	if m, ok := b.(session.Message); ok {
+		if len(m.Results()) > 0 {
+			t = middle(t, maxResult)
+		}
+		for _, call := range m.Calls() {
+			t += "\n" + middle(string(call.Args), maxArgs)
+		}
+	}
+	return t
+}
+
+// lineOf returns the latest line of what was said that has id, shortened.
+func (c Cut) lineOf(id string) string {
+	for i := len(c.all) - 1; i >= 0; i-- {
+		m, ok := c.all[i].Body.(session.Message)
+		if !ok || len(m.Results()) > 0 {
+			continue
+		}
+		t := m.Text()
+		at := strings.Index(t, id)
+		if at < 0 {
+			continue
+		}
+		from := strings.LastIndexByte(t[:at], '\n') + 1
+		line := t[from:]
+		if to := strings.IndexByte(line, '\n'); to >= 0 {
+			line = line[:to]
+		}
+		if len(line) > 160 {
+			from := max(0, strings.Index(line, id)-80)
+			for from > 0 && line[from]&0xc0 == 0x80 {
+				from--
+			}
+			line = line[from:]
+		}
+		return clip(line, 160)
+	}
+	return ""
+}
+
+// fitPins keeps pins word for word as long as there is room, the newest first;
+// those beyond it are cut, and say so.
+func (c Cut) fitPins(limit int) []Pinned {
+	var out []Pinned
+	for i := len(c.pins) - 1; i >= 0; i-- {
+		p := c.pins[i]
+		k := c.count(p.Text) + 16
+		if k > limit {
+			p.Text = clip(p.Text, max(80, 2*limit))
+			k = c.count(p.Text) + 16
+		}
+		limit = max(0, limit-k)
+		out = append([]Pinned{p}, out...)
+	}
+	return out
+}

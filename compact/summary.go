@@ -1,0 +1,339 @@
+package compact
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Summary is a folded past, structured. Task is what the user asked for
+// first, in the user's words; it never becomes a later request.
+type Summary struct {
+	Task        string
+	Text        string // what happened and where things stand
+	Topics      []string
+	Constraints []string
+	Decisions   []string
+	Requests    []string // what the user asked for and has not got
+	Questions   []string
+	Read        []string // files
+	Written     []string
+	Identifiers []string
+	Pinned      []Pinned
+}
+
+// lists are the sections that are lists, in the order in which they are
+// written, and the names that others give them.
+var lists = []struct {
+	title string
+	of    func(*Summary) *[]string
+	alias []string
+}{
+	{"Topics", func(s *Summary) *[]string { return &s.Topics }, nil},
+	{"Constraints", func(s *Summary) *[]string { return &s.Constraints }, []string{"constraints & preferences", "preferences"}},
+	{"Decisions", func(s *Summary) *[]string { return &s.Decisions }, []string{"key decisions", "keydecisions", "key_decisions"}},
+	{"Open requests", func(s *Summary) *[]string { return &s.Requests }, []string{"openrequests", "open_requests", "requests"}},
+	{"Open questions", func(s *Summary) *[]string { return &s.Questions }, []string{"openquestions", "open_questions", "questions"}},
+	{"Files read", func(s *Summary) *[]string { return &s.Read }, []string{"filesread", "files_read", "read", "readfiles", "read_files"}},
+	{"Files written", func(s *Summary) *[]string { return &s.Written }, []string{"fileswritten", "files_written", "written", "modifiedfiles", "modified_files"}},
+	{"Identifiers", func(s *Summary) *[]string { return &s.Identifiers }, []string{"exact identifiers", "exactidentifiers", "ids"}},
+}
+
+var textTitles = []string{"summary", "text", "narrative", "progress"}
+var taskTitles = []string{"task", "goal", "original task"}
+
+// list returns the list that a title names, or nil.
+func (s *Summary) list(title string) *[]string {
+	title = strings.ToLower(strings.TrimSpace(title))
+	for _, l := range lists {
+		if strings.ToLower(l.title) == title {
+			return l.of(s)
+		}
+		for _, a := range l.alias {
+			if a == title {
+				return l.of(s)
+			}
+		}
+	}
+	return nil
+}
+
+func oneOf(title string, names []string) bool {
+	title = strings.ToLower(strings.TrimSpace(title))
+	for _, n := range names {
+		if n == title {
+			return true
+		}
+	}
+	return false
+}
+
+// String writes the summary as Markdown. Parse reads it back.
+func (s Summary) String() string {
+	var b strings.Builder
+	section := func(title string) {
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "## %s\n", title)
+	}
+	if s.Task != "" {
+		section("Task")
+		b.WriteString(demote(s.Task) + "\n")
+	}
+	if s.Text != "" {
+		section("Summary")
+		b.WriteString(demote(s.Text) + "\n")
+	}
+	for _, l := range lists {
+		items := *l.of(&s)
+		if len(items) == 0 {
+			continue
+		}
+		section(l.title)
+		for _, it := range items {
+			b.WriteString("- " + indent(it) + "\n")
+		}
+	}
+	if len(s.Pinned) > 0 {
+		section("Pinned")
+		for _, p := range s.Pinned {
+			fmt.Fprintf(&b, "<pinned id=%q bytes=\"%d\">\n%s\n</pinned>\n", p.ID, len(p.Text), p.Text)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// demote keeps a text from opening sections of its own.
+func demote(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "## ") && !strings.Contains(text, "<pinned ") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "## "):
+			lines[i] = "#" + l
+		case strings.HasPrefix(l, "<pinned "):
+			lines[i] = " " + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func indent(item string) string {
+	return strings.ReplaceAll(strings.TrimSpace(item), "\n", "\n  ")
+}
+
+// Parse reads a summary, whoever wrote it. What stands in no section that is
+// known here becomes part of the text.
+func Parse(text string) Summary {
+	var s Summary
+	var rest []string
+	var into *[]string // the list that lines go to
+	var para *[]string // or the text
+	task, body := []string{}, []string{}
+	para = &rest
+	for len(text) > 0 {
+		if p, after, ok := cutPinned(text); ok {
+			s.Pinned = append(s.Pinned, p)
+			text = after
+			continue
+		}
+		line, after, _ := strings.Cut(text, "\n")
+		text = after
+		if line == Extracted {
+			continue
+		}
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			into, para = s.list(title), nil
+			switch {
+			case oneOf(title, taskTitles):
+				para = &task
+			case oneOf(title, textTitles):
+				para = &body
+			case strings.TrimSpace(title) == "Pinned":
+				para = &[]string{}
+			case into == nil:
+				para = &rest
+				rest = append(rest, "#"+line)
+			}
+			continue
+		}
+		if into == nil {
+			*para = append(*para, line)
+			continue
+		}
+		switch t := strings.TrimSpace(line); {
+		case t == "":
+		case strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* "):
+			*into = append(*into, strings.TrimSpace(line[2:]))
+		case strings.HasPrefix(line, "  ") && len(*into) > 0:
+			(*into)[len(*into)-1] += "\n" + strings.TrimPrefix(line, "  ")
+		default:
+			*into = append(*into, t)
+		}
+	}
+	s.Task = strings.TrimSpace(strings.Join(task, "\n"))
+	s.Text = strings.TrimSpace(strings.Join(append(body, rest...), "\n"))
+	return s
+}
+
+// cutPinned takes a pinned record off the front of text.
+func cutPinned(text string) (p Pinned, rest string, ok bool) {
+	if !strings.HasPrefix(text, "<pinned id=") {
+		return p, text, false
+	}
+	head, body, _ := strings.Cut(text, "\n")
+	id, tail, found := strings.Cut(strings.TrimPrefix(head, "<pinned id="), " bytes=\"")
+	if !found {
+		return p, text, false
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(tail, "\">"))
+	p.ID, _ = strconv.Unquote(id)
+	if err != nil || n < 0 || n > len(body) || !strings.HasPrefix(body[n:], "\n</pinned>") {
+		return p, text, false
+	}
+	p.Text = body[:n]
+	rest = strings.TrimPrefix(strings.TrimPrefix(body[n:], "\n</pinned>"), "\n")
+	return p, rest, true
+}
+
+// carry adds to s what an earlier summary says and s does not: folding twice
+// keeps the substance of the first. What the user asked for first stays the
+// task.
+func (s *Summary) carry(prev Summary) {
+	if prev.Task != "" {
+		s.Task = prev.Task
+	}
+	for _, l := range lists {
+		if l.title == "Open requests" || l.title == "Open questions" {
+			continue // they may have been answered since
+		}
+		*l.of(s) = union(*l.of(&prev), *l.of(s))
+	}
+	if prev.Text != "" && !tells(s.Text, prev.Text) {
+		s.Text = strings.TrimSpace(s.Text + earlier + prev.Text)
+	}
+}
+
+// earlier parts what is told of now from what an earlier summary told.
+const earlier = "\n\nEarlier: "
+
+// clipText shortens a text to n bytes, what is told of now and what was told
+// earlier alike.
+func clipText(s string, n int) string {
+	now, then, ok := strings.Cut(s, earlier)
+	if !ok || len(s) <= n {
+		return clip(s, n)
+	}
+	k := min(len(then), max(n/3, n-len(now)))
+	return clip(now, n-k) + earlier + clip(then, k)
+}
+
+// tells reports whether text still speaks of what old told: whether it has a
+// third of its telling words.
+func tells(text, old string) bool {
+	have := map[string]bool{}
+	for _, w := range telling(text) {
+		have[w] = true
+	}
+	n, found := 0, 0
+	for _, w := range telling(old) {
+		n++
+		if have[w] {
+			found++
+		}
+	}
+	if n == 0 {
+		return strings.Contains(text, old)
+	}
+	return 3*found >= n
+}
+
+// telling returns the words of a text that are long or have digits.
+func telling(text string) []string {
+	var out []string
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f)
+	}) {
+		if len(w) > 5 || strings.ContainsAny(w, "0123456789") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// union returns a and what b has beside it, the same in other words apart.
+func union(a, b []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, list := range [][]string{a, b} {
+		for _, it := range list {
+			k := strings.ToLower(strings.Join(strings.Fields(strings.Trim(it, " .`*-")), " "))
+			if k != "" && !seen[k] {
+				seen[k] = true
+				out = append(out, it)
+			}
+		}
+	}
+	return out
+}
+
+// fit shortens s until count(s) is at most limit: topics go first, then the
+// oldest of each list, then the end of the text. Task, open requests and pins
+// stay, the first two cut in the end.
+func (s *Summary) fit(limit int, count func(string) int) {
+	over := func() bool { return count(s.String()) > limit }
+	if !over() {
+		return
+	}
+	s.Topics = nil
+	floor := []int{40, 20, 10, 5, 2}
+	for _, n := range floor {
+		for _, of := range []*[]string{&s.Read, &s.Written, &s.Identifiers, &s.Decisions, &s.Constraints, &s.Questions, &s.Requests} {
+			if !over() {
+				return
+			}
+			if len(*of) > n {
+				*of = (*of)[len(*of)-n:]
+			}
+		}
+		if n <= 20 {
+			if !over() {
+				return
+			}
+			// The text gives way before the lists are all but gone.
+			s.Text = clipText(s.Text, max(200, limit*2*n/20))
+		}
+	}
+	for _, of := range []*[]string{&s.Read, &s.Written, &s.Questions, &s.Identifiers, &s.Decisions, &s.Constraints} {
+		if !over() {
+			return
+		}
+		*of = nil
+	}
+	for n := 400; n >= 25 && over(); n /= 2 {
+		s.Text, s.Task = clipText(s.Text, n), clip(s.Task, n)
+		for i := range s.Requests {
+			s.Requests[i] = clip(s.Requests[i], n)
+		}
+	}
+}
+
+// clip returns at most n bytes of s, at a word where there is one, and says
+// that it was cut.
+func clip(s string, n int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	if i := strings.LastIndexAny(s[:n], " \n"); i > n/2 {
+		n = i
+	}
+	return strings.TrimSpace(s[:n]) + " …"
+}

@@ -1,0 +1,297 @@
+package compact
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// plainText is what a record says, without its tools' output.
+func plainText(b session.Body) string {
+	switch b := b.(type) {
+	case session.Message:
+		if b.Excluded || b.Stop == llm.StopError || b.Role == llm.System {
+			return ""
+		}
+		var parts []string
+		for _, bl := range b.Blocks {
+			switch bl := bl.(type) {
+			case llm.Text:
+				parts = append(parts, bl.Text)
+			case llm.ToolResult:
+				parts = append(parts, bl.Text())
+			case llm.Image:
+				parts = append(parts, "(a picture)")
+			}
+		}
+		return strings.TrimSpace(strings.Join(parts, "\n"))
+	case session.CustomMessage:
+		return strings.TrimSpace(llm.Message{Blocks: b.Blocks}.Text())
+	case session.BranchSummary:
+		return strings.TrimSpace(b.Summary)
+	case session.Shell:
+		if !b.Excluded {
+			return "$ " + b.Command + "\n" + b.Output
+		}
+	}
+	return ""
+}
+
+// maxResult and maxArgs are what a summarising model sees of a tool's output
+// and of a call, in bytes. Summaries are of what was done with them.
+const (
+	maxResult = 2000
+	maxArgs   = 1200
+)
+
+// lines writes records for a summarising model, one text for each.
+func lines(recs []session.Record) []string {
+	var out []string
+	for _, r := range recs {
+		switch b := r.Body.(type) {
+		case session.Message:
+			if t := messageLine(b); t != "" {
+				out = append(out, t)
+			}
+		case session.Notice: // the program's own words
+		default:
+			if t := plainText(b); t != "" {
+				out = append(out, "[User's side] "+t)
+			}
+		}
+	}
+	return out
+}
+
+func messageLine(m session.Message) string {
+	if m.Excluded || m.Stop == llm.StopError || m.Role == llm.System || window.Silent(m.Message) {
+		return ""
+	}
+	who := "[User] "
+	if m.Role == llm.Assistant {
+		who = "[Assistant] "
+	}
+	var parts []string
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			if t := strings.TrimSpace(b.Text); t != "" {
+				parts = append(parts, who+t)
+			}
+		case llm.Image:
+			parts = append(parts, who+"(a picture)")
+		case llm.ToolCall:
+			parts = append(parts, fmt.Sprintf("[Call %s] %s", b.Name, middle(string(b.Args), maxArgs)))
+		case llm.ToolResult:
+			kind := "Result"
+			if b.IsError {
+				kind = "Failed"
+			}
+			parts = append(parts, fmt.Sprintf("[%s %s] %s", kind, b.Name, middle(b.Text(), maxResult)))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// middle cuts s in the middle.
+func middle(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	head, tail := n*2/3, len(s)-n/3
+	for head > 0 && s[head]&0xc0 == 0x80 {
+		head--
+	}
+	for tail < len(s) && s[tail]&0xc0 == 0x80 {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[... %d bytes ...]\n%s", s[:head], tail-head, s[tail:])
+}
+
+// identifier finds what must be written exactly or is of no use: addresses,
+// paths, files, versions, hashes, numbers, names in code.
+var identifier = regexp.MustCompile(strings.Join([]string{
+	"`[^`\n]{2,60}`",
+	`https?://[^\s<>"'` + "`" + `)\]]+`,
+	`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`,
+	`(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?`,
+	`[\w-]+\.(?:go|tsx?|jsx?|py|md|jsonl?|ya?ml|toml|txt|sh|rs|java|cc?|hh?|cpp|html|css|sql|csv|pdf|png|jpe?g|log|env|conf|cfg|ini|xml|lock|mod|sum|db)\b`,
+	`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b`,
+	`\bv?\d+\.\d+(?:\.\d+)*(?:-[\w.]+)?\b`,
+	`#\d+\b`,
+	`\b[A-Za-z]*\d[\w]*(?:-[\w]+)+\b`,
+	`\b[A-Za-z]+(?:-\w+)*-\w*\d\w*(?:-\w+)*\b`,
+	`\b[A-Za-z]+_\w+\b`,
+	`\b[a-z]+[A-Z]\w+\b`,
+	`\b(?:[a-zA-Z]+\d|\d+[a-zA-Z])\w+\b`,
+	`\b\d{3,}\b`,
+}, "|"))
+
+// Identifiers returns the exact identifiers in text, each once, in order.
+func Identifiers(text string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, id := range identifier.FindAllString(text, -1) {
+		id = strings.TrimRight(strings.Trim(id, "`"), ".,;:")
+		if len(id) > 1 && !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// files returns the files that calls read and wrote, by the names of their
+// arguments and tools.
+func files(recs []session.Record) (read, written []string) {
+	for _, r := range recs {
+		m, ok := r.Body.(session.Message)
+		if !ok {
+			continue
+		}
+		for _, c := range m.Calls() {
+			var a map[string]any
+			if json.Unmarshal(c.Args, &a) != nil {
+				continue
+			}
+			path := ""
+			for _, k := range []string{"path", "file_path", "filePath", "file", "filename"} {
+				if p, ok := a[k].(string); ok && p != "" {
+					path = p
+					break
+				}
+			}
+			name := strings.ToLower(c.Name)
+			switch {
+			case path == "":
+			case strings.Contains(name, "write") || strings.Contains(name, "edit") || strings.Contains(name, "patch") || strings.Contains(name, "create"):
+				written = append(written, path)
+			case strings.Contains(name, "read") || strings.Contains(name, "view") || strings.Contains(name, "open") || strings.Contains(name, "cat"):
+				read = append(read, path)
+			}
+		}
+	}
+	return union(nil, read), union(nil, written)
+}
+
+// task is what the user asked for first.
+func task(recs []session.Record) string {
+	for _, r := range recs {
+		if session.IsTurn(r.Body) {
+			if t := plainText(r.Body); len(t) > 8 || t != "" && !greeting.MatchString(t) {
+				return clip(t, 1200)
+			}
+		}
+	}
+	return ""
+}
+
+var greeting = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|yo|ok|okay|thanks|test|/\w+)\W*$`)
+
+// open returns what the user asked for in recs and got no answer to, within
+// recs: a turn that was broken off, or that the cut goes through.
+func open(recs []session.Record) []string {
+	var out []string
+	ask := ""
+	for _, r := range recs {
+		m, ok := r.Body.(session.Message)
+		if !ok {
+			continue
+		}
+		switch {
+		case session.IsTurn(m):
+			if ask != "" {
+				out = append(out, ask)
+			}
+			ask = clip(plainText(m), 1200)
+		case m.Role == llm.Assistant && len(m.Calls()) == 0 && m.Stop != llm.StopError && m.Stop != llm.StopAborted && m.Text() != "":
+			ask = ""
+		}
+	}
+	if ask != "" {
+		out = append(out, ask)
+	}
+	return out
+}
+
+var (
+	sentence   = regexp.MustCompile(`[^.!?\n]+(?:[.](?:\S)[^.!?\n]*)*[.!?]?`)
+	constraint = regexp.MustCompile(`(?i)\b(?:must|never|always|do not|don't|remember|note that|prefer|important|make sure|only use|no more than|at most|at least|required?)\b`)
+	decision   = regexp.MustCompile(`(?i)\b(?:decid\w+|decision|agreed|let's (?:use|go|keep|do)|(?:we|i)(?: will|'ll) (?:use|keep|go with)|going with|chose|choose|settled|instead of)\b`)
+)
+
+// Extract makes a summary of recs without a model, from the words that are
+// there: task, constraints, decisions, questions, identifiers, and what was
+// asked last.
+func Extract(prev Summary, recs []session.Record) Summary {
+	s := Summary{Task: task(recs)}
+	var asked []string
+	ids := map[string]int{}
+	var order []string
+	for _, r := range recs {
+		t := plainText(r.Body)
+		m, isMessage := r.Body.(session.Message)
+		result := isMessage && len(m.Results()) > 0
+		for _, id := range Identifiers(clip(t, 16<<10)) {
+			if ids[id]++; ids[id] == 1 {
+				order = append(order, id)
+			}
+		}
+		if result || t == "" || isMessage && window.Silent(m.Message) {
+			continue
+		}
+		turn := session.IsTurn(r.Body)
+		for _, line := range sentence.FindAllString(clip(t, 8<<10), -1) {
+			line = clip(line, 240)
+			switch {
+			case len(line) < 12:
+			case turn && constraint.MatchString(line):
+				s.Constraints = append(s.Constraints, line)
+			case decision.MatchString(line):
+				s.Decisions = append(s.Decisions, line)
+			}
+		}
+		switch {
+		case turn:
+			asked = append(asked, "- asked: "+oneLine(t, 200))
+			s.Questions = nil
+		case isMessage && m.Role == llm.Assistant:
+			asked = append(asked, "  answered: "+oneLine(t, 200))
+			s.Questions = questions(t)
+		}
+	}
+	const lastAsked = 16
+	if n := len(asked) - lastAsked; n > 0 {
+		asked = asked[n:]
+	}
+	if len(asked) > 0 {
+		s.Text = "What was asked last:\n" + strings.Join(asked, "\n")
+	}
+	s.Constraints, s.Decisions = union(nil, s.Constraints), union(nil, s.Decisions)
+	for _, id := range order {
+		if ids[id] > 1 || len(order) <= 60 {
+			s.Identifiers = append(s.Identifiers, id)
+		}
+	}
+	s.carry(prev)
+	return s
+}
+
+func questions(text string) []string {
+	var out []string
+	for _, line := range sentence.FindAllString(text, -1) {
+		if line = strings.TrimSpace(line); strings.HasSuffix(line, "?") {
+			out = append(out, clip(line, 240))
+		}
+	}
+	return out
+}
+
+func oneLine(s string, n int) string {
+	return clip(strings.Join(strings.Fields(s), " "), n)
+}
