@@ -103,7 +103,7 @@ func child(open Opener, what, dir string, args []string) error {
 			return err
 		}
 		fmt.Println("held")
-		select {}
+		time.Sleep(time.Hour) // and not select: nothing else may be running
 	}
 	return fmt.Errorf("storetest: a child cannot %q", what)
 }
