@@ -124,14 +124,13 @@ func (s *Store) files() error {
 	case err != nil:
 		return fmt.Errorf("sqlite: %w", err)
 	case st.Size() > 0 && !s.readOnly: // an empty database has no WAL
-		for _, suffix := range []string{"-wal", "-shm"} {
-			if err := touch(s.path + suffix); err != nil {
-				return err
-			}
-		}
+		return s.side()
 	}
 	return nil
 }
+
+// side makes the files that stand beside a database with a write-ahead log.
+func (s *Store) side() error { return errors.Join(touch(s.path+"-wal"), touch(s.path+"-shm")) }
 
 func touch(path string) error {
 	if _, err := os.Lstat(path); err == nil {
@@ -159,10 +158,8 @@ func (s *Store) create(c *conn) error {
 			return foreign(s.path, err)
 		}
 	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Chmod(s.path+suffix, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("sqlite: %w", err)
-		}
+	if err := s.side(); err != nil {
+		return err
 	}
 	if err := migrate(c, s.path); err != nil {
 		return err

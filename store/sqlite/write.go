@@ -294,7 +294,10 @@ func (w *writer) append(reqs []*sqlstore.Request) error {
 			records += len(r.Lines)
 		}
 	}
-	if len(plans) >= crowd && size <= maxRow && w.pending+records <= maxPending && w.size+size <= maxInbox {
+	if len(plans) >= crowd {
+		w.crowded.Store(time.Now().UnixNano())
+	}
+	if (len(plans) >= crowd || len(w.inbox) > 0) && size <= maxRow && w.pending+records <= maxPending && w.size+size <= maxInbox {
 		if err := w.c.exec("INSERT INTO inbox (data) VALUES ($1)", frames(plans, size)); err != nil {
 			return err
 		}
@@ -448,11 +451,8 @@ func (w *writer) after() {
 	if w.c == nil {
 		return
 	}
-	if len(w.inbox) > 0 {
-		w.crowded.Store(time.Now().UnixNano())
-		if w.settling.CompareAndSwap(false, true) {
-			go w.settleWhenQuiet()
-		}
+	if len(w.inbox) > 0 && w.settling.CompareAndSwap(false, true) {
+		go w.settleWhenQuiet()
 	}
 	if w.wal >= checkpointNow {
 		w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)

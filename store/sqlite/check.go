@@ -1,0 +1,193 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"goclaw/session"
+	"goclaw/store/internal/sqlstore"
+)
+
+// Check reads everything there is and reports what is wrong: damage of the
+// file, records that cannot be read or are missing, and rows of sessions that
+// do not say what their logs add up to. What is of no session has no id. An
+// error says that the checking could not go on.
+func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
+	err := s.with(ctx, func(c *conn) error {
+		return c.each(func(r row) error {
+			if t := r.Text(0); t != "ok" {
+				report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
+			}
+			return nil
+		}, "PRAGMA integrity_check")
+	})
+	if err != nil {
+		return err
+	}
+	logs, err := s.logs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range logs {
+		if l.row == nil {
+			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row", s.path, l.n))
+			continue
+		}
+		in, damage, err := s.replay(ctx, l)
+		if err != nil {
+			return err
+		}
+		for _, d := range damage {
+			report(l.row.ID, d)
+		}
+		if d := differences(*l.row, in); d != "" {
+			report(l.row.ID, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
+		}
+	}
+	return nil
+}
+
+// Rebuild computes the rows of all sessions from their logs, and returns how
+// many had to be changed. It writes no record.
+func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	logs, err := s.logs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range logs {
+		in, _, err := s.replay(ctx, l)
+		if err != nil {
+			return changed, err
+		}
+		if l.row != nil && differences(*l.row, in) == "" {
+			continue
+		}
+		// Once more, now that nobody can write.
+		w := &s.writer
+		err = s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
+			return w.alone(func() error { return w.rebuild(l) })
+		}})
+		if err != nil {
+			return changed, s.wrap(err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// rebuild writes the row of l.
+func (w *writer) rebuild(l log) error {
+	if err := w.sort(); err != nil {
+		return err
+	}
+	w.book.Forget()
+	s, err := session.Replay(l.id(), w.Records(l.n))
+	if err != nil {
+		return err
+	}
+	if l.row != nil {
+		return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
+	}
+	if s.Info.ID == "" {
+		return fmt.Errorf("the log of session %d does not say whose it is", l.n)
+	}
+	if err := w.c.exec(sqlstore.InsertSession, sqlstore.Values(s.Info)...); err != nil {
+		return err
+	}
+	return w.c.exec("UPDATE sessions SET n = $1 WHERE n = $2", l.n, w.c.LastInsertRowID())
+}
+
+// log is a session by its number, with its row if it has one.
+type log struct {
+	n   int64
+	row *session.Info
+}
+
+// id is "" for a log without a row: then its header says it.
+func (l log) id() session.ID {
+	if l.row == nil {
+		return ""
+	}
+	return l.row.ID
+}
+
+// logs returns what there is, by rows and by records.
+func (s *Store) logs(ctx context.Context) (logs []log, err error) {
+	err = s.with(ctx, func(c *conn) error {
+		logs = nil
+		have := map[int64]bool{}
+		for _, trash := range []bool{false, true} {
+			sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
+			err := c.each(func(r row) error {
+				n, in := sqlstore.Scan(r)
+				logs = append(logs, log{n, &in})
+				have[n] = true
+				return nil
+			}, sql, args...)
+			if err != nil {
+				return err
+			}
+		}
+		for n := int64(0); ; {
+			next, err := c.int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
+			if err != nil || next == 0 {
+				return err
+			}
+			if n = next >> 32; !have[n] {
+				logs = append(logs, log{n: n})
+			}
+		}
+	})
+	return logs, err
+}
+
+// replay returns what l adds up to, and what of it could not be read.
+func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Damage, error) {
+	p := piece{file: s.path, n: l.n}
+	o := session.NewOutline(l.id())
+	var damage []*session.Damage
+	for !p.done {
+		err := s.with(ctx, func(c *conn) (err error) {
+			if p.last == 0 {
+				if p.last, err = last(c, l.n); err != nil {
+					return err
+				}
+			}
+			return p.read(c)
+		})
+		if err != nil {
+			return session.Info{}, nil, err
+		}
+		for _, e := range p.entries {
+			var d *session.Damage
+			if errors.As(e.err, &d) {
+				damage = append(damage, d)
+			} else if err := o.Apply(e.rec); err != nil {
+				return session.Info{}, nil, err
+			}
+		}
+	}
+	return o.Info, damage, nil
+}
+
+// differences says in which fields a row does not say what its log does.
+func differences(row, log session.Info) string {
+	log.Trashed = row.Trashed
+	var out []string
+	a, b := reflect.ValueOf(row), reflect.ValueOf(log)
+	for i := range a.NumField() {
+		x, y := a.Field(i).Interface(), b.Field(i).Interface()
+		if t, ok := x.(time.Time); ok && t.Equal(y.(time.Time)) || x == y {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s is %v, should be %v", a.Type().Field(i).Name, x, y))
+	}
+	return strings.Join(out, "; ")
+}
