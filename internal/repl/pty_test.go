@@ -1,0 +1,285 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"goclaw/internal/repl/line"
+	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// hang says text and then nothing more until it is stopped.
+func hang(text string) llmtest.Step {
+	return func(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if text != "" && !yield(llm.Delta{Text: text}, nil) {
+				return
+			}
+			<-ctx.Done()
+			yield(llm.Delta{}, ctx.Err())
+		}
+	}
+}
+
+// sit runs a chat on a real terminal. over waits for its end.
+func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*REPL)) (p *ptytest.Person, over func()) {
+	t.Helper()
+	p = ptytest.New(t, 80, 24)
+	r := b.repl(nil, p.TTY, p.TTY)
+	r.Interactive, r.Live, r.Style = true, true, transcript.Style{Colour: true}
+	for _, f := range opts {
+		f(r)
+	}
+	term, err := line.Open(p.TTY, p.TTY, r.Interrupt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term.Complete, term.History, r.In = r.Complete, &line.History{}, term
+	done := make(chan error, 1)
+	go func() {
+		err := r.Run(ctx)
+		term.Close()
+		done <- err
+	}()
+	return p, func() {
+		t.Helper()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("the chat ends with %v, want nil", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the chat did not end in 20 seconds; all that came: %q", p.All())
+		}
+	}
+}
+
+// lastBody returns the last record of the only session.
+func (b *bench) lastBody(t *testing.T) session.Body {
+	t.Helper()
+	in, err := session.Current(context.Background(), b.store, "main:cli:user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(context.Background(), b.store, in.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Branch[len(s.Branch)-1].Body
+}
+
+func TestTerminalTalk(t *testing.T) {
+	b := newBench(llmtest.Say("a **bold** word"))
+	p, over := b.sit(t, context.Background())
+	p.See("A new session")
+	p.Press("hello\r")
+	p.See("> hello\na bold word\n\n>")
+	if !strings.Contains(p.All(), "\x1b[1mbold\x1b[0m") {
+		t.Errorf("the word is not bold: %q", p.All())
+	}
+	p.Press("\x1b[200~one\ntwo\x1b[201~")
+	p.See("> one\n  two")
+	p.Press("\r")
+	p.See("echo: one\ntwo")
+	if got := b.model.Requests()[1].Messages[2].Text(); got != "one\ntwo" {
+		t.Errorf("a paste of two lines is said as %q", got)
+	}
+	p.Press("/swi\t")
+	p.Await("a command and a space", func(s string, _, col int) bool { return strings.HasSuffix(s, "> /switch") && col == len("> /switch ") })
+	p.Press("ma\t")
+	p.See("> /switch main:cli:user")
+	p.Press("\r")
+	p.See("this is main:cli:user already")
+	p.Press("\x1b[A\x1b[A")
+	p.See("> one\n  two\n")
+	p.Press("\x15\x7f\x15\x04")
+	over()
+	p, over = b.sit(t, context.Background())
+	p.See("Restored: 2 previous turns of main:cli:user")
+	p.Press("/quit\r")
+	over()
+}
+
+func TestTerminalCtrlC(t *testing.T) {
+	t.Run("stops the answer", func(t *testing.T) {
+		b := newBench(hang("so far so good"))
+		p, over := b.sit(t, context.Background())
+		p.Press("go\r")
+		p.See("so far so good")
+		p.Press("\x03")
+		p.See("so far so good\n[stopped; what was said so far is kept]\n\n>")
+		m, ok := b.lastBody(t).(session.Message)
+		if !ok || m.Text() != "so far so good" || m.Stop != llm.StopAborted {
+			t.Errorf("the last record is %+v, want the stopped answer", b.lastBody(t))
+		}
+		p.Press("more\r")
+		p.See("echo: more")
+		p.Press("\x03")
+		p.See("Ctrl-C again quits")
+		p.Press("x\x03") // clears
+		p.See("> x^C")
+		p.Press("\x03")
+		over()
+	})
+	t.Run("twice quits", func(t *testing.T) {
+		b := newBench(hang("so far"))
+		p, over := b.sit(t, context.Background())
+		p.Press("go\r")
+		p.See("so far")
+		p.Press("\x03\x03")
+		over()
+		if m, ok := b.lastBody(t).(session.Message); !ok || m.Stop != llm.StopAborted {
+			t.Errorf("the last record is %+v, want the stopped answer", b.lastBody(t))
+		}
+	})
+	t.Run("aborts what does not end", func(t *testing.T) {
+		release := make(chan struct{})
+		deaf := func(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				if yield(llm.Delta{Text: "deaf"}, nil) {
+					<-release
+					yield(llm.Delta{}, ctx.Err())
+				}
+			}
+		}
+		aborted := make(chan struct{}, 8)
+		p, over := newBench(deaf).sit(t, context.Background(), func(r *REPL) { r.Abort = func() { aborted <- struct{}{} } })
+		p.Press("go\r")
+		p.See("deaf")
+		p.Press("\x03\x03\x03")
+		select {
+		case <-aborted:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the third Ctrl-C does not end the program")
+		}
+		close(release)
+		over()
+	})
+	t.Run("before a word", func(t *testing.T) {
+		b := newBench(hang(""))
+		p, over := b.sit(t, context.Background())
+		p.Press("go\r")
+		p.See("waiting for test/one")
+		p.Press("\x03")
+		p.See("[stopped; what was said so far is kept]")
+		p.Press("/continue\r")
+		p.See("echo: go")
+		p.Press("\x04")
+		over()
+	})
+}
+
+func TestTerminalSignals(t *testing.T) {
+	for name, step := range map[string]llmtest.Step{"in an answer": hang("so far"), "at the prompt": llmtest.Say("so far")} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(step)
+			ctx, cancel := context.WithCancel(context.Background())
+			p, over := b.sit(t, ctx)
+			p.Press("go\r")
+			p.See("so far")
+			if name == "at the prompt" {
+				p.See("so far\n\n>")
+			}
+			cancel()
+			over()
+			in, err := session.Current(context.Background(), b.store, "main:cli:user")
+			if err != nil || in.Turns != 1 {
+				t.Errorf("%d turns are kept (%v), want 1", in.Turns, err)
+			}
+		})
+	}
+	t.Run("hangup", func(t *testing.T) {
+		p, over := newBench().sit(t, context.Background())
+		p.See(">")
+		p.Hangup()
+		over()
+	})
+}
+
+// asking is a tool that needs leave.
+type asking struct {
+	tools
+	ask func(context.Context, tool.Request) (tool.Decision, error)
+}
+
+func (a *asking) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	d, err := a.ask(ctx, tool.Request{Tool: c.Name, Command: "rm -r build", Dir: "/w"})
+	if err != nil {
+		return llm.ToolResult{}, err
+	}
+	return llm.Result(c, d.String()), ctx.Err()
+}
+
+func TestTerminalApproval(t *testing.T) {
+	call := func(id string) llmtest.Step { return llmtest.Call(id, "bash", `{"command":"rm -r build"}`) }
+	b := newBench(call("c1"), llmtest.Say("one"), call("c2"), llmtest.Say("two"), call("c3"))
+	a := &asking{}
+	b.tools = a
+	var allowed []string
+	p, over := b.sit(t, context.Background(), func(r *REPL) {
+		a.ask = r.Approve
+		r.Allow = func(c string) error { allowed = append(allowed, c); return errors.New("disk full") }
+	})
+	p.Press("first\ry\r") // what is typed ahead is no leave
+	p.See("bash wants to run in /w:\n  rm -r build\n[y]es once, [a]lways this command, [N]o:")
+	p.Press("y\r")
+	p.See("one\n\n>")
+	p.Press("second\r")
+	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+	p.Press("a\r")
+	p.See("this command is allowed until the chat ends: disk full")
+	p.See("two\n\n>")
+	p.Press("third\r")
+	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 3 })
+	p.Press("\x03")
+	p.See("[stopped; what was said so far is kept]")
+	p.Press("\x04")
+	over()
+	if len(allowed) != 1 || allowed[0] != "rm -r build" {
+		t.Errorf("allowed for always is %q, want the command", allowed)
+	}
+	var results []string
+	s, err := session.Load(context.Background(), b.store, "main:cli:user", b.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range s.Branch {
+		if m, ok := rec.Body.(session.Message); ok {
+			for _, r := range m.Results() {
+				results = append(results, r.Text())
+			}
+		}
+	}
+	if want := "once always stopped by the user"; strings.Join(results, " ") != want {
+		t.Errorf("the results are %q, want %q", results, want)
+	}
+}
+
+// The spinner has its line to itself and leaves nothing behind.
+func TestTerminalSpinner(t *testing.T) {
+	gate := make(chan struct{})
+	slow := func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		<-gate
+		return llmtest.Answer(llm.Text{Text: "here"}, llm.ToolCall{ID: "c1", Name: "look", Args: json.RawMessage("{}")})(ctx, req)
+	}
+	b := newBench(slow, llmtest.Say("and there"))
+	p, over := b.sit(t, context.Background())
+	p.Press("go\r")
+	p.See(" waiting for test/one")
+	close(gate)
+	p.See("> go\nhere\n→ look()\nand there\n\n>")
+	p.Press("\x04")
+	over()
+}

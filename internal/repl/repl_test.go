@@ -1,0 +1,783 @@
+package repl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/agent"
+	"goclaw/internal/repl/line"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+	"goclaw/tool"
+	"goclaw/window"
+)
+
+// The words that logs are made of.
+var (
+	User, Answer, Call, Calls = sessiontest.User, sessiontest.Answer, sessiontest.Call, sessiontest.Calls
+	Result, By, Title, Log    = sessiontest.Result, sessiontest.By, sessiontest.Title, sessiontest.Log
+	Start                     = sessiontest.Start
+)
+
+type Clock = sessiontest.Clock
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // transcripts show local times
+	os.Exit(m.Run())
+}
+
+// quarter counts four bytes as a token.
+type quarter struct{}
+
+func (quarter) Count(s string) int { return (len(s) + 3) / 4 }
+
+// tools are two: one that works, one that does not.
+type tools struct{}
+
+func (tools) Specs() []llm.ToolSpec {
+	return []llm.ToolSpec{{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type":"object"}`)}}
+}
+
+func (tools) Run(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	if c.Name == "look" {
+		return llm.Result(c, "seen"), nil
+	}
+	return llm.Failed(c, "there is no \x1b[31mtool\nlike this"), nil
+}
+
+// bench is what outlives a chat: a store, a clock, and the model's script.
+type bench struct {
+	store session.Store
+	clock *Clock
+	model *llmtest.Model
+	tools agent.Tools
+	who   string
+	wait  time.Duration
+	ttl   time.Duration
+}
+
+func newBench(steps ...llmtest.Step) *bench {
+	return &bench{store: session.NewMemory(), clock: &Clock{Step: time.Second}, model: llmtest.New(steps...), tools: tools{}, who: "the test"}
+}
+
+// seed appends a literal log of key.
+func (b *bench) seed(t *testing.T, id session.ID, key session.Key, bodies ...session.Body) {
+	t.Helper()
+	head := session.Header{Version: session.Version, ID: id, Key: key}
+	if err := b.store.Append(context.Background(), id, Log(append([]session.Body{head}, bodies...)...)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var models = map[string]Model{
+	"test/one": {Provider: "test", Model: "one", Name: "test/one", Budget: window.Budget{Window: 1000, Reserve: 100}},
+	"test/two": {Provider: "test", Model: "two", Name: "test/two"},
+}
+
+// repl returns a chat as after a start of the program.
+func (b *bench) repl(in Input, out, errs io.Writer) *REPL {
+	now := "test/one"
+	model := func() Model {
+		m := models[now]
+		m.Tokens, m.Prompt = quarter{}, window.Prompt{Provider: m.Provider, Model: m.Model, System: "be kind", Tools: b.tools.Specs()}
+		return m
+	}
+	r := &REPL{
+		Store: b.store, Clock: b.clock, In: in, Out: out, Err: errs, DefaultKey: "main:cli:user", Model: model,
+		Choose: func(_ context.Context, spec string) (Model, error) {
+			if spec == "" {
+				spec = "test/one"
+			}
+			if _, ok := models[spec]; !ok {
+				return Model{}, fmt.Errorf("model %q is not known", spec)
+			}
+			now = spec
+			return model(), nil
+		},
+		Models: func() []string { return []string{"test/one", "test/two"} },
+	}
+	r.Runner = runner.New(runner.Options{Store: b.store, Clock: b.clock, Who: b.who, Wait: b.wait, TTL: b.ttl,
+		Env: func(context.Context, *session.Session) (agent.Env, error) {
+			m := model()
+			return agent.Env{Provider: b.model, Prompt: m.Prompt, Tools: b.tools, Budget: m.Budget, Tokens: m.Tokens, API: "test"}, nil
+		}})
+	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
+		if path == "" {
+			_, err := fmt.Fprintf(out, "<%s>\n", format)
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString(format)
+		return err
+	}
+	return r
+}
+
+// pipe runs a chat on what a pipe brings.
+func (b *bench) pipe(t *testing.T, in string, opts ...func(*REPL)) (out, errs string, err error) {
+	t.Helper()
+	var o, e strings.Builder
+	r := b.repl(line.NewPlain(strings.NewReader(in), nil), &o, &e)
+	for _, f := range opts {
+		f(r)
+	}
+	err = r.Run(context.Background())
+	return o.String(), e.String(), err
+}
+
+// person runs a chat with a person at a terminal that can do nothing: what
+// is asked and answered is all on one stream.
+func (b *bench) person(t *testing.T, in string, opts ...func(*REPL)) string {
+	t.Helper()
+	var o strings.Builder
+	r := b.repl(line.NewPlain(strings.NewReader(in), &o), &o, &o)
+	r.Interactive = true
+	for _, f := range opts {
+		f(r)
+	}
+	if err := r.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return o.String()
+}
+
+// talk is a log with two turns.
+var talk = []session.Body{
+	User("first question"), By("test", "one", Answer("first answer")), Title("About things"),
+	User("second question"), By("test", "one", Answer("second answer")),
+}
+
+// want says what a chat prints.
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestPipe(t *testing.T) {
+	b := newBench()
+	out, errs, err := b.pipe(t, "hello\n\n  \nmore\\\nlines\n/quit\nnever\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", out, "echo: hello\necho: more\nlines\n")
+	want(t, "notes", errs, "")
+	if n := len(b.model.Requests()); n != 2 {
+		t.Errorf("the model was asked %d times, want 2", n)
+	}
+	out, errs, err = b.pipe(t, "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", out, "echo: again\n")
+	want(t, "notes", errs, "Restored: 2 previous turns of main:cli:user (echo: hello)\n")
+	if n := len(b.model.Requests()[2].Messages); n != 5 {
+		t.Errorf("after a restart %d messages are sent, want 5", n)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	const about = "Restored: 2 previous turns of main:cli:user (About things)\n"
+	for name, c := range map[string]struct {
+		in, out, errs string
+	}{
+		"unknown":              {"/swich x\n", "", "error: there is no /swich: did you mean /switch?\n"},
+		"unknown altogether":   {"/frobnicate\n", "", "error: there is no /frobnicate: /help lists the commands, and //frobnicate says it to the model\n"},
+		"slash alone":          {"/\n", "", "error: there is no /: /help lists the commands, and // says it to the model\n"},
+		"said with a slash":    {"//help me\n", "echo: /help me\n", ""},
+		"a path is no command": {"/etc/hosts is odd\n", "echo: /etc/hosts is odd\n", ""},
+		"quit":                 {"/quit\nx\n", "", ""},
+		"quit in a word":       {"quit\nx\n", "", ""},
+		"exit":                 {"EXIT\nx\n", "", ""},
+		"too much":             {"/quit now\n", "", "error: /quit takes nothing behind it\n"},
+		"the list": {"/sessions\n", "" +
+			"   KEY            TITLE         MODEL     TURNS  LAST USED\n" +
+			"*  main:cli:user  About things  test/one  2      now\n" +
+			"   ops:cli:user                 test/one  1      now\n", ""},
+		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user         test/one  1      now\n", ""},
+		"an empty list":                 {"/sessions zzz\n", "no session fits \"zzz\"\n", ""},
+		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
+		"switch to itself":              {"/switch main\n", "", "this is main:cli:user already\n"},
+		"switch to nothing":             {"/switch zzz\n", "", "error: session \"zzz\": session: not found\n"},
+		"switch without a key":          {"/switch\n", "", "error: /switch needs a KEY: /sessions lists them\n"},
+		"new":                           {"/new\nhi\n", "echo: hi\n", "began main:cli:20261115-000000\n"},
+		"new with a label":              {"/new  Trip to Österreich, 2027!\n/title\n", "Trip to Österreich, 2027!\n", "began main:cli:trip-to-österreich-2027\n"},
+		"new twice":                     {"/new a\n/new a\n", "", "began main:cli:a\nbegan main:cli:a-2\n"},
+		"history": {"/history 1\n", "… 1 turn before: /history all\nuser  2026-11-15 00:00\nsecond question\n\n" +
+			"assistant  2026-11-15 00:00\nsecond answer\n", ""},
+		"all history": {"/history all\n", "user  2026-11-15 00:00\nfirst question\n\nassistant  2026-11-15 00:00\nfirst answer\n\n" +
+			"00:00:00  title  About things\nuser  2026-11-15 00:00\nsecond question\n\nassistant  2026-11-15 00:00\nsecond answer\n", ""},
+		"history of nothing":   {"/new x\n/history\n", "nothing was said yet\n", "began main:cli:x\n"},
+		"wrong history":        {"/history -1\n", "", "error: /history takes a number of turns or all, not \"-1\"\n"},
+		"delete another":       {"/delete ops\n/sessions ops\n", "no session fits \"ops\"\n", "moved ops:cli:user to the trash: goclaw sessions restore s2 brings it back\n"},
+		"delete this":          {"/delete main\nhi\n", "echo: hi\n", "moved main:cli:user to the trash: goclaw sessions restore s1 brings it back\nbegan main:cli:20261115-000000\n"},
+		"delete nothing":       {"/delete zzz\n", "", "error: session \"zzz\": session: not found\n"},
+		"model":                {"/model\n", "test/one, a window of 1k tokens\n", ""},
+		"another model":        {"/model test/two\n/model\n", "test/two\n", "from now on test/two is asked\n"},
+		"a wrong model":        {"/model zzz\n/model\n", "test/one, a window of 1k tokens\n", "error: model \"zzz\" is not known (still asking test/one)\n"},
+		"title":                {"/title\n", "About things\n", ""},
+		"another title":        {"/title  New   name \n/title\n", "New name\n", "main:cli:user is now called \"New name\"\n"},
+		"no title":             {"/new\n/title\n", "main:cli:20261115-000000 has no title yet\n", "began main:cli:20261115-000000\n"},
+		"fork":                 {"/fork\n/title\n", "About things\n", "forked main:cli:user as main:cli:user-2\nRestored: 2 previous turns of main:cli:user-2 (About things)\n"},
+		"fork with a key":      {"/fork main:cli:x\n", "", "forked main:cli:user as main:cli:x\nRestored: 2 previous turns of main:cli:x (About things)\n"},
+		"fork onto another":    {"/fork ops:cli:user\n", "", "error: there is a session ops:cli:user already: choose another key\n"},
+		"pin":                  {"/pin\n/pin last\n", "", "pinned record 6: \"second answer\"\nrecord 6 is pinned already: \"second answer\"\n"},
+		"pin by number":        {"/pin 2\n/pin #3\n", "", "pinned record 2: \"first question\"\npinned record 3: \"first answer\"\n"},
+		"pin by id":            {"/pin e4\n/pin e4x\n", "", "pinned record 5: \"second question\"\nerror: no message of this session is record \"e4x\": goclaw sessions show --records lists them\n"},
+		"pin too much":         {"/pin e\n", "", "error: \"e\" fits 4 records: type more of the id, or a record's number\n"},
+		"pin a title":          {"/pin 4\n", "", "error: no message of this session is record \"4\": goclaw sessions show --records lists them\n"},
+		"pin nothing":          {"/new x\n/pin\n", "", "began main:cli:x\nerror: there is no such message in this session\n"},
+		"unpin":                {"/pin 2\n/unpin\n/unpin\n", "", "pinned record 2: \"first question\"\nunpinned record 2: \"first question\"\nerror: there is no such message in this session\n"},
+		"unpin what is not":    {"/unpin 2\n", "", "error: record 2 is not pinned\n"},
+		"continue nothing":     {"/continue\n", "", "error: nothing was interrupted: there is nothing to go on with\n"},
+		"thinking":             {"/thinking\n/thinking off\n/thinking loud\n", "", "thinking is shown\nthinking is not shown\nerror: /thinking takes on or off, not \"loud\"\n"},
+		"export to the screen": {"/export native -\n", "<native>\n", ""},
+		"wrong export":         {"/export pdf\n", "", "error: /export knows markdown, native and claw0, not \"pdf\"; a file's name ends in .md or .jsonl\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			b.clock = &Clock{} // times are told
+			b.seed(t, "s1", "main:cli:user", talk...)
+			b.seed(t, "s2", "ops:cli:user", User("x"), By("test", "one", Answer("y")))
+			out, errs, err := b.pipe(t, c.in)
+			if err != nil {
+				t.Errorf("the chat ends with %v, want nil", err)
+			}
+			want(t, "out", out, c.out)
+			want(t, "err", errs, about+c.errs)
+		})
+	}
+}
+
+func TestRecordsOfCommands(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", talk...)
+	if _, _, err := b.pipe(t, "/title T\n/model test/two\n/pin 2\n/unpin 2\n"); err != nil {
+		t.Fatal(err)
+	}
+	recs, err := sessiontest.Collect(b.store.Read(context.Background(), "s1", 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []session.Body
+	for _, r := range recs {
+		got = append(got, r.Body)
+	}
+	wantBodies := []session.Body{
+		session.Title{Title: "T"}, session.ModelChange{Provider: "test", Model: "two"},
+		session.Label{Target: "e1", Label: session.Pin}, session.Label{Target: "e1"},
+	}
+	if d := cmp.Diff(wantBodies, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	out, _, err := newBench().pipe(t, "/help\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"new", "sessions", "list", "switch", "history", "delete", "context", "model", "title", "fork", "pin", "export", "continue", "help", "quit"} {
+		if !strings.Contains(out, "/"+c) {
+			t.Errorf("help does not tell of /%s:\n%s", c, out)
+		}
+	}
+}
+
+func TestContext(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user",
+		User(strings.Repeat("u", 400)), Call("c1", "look"), Result("c1", strings.Repeat("r", 800)), Answer(strings.Repeat("a", 200)))
+	out, errs, err := b.pipe(t, "/context\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "out", out, ""+
+		"[███████████████·····················░░░░] [Context: 390/1k tokens (39%)]\n"+
+		"  system prompt       2    0%\n"+
+		"  tools              12    3%\n"+
+		"  you               100   26%\n"+
+		"  answers            50   13%\n"+
+		"  tool calls          6    1%\n"+
+		"  tool results      204   54%\n")
+	want(t, "err", errs, "Restored: 1 previous turn of main:cli:user\n"+
+		"  100 tokens are kept free for the answer\n  parts are counted here; the line above uses what test/one reported last\n")
+	out, _, err = b.pipe(t, "/model test/two\n/context\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(out, "\n"); first != "390 tokens; how many test/two takes is not known" {
+		t.Errorf("without a known window the first line is %q", first)
+	}
+}
+
+func TestToolsAreNotes(t *testing.T) {
+	b := newBench(
+		llmtest.Answer(llm.Text{Text: "\n\nI look. "}, llm.ToolCall{ID: "c1", Name: "look", Args: json.RawMessage(`{"at":"\u001b[2J"}`)}),
+		llmtest.Call("c2", "nope", `{}`),
+		llmtest.Answer(llm.Text{Text: "do\x1b]0;evil\x07ne\r\n"}))
+	out, errs, err := b.pipe(t, "go\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", out, "I look. \ndo\uFFFD]0;evil\uFFFDne\n")
+	want(t, "notes", errs, "→ look({\"at\":\"\\u001b[2J\"})\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
+}
+
+func TestThinking(t *testing.T) {
+	step := llmtest.Answer(llm.Thinking{Text: "hmm\x1b[1m", Signature: "s"}, llm.Text{Text: "yes"})
+	out, errs, err := newBench(step, step).pipe(t, "one\n/thinking on\ntwo\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", out, "yes\nyes\n")
+	want(t, "notes", errs, "thinking is shown\nhmm\uFFFD[1m\n")
+}
+
+func TestTurnFails(t *testing.T) {
+	b := newBench(llmtest.Fail(&llm.APIError{Provider: "test", Status: 401, Message: "bad\nkey", Kind: llm.ErrAuth}), llmtest.Break("half an ", llm.ErrNetwork))
+	out, errs, err := b.pipe(t, "one\ntwo\n/continue\nthree\n", func(r *REPL) {
+		r.Hint = func(err error) string {
+			if errors.Is(err, llm.ErrAuth) {
+				return "look at the key"
+			}
+			return ""
+		}
+	})
+	if !errors.Is(err, ErrFailed) {
+		t.Errorf("the chat ends with %v, want ErrFailed", err)
+	}
+	want(t, "answers", out, "half an \necho: one\ntwo\nthree\n")
+	for _, part := range []string{"error: ", "bad; key", "  look at the key\n", "  what you said is kept: /continue asks again\n"} {
+		if !strings.Contains(errs, part) {
+			t.Errorf("the notes lack %q:\n%s", part, errs)
+		}
+	}
+	if out := newBench(llmtest.Fail(llm.ErrNetwork)).person(t, "one\n"); !strings.Contains(out, "error: ") {
+		t.Errorf("a person does not see the error:\n%s", out)
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	cut := func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if yield(llm.Delta{Text: "too lo"}, nil) {
+				yield(llm.Delta{End: &llm.Answer{Message: llm.AssistantText("too lo"), Stop: llm.StopLength}}, nil)
+			}
+		}
+	}
+	out, errs, err := newBench(cut, llmtest.Answer()).pipe(t, "one\ntwo\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", out, "too lo\n")
+	want(t, "notes", errs, "[the answer was cut: it reached the model's limit; say \"go on\" for more]\n[the model gave an empty answer]\n")
+}
+
+func TestTorn(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  []session.Body
+		says string
+	}{
+		"no answer": {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
+		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
+			"The last turn (\"do it\") was interrupted while it ran bash. That may have had effects, and is not run again by itself.\n"},
+		"two tools": {[]session.Body{User("do it"), Calls(llm.ToolCall{ID: "c1", Name: "bash"}, llm.ToolCall{ID: "c2", Name: "look"})},
+			"The last turn (\"do it\") was interrupted while it ran bash, look. That may have had effects, and is not run again by itself.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(llmtest.Say("done now"), llmtest.Say("done again"))
+			b.seed(t, "s1", "main:cli:user", c.log...)
+			_, errs, err := b.pipe(t, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "in a pipe", errs, "Restored: 1 previous turn of main:cli:user\n"+c.says+"/continue goes on with it.\n")
+			if n := len(b.model.Requests()); n != 0 {
+				t.Fatalf("the model was asked %d times without a word", n)
+			}
+			if got := b.person(t, "n\n"); !strings.Contains(got, c.says+"Go on with it? [Y/n] /continue goes on with it later.\n> ") {
+				t.Errorf("to a person who says no the chat says\n%s", got)
+			}
+			if got := b.person(t, "\n"); !strings.Contains(got, "Go on with it? [Y/n] done now\n\n> ") {
+				t.Errorf("to a person who says yes the chat says\n%s", got)
+			}
+			if got := b.person(t, ""); strings.Contains(got, "interrupted") {
+				t.Errorf("what was gone on with is still called interrupted:\n%s", got)
+			}
+		})
+	}
+	t.Run("continue", func(t *testing.T) {
+		b := newBench(llmtest.Say("done"))
+		b.seed(t, "s1", "main:cli:user", User("do it"), Call("c1", "bash"))
+		out, _, err := b.pipe(t, "/continue\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "out", out, "done\n")
+		last := b.model.Requests()[0].Messages
+		if rs := last[len(last)-1].Results(); len(rs) != 1 || !rs[0].IsError {
+			t.Errorf("the interrupted call is answered with %v, want one failed result", rs)
+		}
+	})
+	t.Run("held by another", func(t *testing.T) {
+		b := newBench()
+		b.seed(t, "s1", "main:cli:user", User("do it"))
+		release, err := b.store.Lock(context.Background(), "s1", "goclaw on this host")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		_, errs, err := b.pipe(t, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "err", errs, fmt.Sprintf("Restored: 1 previous turn of main:cli:user\n"+
+			"this session is being answered by goclaw on this host (pid %d): what you say waits for that\n", os.Getpid()))
+	})
+}
+
+func TestHeldSession(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", talk...)
+	release, err := b.store.Lock(context.Background(), "s1", "another chat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, errs, err := b.pipe(t, "hi\n")
+	if !errors.Is(err, ErrFailed) || !strings.Contains(errs, "held by another chat") {
+		t.Errorf("without waiting: %v, %q", err, errs)
+	}
+	b.wait = 20 * time.Second
+	var o strings.Builder
+	r := b.repl(line.NewPlain(strings.NewReader("hi\n"), nil), &o, writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "waiting: this session is held by another chat (pid") {
+			release()
+		}
+		return len(p), nil
+	}))
+	if err := r.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after it was let go", o.String(), "echo: hi\n")
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestAnotherProgramAppends(t *testing.T) {
+	b := newBench()
+	said := false
+	b.model.Rest = func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] { return llmtest.Echo(ctx, req) }
+	var o, e strings.Builder
+	pr, pw := io.Pipe()
+	r := b.repl(line.NewPlain(pr, nil), writerFunc(func(p []byte) (int, error) {
+		o.Write(p)
+		if !said && strings.Contains(o.String(), "\n") {
+			said = true
+			go func() {
+				// After the first turn, before the second.
+				for {
+					in, err := session.Current(context.Background(), b.store, "main:cli:user")
+					if err != nil {
+						t.Error(err)
+						break
+					}
+					s, err := session.Open(context.Background(), b.store, in.ID)
+					if err != nil {
+						t.Error(err)
+						break
+					}
+					if s.Title == "" { // the turn's last record
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					first := s.Next(User("from elsewhere"), b.clock)
+					if err := s.Apply(first); err != nil {
+						t.Error(err)
+						break
+					}
+					if err := b.store.Append(context.Background(), in.ID, first, s.Next(Answer("noted"), b.clock)); err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				io.WriteString(pw, "two\n")
+				pw.Close()
+			}()
+		}
+		return len(p), nil
+	}), &e)
+	go io.WriteString(pw, "one\n")
+	if err := r.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "notes", e.String(), "another program added 2 records to this session meanwhile: /history shows them\n")
+	reqs := b.model.Requests()
+	if got := reqs[len(reqs)-1].Messages[2].Text(); got != "from elsewhere" {
+		t.Errorf("the next turn sends %q, want what came from elsewhere", got)
+	}
+}
+
+func TestDeletedElsewhere(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", talk...)
+	b.model.Rest = func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return llmtest.Echo(ctx, req)
+	}
+	var e strings.Builder
+	r := b.repl(line.NewPlain(strings.NewReader("hi\n"), nil), io.Discard, writerFunc(func(p []byte) (int, error) {
+		if strings.HasPrefix(string(p), "Restored") {
+			if err := b.store.Delete(context.Background(), "s1"); err != nil {
+				t.Error(err)
+			}
+		}
+		return e.Write(p)
+	}))
+	if err := r.Run(context.Background()); !errors.Is(err, ErrFailed) {
+		t.Errorf("the chat ends with %v, want ErrFailed", err)
+	}
+	if !strings.Contains(e.String(), "error: this session was deleted elsewhere") {
+		t.Errorf("the notes are\n%s", e.String())
+	}
+}
+
+func TestStart(t *testing.T) {
+	at := func(d time.Duration, b *bench, t *testing.T, id session.ID, key session.Key) {
+		recs := Log(session.Header{Version: session.Version, ID: id, Key: key}, User("hi"), Answer("ho"))
+		for i := range recs {
+			recs[i].Time = Start.Add(d)
+		}
+		if err := b.store.Append(context.Background(), id, recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		ref  string
+		ttl  time.Duration
+		want session.Key
+		errs string
+	}{
+		"the one used last": {"", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
+		"by key":            {"main:cli:user", 0, "main:cli:user", "Restored: 1 previous turn of main:cli:user\n"},
+		"by prefix":         {"main:tele", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
+		"by id":             {"s3", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
+		"a new key":         {"main:cli:fresh", 0, "main:cli:fresh", ""},
+		"idle for too long": {"", time.Minute, "main:cli:later", "main:cli:later was idle for too long: a new session begins, the old one is s2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench()
+			b.ttl = c.ttl
+			b.clock.Move(time.Hour)
+			at(0, b, t, "s1", "main:cli:user")
+			at(time.Second, b, t, "s2", "main:cli:later")
+			at(2*time.Second, b, t, "s3", "main:telegram:7")
+			at(3*time.Second, b, t, "s4", "ops:cli:user")
+			var key session.Key
+			_, errs, err := b.pipe(t, "hi\n", func(r *REPL) {
+				r.Session = c.ref
+				r.Hint = nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for in, err := range b.store.List(context.Background(), session.Query{Limit: 1}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				key = in.Key
+			}
+			if key != c.want {
+				t.Errorf("the turn is in %s, want %s", key, c.want)
+			}
+			want(t, "err", errs, c.errs)
+		})
+	}
+	t.Run("ambiguous", func(t *testing.T) {
+		b := newBench()
+		at(0, b, t, "s1", "main:cli:a")
+		at(0, b, t, "s2", "main:cli:b")
+		_, _, err := b.pipe(t, "", func(r *REPL) { r.Session = "main" })
+		var amb *session.AmbiguousError
+		if !errors.As(err, &amb) {
+			t.Errorf("the chat ends with %v, want an *AmbiguousError", err)
+		}
+	})
+	t.Run("a key without parts", func(t *testing.T) {
+		b := newBench()
+		at(0, b, t, "s1", "main:cli:a")
+		_, errs, err := b.pipe(t, "/new\n", func(r *REPL) { r.DefaultKey = "me" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(errs, "began me-2026") {
+			t.Errorf("the notes are %q", errs)
+		}
+	})
+	t.Run("openclaw's keys", func(t *testing.T) {
+		_, errs, err := newBench().pipe(t, "/new x\n", func(r *REPL) { r.DefaultKey = "agent:main:cli:direct:user" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "err", errs, "began agent:main:cli:x\n")
+	})
+}
+
+func TestSessionRemembersItsModel(t *testing.T) {
+	b := newBench()
+	for _, step := range []struct{ in, out, errs string }{
+		{"/model test/two\nhi\n", "echo: hi\n", "from now on test/two is asked\n"},
+		{"/model\n", "test/two\n", "model: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
+		{"/new x\n/model\n/switch main:cli:user\n/model\n", "test/one, a window of 1k tokens\ntest/two\n",
+			"model: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
+	} {
+		out, errs, err := b.pipe(t, step.in, func(r *REPL) { r.Session = "main:cli:user" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "out", out, step.out)
+		want(t, "err", errs, step.errs)
+	}
+	out, _, err := b.pipe(t, "/switch main:cli:user\n/model\n", func(r *REPL) { r.Fixed = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "with a fixed model", out, "test/one, a window of 1k tokens\n")
+}
+
+func TestExportToFiles(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", talk...)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	_, errs, err := b.pipe(t, "/export\n/export\n/export native\n/export notes.jsonl\n/export claw0 x y.txt\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "err", errs, "Restored: 2 previous turns of main:cli:user (About things)\nwrote about-things.md\n"+
+		"error: open about-things.md: file exists\nwrote about-things.jsonl\nwrote notes.jsonl\nwrote x y.txt\n")
+	for name, format := range map[string]string{"about-things.md": "markdown", "about-things.jsonl": "native", "notes.jsonl": "native", "x y.txt": "claw0"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); string(data) != format || err != nil {
+			t.Errorf("%s holds %q (%v), want %q", name, data, err, format)
+		}
+	}
+}
+
+func TestPersonSeesWhere(t *testing.T) {
+	b := newBench()
+	got := b.person(t, "hello\n", func(r *REPL) { r.Model = withNote(r.Model, "no key: offline") })
+	want(t, "first", got, "no key: offline\nA new session, main:cli:user, with test/one. /help lists the commands.\n> echo: hello\n\n> ")
+	got = b.person(t, "")
+	want(t, "again", got, "Restored: 1 previous turn of main:cli:user (echo: hello)\n  > hello\n    echo: hello\n> ")
+}
+
+func withNote(f func() Model, note string) func() Model {
+	return func() Model { m := f(); m.Note = note; return m }
+}
+
+func TestApprove(t *testing.T) {
+	for name, c := range map[string]struct {
+		in      string
+		command string
+		want    tool.Decision
+		shown   string
+		allowed []string
+	}{
+		"once":          {"y\n", "ls", tool.Once, "  ls\n", nil},
+		"always":        {"a\n", "ls", tool.Always, "  ls\n", []string{"ls"}},
+		"no":            {"n\n", "ls", tool.No, "  ls\n", nil},
+		"nothing":       {"\n", "ls", tool.No, "  ls\n", nil},
+		"end":           {"", "ls", tool.No, "  ls\n", nil},
+		"asked again":   {"sure\nyes\n", "ls", tool.Once, "  ls\n", nil},
+		"several lines": {"n\n", "a &&\nb\n", tool.No, "  a &&\n  b\n", nil},
+		"hidden":        {"n\n", "ls \x1b[8m; rm -rf x", tool.No, `  "ls \x1b[8m; rm -rf x"` + "\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o strings.Builder
+			b := newBench()
+			r := b.repl(line.NewPlain(strings.NewReader(c.in), &o), &o, &o)
+			r.Interactive = true
+			r.screen = &screen{out: &o, notes: &o}
+			var allowed []string
+			r.Allow = func(cmd string) error { allowed = append(allowed, cmd); return nil }
+			got, err := r.Approve(context.Background(), tool.Request{Tool: "bash", Command: c.command, Dir: "/w"})
+			if err != nil || got != c.want {
+				t.Errorf("the decision is %v, %v; want %v", got, err, c.want)
+			}
+			if !strings.HasPrefix(o.String(), "bash wants to run in /w:\n"+c.shown) {
+				t.Errorf("shown is\n%s", o.String())
+			}
+			if d := cmp.Diff(c.allowed, allowed); d != "" {
+				t.Errorf("allowed for always (-want +got):\n%s", d)
+			}
+		})
+	}
+	t.Run("in a pipe", func(t *testing.T) {
+		r := newBench().repl(line.NewPlain(strings.NewReader("y\n"), nil), io.Discard, io.Discard)
+		if got, err := r.Approve(context.Background(), tool.Request{Command: "ls"}); got != tool.No || err != nil {
+			t.Errorf("the decision is %v, %v; want no", got, err)
+		}
+	})
+}
+
+func TestComplete(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", talk...)
+	b.seed(t, "s2", "ops:cli:user", talk...)
+	b.seed(t, "s3", "ops:cli:user", talk...)
+	r := b.repl(nil, io.Discard, io.Discard)
+	for before, c := range map[string]struct {
+		from    int
+		options []string
+	}{
+		"/s":            {0, []string{"/sessions", "/switch"}},
+		"/li":           {0, []string{"/list"}},
+		"/switch ":      {8, []string{"main:cli:user", "ops:cli:user"}},
+		"/delete op":    {8, []string{"ops:cli:user"}},
+		"/model test/t": {7, []string{"test/two"}},
+		"/export m":     {8, []string{"markdown"}},
+		"/thinking o":   {10, []string{"on", "off"}},
+		"/title x":      {0, nil},
+		"/zzz x":        {0, nil},
+		"hello /s":      {0, nil},
+		"//s":           {0, nil},
+	} {
+		from, options := r.Complete(before)
+		if d := cmp.Diff(c.options, options); d != "" || from != c.from {
+			t.Errorf("%q: from %d, want %d; options (-want +got):\n%s", before, from, c.from, d)
+		}
+	}
+}
+
+// In a pipe nothing that is shown can move the cursor, whoever said it.
+func TestNoEscapes(t *testing.T) {
+	evil := "\x1b[2J\x1b]0;x\x07\u202e\x9b31m"
+	b := newBench(llmtest.Say(evil), llmtest.Call("c1", "look", `{"a":"`+strings.ReplaceAll(evil, "\x1b", `\u001b`)[:3]+`"}`), llmtest.Fail(errors.New(evil)))
+	b.seed(t, "s1", session.Key("main:cli:"+strings.ReplaceAll(evil, "\x9b", "")), User(evil), By("p", evil, Answer(evil)), Title(evil))
+	out, errs, _ := b.pipe(t, evil+"\nmore\n/sessions\n/history all\n/switch "+evil+"\n/title "+evil+"\n/title\n/fork\n/pin\n/bogus"+evil+"\n", func(r *REPL) {
+		r.Session = "s1"
+	})
+	if i := strings.IndexAny(out+errs, "\x1b\x07\u202e\u009b\r"); i >= 0 {
+		t.Errorf("something raw is shown: %q", (out + errs)[max(i-40, 0):min(i+40, len(out+errs))])
+	}
+}
