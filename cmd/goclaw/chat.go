@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"time"
 
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
@@ -69,6 +70,10 @@ func (a *app) chat(ctx context.Context) error {
 			fmt.Fprintf(a.err, "goclaw: what was typed before is not remembered: %v\n", err)
 		}
 		t.Complete, t.Paint, r.In = r.Complete, r.Style.Green, t
+		// The first turn should not wait for the vocabulary: it is built
+		// while the user types.
+		tokens := first.tokens
+		defer time.AfterFunc(300*time.Millisecond, func() { tokens.Count("") }).Stop()
 	case r.Interactive:
 		r.In = line.NewPlain(a.in, a.out)
 	default:

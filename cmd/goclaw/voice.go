@@ -40,6 +40,13 @@ func (v *voice) name() string {
 	return v.provider + "/" + v.model
 }
 
+// encoding is a tokenizer that is built when it is first used: a start that
+// counts nothing does not wait for its vocabulary.
+type encoding func() *bpe.Encoding
+
+// Count implements window.Tokenizer.
+func (e encoding) Count(text string) int { return e().Count(text) }
+
 // Models that are asked when a key is there and nothing else is said.
 const (
 	defaultAnthropic = "claude-sonnet-4-5"
@@ -114,7 +121,7 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 // named returns the model of a spec such as anthropic/claude-sonnet-4-5.
 func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
 	if spec == offline.Name {
-		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true, tokens: bpe.CL100K()}
+		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true, tokens: encoding(bpe.CL100K)}
 		v.settle(c)
 		v.Provider = offline.New(offline.Config{Window: v.budget.Window})
 		return v, nil
@@ -130,7 +137,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 			return nil, fmt.Errorf("model %s needs a key: set ANTHROPIC_API_KEY, or providers.anthropic.apiKey in %s", spec, c.File)
 		}
 		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
-		v.api, v.tokens = "anthropic-messages", bpe.CL100K()
+		v.api, v.tokens = "anthropic-messages", encoding(bpe.CL100K)
 	} else {
 		base := p.BaseURL
 		if base == "" {
@@ -147,7 +154,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 			return nil, fmt.Errorf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)
 		}
 		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
-		v.api, v.tokens = "openai-completions", bpe.O200K()
+		v.api, v.tokens = "openai-completions", encoding(bpe.O200K)
 	}
 	v.settle(c)
 	return v, nil
