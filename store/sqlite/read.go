@@ -143,23 +143,20 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 		var infos []session.Info
 		err := s.with(ctx, func(c *conn) error {
 			sql, args := sqlstore.SelectSessions(q)
-			return stopped(c.each(func(r row) error {
+			return c.each(func(r row) error {
 				_, in := sqlstore.Scan(r)
 				if q.Match(in) {
 					infos = append(infos, in)
 				}
-				if q.Limit > 0 && len(infos) == q.Limit {
-					return errStop
-				}
 				return nil
-			}, sql, args...))
+			}, sql, args...)
 		})
 		if err != nil {
 			yield(session.Info{}, err)
 			return
 		}
-		for _, in := range infos {
-			if !yield(in, nil) {
+		for i, at := range sqlstore.Order(infos) {
+			if q.Limit > 0 && i == q.Limit || !yield(infos[at], nil) {
 				return
 			}
 		}

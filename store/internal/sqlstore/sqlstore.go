@@ -10,8 +10,10 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,9 +111,11 @@ func Scan(r Row) (n int64, in session.Info) {
 	return n, in
 }
 
-// SelectSessions returns the statement that finds what q asks for in the
-// order of List, and its arguments. The rows are for Scan, and for q.Match,
-// which knows what no statement says.
+// SelectSessions returns the statement that finds what q asks for, and its
+// arguments. The rows are for Scan, and for q.Match, which knows what no
+// statement says. They come in the order of List only as far as Limit needs
+// it: sorting whole rows is most of the work of a long list, and is done with
+// less by Order.
 func SelectSessions(q session.Query) (sql string, args []any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(columns(), ", "))
@@ -129,12 +133,24 @@ func SelectSessions(q session.Query) (sql string, args []any) {
 	if q.Key != "" {
 		where("key", string(q.Key))
 	}
-	b.WriteString(" ORDER BY updated DESC, id")
 	if q.Limit > 0 && q.Agent == "" && q.Channel == "" && q.Text == "" {
 		args = append(args, int64(q.Limit))
-		fmt.Fprintf(&b, " LIMIT $%d", len(args))
+		fmt.Fprintf(&b, " ORDER BY updated DESC, id LIMIT $%d", len(args))
 	}
 	return b.String(), args
+}
+
+// Order returns the places of infos in the order of List.
+func Order(infos []session.Info) []int {
+	order := make([]int, len(infos))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &infos[i], &infos[j]
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
+	})
+	return order
 }
 
 // Years that do not have four digits stand behind a mark that sorts them
