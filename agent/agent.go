@@ -10,8 +10,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"goclaw/compact"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -24,7 +26,7 @@ type Tools interface {
 	Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 }
 
-// Action is what to do next: Ask, Call or Rest.
+// Action is what to do next: Ask, Call, Warn, Fold or Rest.
 type Action interface{ action() }
 
 // Ask the model, with a request squeezed that much.
@@ -33,30 +35,128 @@ type Ask struct{ Squeeze window.Squeeze }
 // Call the tools.
 type Call struct{ Calls []llm.ToolCall }
 
+// Warn the model about its window.
+type Warn struct{ Threshold window.Threshold }
+
+// Fold the past at Cut.
+type Fold struct{ Cut compact.Cut }
+
 // Rest: the turn is over.
 type Rest struct{}
 
 func (Ask) action()  {}
 func (Call) action() {}
+func (Warn) action() {}
+func (Fold) action() {}
 func (Rest) action() {}
 
-// Next decides. It looks at the end of the live branch only: what was said
-// there, and whether the model's calls have results.
-func Next(s *session.Session, q window.Squeeze) Action {
+// Policy is how a turn stays inside the window. The zero value does nothing
+// about it.
+type Policy struct {
+	Flush   []window.Threshold // notices, by how full the window is
+	Compact *compact.Options   // how the past is folded; nil: it is not
+	Prompt  window.Prompt      // what a request holds beside the conversation
+	Tokens  window.Tokenizer   // nil: nothing is folded
+}
+
+// MaxFolds is how often the past is folded between two answers. More would
+// not help.
+const MaxFolds = 2
+
+// Next decides. It is a function of the live branch, of how full the window
+// is, and of how hard the request must be squeezed.
+//
+// Notices for the system are given before the model is asked. Those that are
+// messages wait for the end of the turn, or come between two tools, so that
+// they are never taken for what the user asked; if the past is to be folded,
+// they come before that.
+func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Action {
 	if open := s.Unanswered(); len(open) > 0 {
 		return Call{Calls: open}
 	}
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		m, ok := s.Branch[i].Body.(session.Message)
-		if !ok || m.Excluded {
-			continue
-		}
-		if m.Role == llm.User {
-			return Ask{Squeeze: q}
-		}
+	last, warned := latest(s)
+	switch {
+	case last == nil && !warned:
+		return Rest{}
+	case warned || last.Role == llm.User:
+		return ask(s, b, q, p, last, warned)
+	case last.Stop == llm.StopError || last.Stop == llm.StopAborted:
 		return Rest{}
 	}
+	if t, ok := window.Due(s, b, p.Flush); ok && t.As != window.AsSystem {
+		return Warn{t}
+	}
+	if t, ok := window.Flush(s, p.Flush); ok && b.Full() && p.folds() {
+		return Warn{t}
+	}
 	return Rest{}
+}
+
+// ask decides what comes before the model is asked.
+func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *session.Message, warned bool) Action {
+	if q == window.Fold {
+		if c, ok := p.plan(s, b); ok {
+			return Fold{c}
+		}
+		return Ask{Squeeze: q}
+	}
+	if q == window.Loose && b.Full() && p.folds() {
+		room := b.Used < b.Window-b.Reserve/4
+		if t, ok := window.Flush(s, p.Flush); ok && room && folded(s) == 0 && !warned {
+			return Warn{t}
+		}
+		if !warned || !room {
+			if c, ok := p.plan(s, b); ok {
+				return Fold{c}
+			}
+		}
+	}
+	if t, ok := window.Due(s, b, p.Flush); ok && (t.As == window.AsSystem || last != nil && !session.IsTurn(*last)) {
+		return Warn{t}
+	}
+	return Ask{Squeeze: q}
+}
+
+func (p Policy) folds() bool { return p.Compact != nil && p.Tokens != nil }
+
+// plan returns where to fold, unless that was done often enough.
+func (p Policy) plan(s *session.Session, b window.Budget) (compact.Cut, bool) {
+	if !p.folds() || folded(s) >= MaxFolds {
+		return compact.Cut{}, false
+	}
+	return compact.Plan(s, p.Prompt, p.Tokens, b, *p.Compact)
+}
+
+// folded counts the folds since the last answer.
+func folded(s *session.Session) int {
+	n := 0
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case session.Compaction:
+			n++
+		case session.Message:
+			if b.Role == llm.Assistant {
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// latest returns the last message of the branch, and whether a notice that is
+// a message came after it.
+func latest(s *session.Session) (last *session.Message, warned bool) {
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case session.Notice:
+			warned = warned || b.As != string(window.AsSystem)
+		case session.Message:
+			if !b.Excluded {
+				return &b, warned
+			}
+		}
+	}
+	return nil, warned
 }
 
 // Event is what a turn shows while it runs.
@@ -78,11 +178,22 @@ type Called struct {
 	Result llm.ToolResult
 }
 
-// Squeezed says that the model refused the request as too long, and that it
-// is asked again with less.
+// Squeezed says that the request is too long for the model, and that it is
+// asked again with less.
 type Squeezed struct {
 	To  window.Squeeze
 	Err error
+}
+
+// Folding says that the past is being folded. What comes of it is Recorded.
+type Folding struct{ Cut compact.Cut }
+
+// Learnt says that the model takes fewer tokens than was thought: whoever
+// chose the budget should remember it.
+type Learnt struct {
+	Provider, Model string
+	Window          int
+	Exact           bool // the provider said so; else it is what did not fit
 }
 
 // Done ends a turn that came to rest, with what it used.
@@ -93,6 +204,8 @@ func (Said) event()     {}
 func (Calling) event()  {}
 func (Called) event()   {}
 func (Squeezed) event() {}
+func (Folding) event()  {}
+func (Learnt) event()   {}
 func (Done) event()     {}
 
 // Env is what a turn needs beside the session.
@@ -105,7 +218,45 @@ type Env struct {
 	Clock    session.Clock
 	API      string // how the provider is spoken to, for the log
 	MaxSteps int    // questions to the model in one turn; 0: 200
+
+	NoLine     bool               // the model is not told how full its window is
+	Flush      []window.Threshold // notices
+	Compact    *compact.Options   // nil: the past is never folded
+	Summarizer compact.Summarizer // nil: it is folded without a model
+}
+
+func (e Env) policy() Policy {
+	return Policy{Flush: e.Flush, Compact: e.Compact, Prompt: e.Prompt, Tokens: e.Tokens}
 }
 
 // ErrSteps: the model went on calling tools without coming to an end.
-var ErrSteps = fmt.Errorf("agent: the turn has too many steps")
+var ErrSteps = errors.New("agent: the turn has too many steps")
+
+// FullError says that the conversation does not fit the model's window,
+// whatever was done about it. It wraps llm.ErrOverflow.
+type FullError struct {
+	Budget window.Budget
+	Folds  int  // how often the past was folded for it
+	Alone  bool // what was said last is too long by itself
+	Err    error
+}
+
+func (e *FullError) Error() string {
+	tried := "long tool results cut"
+	if e.Folds > 0 {
+		tried += fmt.Sprintf(", the past folded %d times", e.Folds)
+	} else {
+		tried += ", nothing left to fold"
+	}
+	what := "the conversation"
+	if e.Alone {
+		what = "what was said last"
+	}
+	size := ""
+	if e.Budget.Window > 0 {
+		size = fmt.Sprintf(" of %s tokens (it needs about %s)", window.Short(e.Budget.Window), window.Short(e.Budget.Used))
+	}
+	return fmt.Sprintf("agent: %s does not fit the model's window%s, even with %s: send less at once, begin a new session, or use a model with a larger window (%v)", what, size, tried, e.Err)
+}
+
+func (e *FullError) Unwrap() error { return e.Err }

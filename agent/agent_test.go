@@ -38,7 +38,7 @@ func TestNext(t *testing.T) {
 		{"the answer failed", []session.Body{User("q"), Stopped(llm.StopError, Answer("ha"))}, agent.Rest{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := agent.Next(Replay(t, c.log...), window.Loose)
+			got := agent.Next(Replay(t, c.log...), window.Budget{}, window.Loose, agent.Policy{})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -111,6 +111,7 @@ func TestTurn(t *testing.T) {
 		"boom": func(context.Context) (string, error) { panic("boom") },
 		"die":  func(context.Context) (string, error) { return "", errors.New("disk gone") },
 	}
+	long := []session.Body{User("a"), Call("l1", "read"), Result("l1", strings.Repeat("long ", 2000)), Answer("b"), User("c"), Answer("d")}
 	for _, c := range []struct {
 		name  string
 		log   []session.Body
@@ -133,9 +134,9 @@ func TestTurn(t *testing.T) {
 			[]string{"user: result c1 " + window.Interrupted, "assistant: sorry [stop]"}, ""},
 		{"an unanswered question is answered", []session.Body{User("q")}, "", []llmtest.Step{llmtest.Say("late")}, []string{"assistant: late [stop]"}, ""},
 		{"nothing to go on with", []session.Body{User("q"), Answer("a")}, "", nil, nil, ""},
-		{"too long, and short enough with cut results", nil, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Say("fits")},
+		{"too long, and short enough with cut results", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Say("fits")},
 			[]string{"user: hi", "assistant: fits [stop]"}, ""},
-		{"too long whatever is done", nil, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{Tokens: 9, Window: 5})},
+		{"too long whatever is done", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{Tokens: 9, Window: 5})},
 			[]string{"user: hi"}, "prompt of 9 tokens exceeds the context window of 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,7 +255,7 @@ func TestStopWhileToolsRun(t *testing.T) {
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := agent.Next(s, window.Loose); got != (agent.Ask{}) {
+	if got := agent.Next(s, window.Budget{}, window.Loose, agent.Policy{}); got != (agent.Ask{}) {
 		t.Errorf("a stopped turn leaves %T to do; the next one must be able to ask", got)
 	}
 }

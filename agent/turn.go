@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/compact"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -23,6 +24,9 @@ import (
 func Turn(ctx context.Context, s *session.Session, in llm.Message, env Env) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		t := turn{ctx: ctx, s: s, env: env, yield: yield}
+		if env.Tools != nil {
+			t.env.Prompt.Tools = env.Tools.Specs()
+		}
 		if t.begin(in) && t.loop() {
 			yield(Done{Usage: t.usage}, nil)
 		}
@@ -78,72 +82,242 @@ func (t *turn) loop() bool {
 	}
 	squeeze := window.Loose
 	for asked := 0; ; {
-		switch a := Next(t.s, squeeze).(type) {
+		b := t.measure()
+		switch a := Next(t.s, b, squeeze, t.env.policy()).(type) {
 		case Rest:
 			return true
 		case Call:
 			if !t.call(a.Calls) {
 				return false
 			}
+		case Warn:
+			if last, _ := latest(t.s); asked == 0 && last != nil && last.Role == llm.Assistant {
+				return true // nothing was asked: there is nothing to warn of
+			}
+			if !t.record(a.Threshold.Notice(t.env.Clock.Now())) {
+				return false
+			}
+		case Fold:
+			if !t.fold(a.Cut) {
+				return false
+			}
+			squeeze = window.Loose
 		case Ask:
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
 			}
-			err := t.ask(a.Squeeze)
-			if errors.Is(err, llm.ErrOverflow) && a.Squeeze < window.Results {
-				squeeze = a.Squeeze + 1
-				if !t.yield(Squeezed{To: squeeze, Err: err}, nil) {
+			err := t.ask(a.Squeeze, b)
+			switch {
+			case err == errOver:
+				return false
+			case errors.Is(err, llm.ErrOverflow):
+				var ok bool
+				if squeeze, ok = t.tighter(a.Squeeze, b, err); !ok {
 					return false
 				}
-				continue
-			}
-			if err != nil {
-				if err != errOver {
-					t.yield(nil, err)
-				}
-				return false
+			case err != nil:
+				return t.fail(err)
 			}
 		}
 	}
 }
 
+// tighter says how the request is squeezed after one that was too long. ok
+// is false if the turn is over.
+func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next window.Squeeze, ok bool) {
+	if !t.learn(b, err) {
+		return q, false
+	}
+	for next := q + 1; next <= window.Fold; next++ {
+		_, folds := t.env.policy().plan(t.s, b)
+		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
+			return next, t.yield(Squeezed{To: next, Err: err}, nil)
+		}
+	}
+	e := &FullError{Budget: t.measure(), Folds: folded(t.s), Err: err}
+	_, recs := window.Sent(t.s)
+	e.Alone = len(recs) > 0 && t.env.Tokens != nil && b.Window > 0 && heaviest(t.s, t.env) > b.Window
+	return q, t.fail(e)
+}
+
+// length is the text of a request, in bytes: one that is not shorter is not
+// worth another question.
+func length(req llm.Request) int {
+	n := 0
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case llm.Text:
+				n += len(b.Text)
+			case llm.ToolResult:
+				n += len(b.Text())
+			}
+		}
+	}
+	return n
+}
+
+// heaviest is what the last record of the context comes to.
+func heaviest(s *session.Session, env Env) int {
+	l := window.Weigh(s, env.Prompt, env.Tokens, env.Budget.Window)
+	for i := len(l.Records) - 1; i >= 0; i-- {
+		if l.Records[i] > 0 {
+			return l.Records[i] + l.Fixed
+		}
+	}
+	return 0
+}
+
+// leastWindow is the smallest window that a refusal teaches: below it
+// something else is wrong.
+const leastWindow = 1000
+
+// learn takes over what a refusal says about the model's window.
+func (t *turn) learn(b window.Budget, err error) bool {
+	var predicted *tooLong
+	if errors.As(err, &predicted) {
+		return true
+	}
+	l := Learnt{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model}
+	var o *llm.OverflowError
+	if errors.As(err, &o) && o.Window > 0 {
+		l.Window, l.Exact = o.Window, true
+	} else if b.Used > 0 {
+		l.Window = b.Used - b.Used/20 // what did not fit, and a little less
+	}
+	if l.Window < leastWindow || t.env.Budget.Window > 0 && l.Window >= t.env.Budget.Window {
+		return true
+	}
+	t.env.Budget.Window = l.Window
+	t.env.Budget.Reserve = min(t.env.Budget.Reserve, l.Window/4)
+	return t.yield(l, nil)
+}
+
+// fold folds the past. A summary that no model could write is an extract, so
+// that only the user, or a store that fails, keeps it from happening.
+func (t *turn) fold(c compact.Cut) bool {
+	if !t.yield(Folding{c}, nil) {
+		return false
+	}
+	body, err := c.Fold(t.ctx, t.env.Summarizer)
+	if err != nil {
+		return t.fail(err)
+	}
+	t.usage = t.usage.Add(body.Usage)
+	return t.record(body)
+}
+
+// measure says how full the window is.
+func (t *turn) measure() window.Budget {
+	if t.env.Tokens == nil {
+		return t.env.Budget
+	}
+	return window.Measure(t.s, t.env.Prompt, t.env.Tokens, t.env.Budget)
+}
+
 // errOver: the consumer ended the turn.
 var errOver = errors.New("agent: over")
 
-// ask puts one question to the model and records the answer. An answer that
-// was stopped or broke off is recorded with what came of it.
-func (t *turn) ask(q window.Squeeze) error {
+// tooLong is an overflow that was foreseen: the model was not asked.
+type tooLong struct{ llm.OverflowError }
+
+func (e *tooLong) Unwrap() error { return &e.OverflowError }
+
+// trust is how far beyond the window, in percent, an estimate must lie to be
+// believed when there is nothing left to squeeze.
+const trust = 15
+
+// request builds what is sent, and says what it comes to. It is a *tooLong if
+// it cannot fit: some servers would cut it without a word.
+func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	p := t.env.Prompt
-	if t.env.Tools != nil {
-		p.Tools = t.env.Tools.Specs()
-	}
-	budget := t.env.Budget
-	if t.env.Tokens != nil {
-		budget = window.Measure(t.s, p, t.env.Tokens, budget)
-		if budget.Window > 0 {
-			p.Tail = budget.String()
-		}
+	if t.env.Tokens != nil && !t.env.NoLine {
+		p.Tail = window.Tail(t.s, b)
 	}
 	req := window.Build(t.s, p, q)
+	if t.env.Tokens == nil || b.Window <= 0 {
+		return req, nil
+	}
+	if q > window.Loose {
+		b.Used = window.Estimate(t.s, p, t.env.Tokens, req)
+	}
+	limit := b.Window
+	if q == window.Fold || t.env.Compact == nil {
+		limit += limit * trust / 100
+	}
+	if b.Used > limit {
+		return req, &tooLong{llm.OverflowError{Tokens: b.Used, Window: b.Window}}
+	}
+	req.MaxTokens = b.Answer(p.MaxTokens)
+	return req, nil
+}
+
+// ask puts one question to the model and records the answer. An answer that
+// was stopped or broke off is recorded with what came of it.
+func (t *turn) ask(q window.Squeeze, b window.Budget) error {
+	req, err := t.request(q, b)
+	if err != nil {
+		return err
+	}
 	began := t.env.Clock.Now()
 	var part partial
+	var held quiet
 	for d, err := range t.env.Provider.Stream(t.ctx, req) {
 		if err != nil {
 			return t.broken(&part, began, err)
 		}
 		if d.End != nil {
 			t.usage = t.usage.Add(d.End.Usage)
+			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
+				return errOver
+			}
 			if !t.answer(*d.End, began, "") {
 				return errOver
 			}
 			return nil
 		}
 		part.add(d)
-		if !t.yield(Said{d}, nil) {
-			return errOver
+		for _, d := range held.pass(d) {
+			if !t.yield(Said{d}, nil) {
+				return errOver
+			}
 		}
 	}
-	return t.broken(&part, began, fmt.Errorf("agent: the answer of %s ended without an end: %w", p.Model, llm.ErrNetwork))
+	return t.broken(&part, began, fmt.Errorf("agent: the answer of %s ended without an end: %w", req.Model, llm.ErrNetwork))
+}
+
+// quiet holds an answer back as long as it may become NO_REPLY.
+type quiet struct {
+	text string
+	open bool // it has become something else
+}
+
+// pass returns what of d can be shown, with what was held back before it.
+func (h *quiet) pass(d llm.Delta) []llm.Delta {
+	switch {
+	case h.open || d.Thinking != "":
+		return []llm.Delta{d}
+	case d.Text != "":
+		h.text += d.Text
+		if window.MayBeNoReply(h.text) {
+			return nil
+		}
+		d.Text = h.text
+	case strings.TrimSpace(h.text) != "": // a call after it: no silence
+		return append([]llm.Delta{{Text: h.end()}}, d)
+	}
+	h.text, h.open = "", true
+	return []llm.Delta{d}
+}
+
+// end returns what is still held back and is not NO_REPLY.
+func (h *quiet) end() string {
+	text := h.text
+	h.text, h.open = "", true
+	if window.IsNoReply(text) {
+		return ""
+	}
+	return text
 }
 
 // broken records what came of an answer that did not end.

@@ -292,3 +292,9 @@ func editRecords(recs []session.Record) map[string]session.Record {
 	}
 	return edits
 }
+
+// Estimate is what req, built from s, comes to in tokens of the model asked.
+func Estimate(s *session.Session, p Prompt, tok Tokenizer, req llm.Request) int {
+	x := newScale(s, p, tok, 0)
+	return x.scaled(CountRequest(req, tok))
+}

@@ -64,7 +64,7 @@ func pair(items []item, q Squeeze) []llm.Message {
 				a.used = true
 				r = a.result
 				r.CallID = c.ID
-				if q >= Results && it.turn <= last-spared {
+				if q >= Fold || q >= Results && it.turn <= last-spared {
 					r = cut(r)
 				}
 			}

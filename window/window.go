@@ -30,7 +30,7 @@ type Squeeze int
 const (
 	Loose   Squeeze = iota // as it is
 	Results                // long tool results are cut, the newest turns spared
-	Fold                   // the past must be folded first
+	Fold                   // the past is folded, and results are cut in the newest turns as well
 )
 
 func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"}[q] }

@@ -1,0 +1,434 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
+	"goclaw/window"
+)
+
+// byFour takes four bytes for a token, as the scripted model does.
+type byFour struct{}
+
+func (byFour) Count(text string) int { return len(text) / 4 }
+
+// tokens is a text of n tokens.
+func tokens(n int) string { return strings.Repeat("abc ", n) }
+
+func talk(n, size int) []session.Body {
+	var log []session.Body
+	for i := range n {
+		log = append(log, User(fmt.Sprintf("question %d %s", i+1, tokens(size/2))), Answer(fmt.Sprintf("answer %d %s", i+1, tokens(size/2))))
+	}
+	return log
+}
+
+var flush = []window.Threshold{
+	{Percent: 50, Text: "half full", As: window.AsSystem},
+	{Percent: 90, Text: "save to memory/YYYY-MM-DD.md", As: window.AsMarked},
+}
+
+func TestNextStaysInsideTheWindow(t *testing.T) {
+	p := agent.Policy{Flush: flush, Compact: &compact.Options{}, Tokens: byFour{}}
+	note := func(percent int, as window.Delivery) session.Notice {
+		return session.Notice{Percent: percent, Text: "n", As: string(as)}
+	}
+	log := func(end ...session.Body) []session.Body { return append(talk(10, 80), end...) }
+	for _, c := range []struct {
+		name string
+		used int // of 1000, 100 of them reserved
+		q    window.Squeeze
+		log  []session.Body
+		want string
+	}{
+		{"room", 400, window.Loose, log(User("q")), "ask loose"},
+		{"half full: a notice for the system comes before the question", 500, window.Loose, log(User("q")), "warn 50"},
+		{"once", 500, window.Loose, log(User("q"), note(50, "system")), "ask loose"},
+		{"a message does not come between the user and the answer", 899, window.Loose, log(note(50, "system"), User("q")), "ask loose"},
+		{"it comes after the answer", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a")), "warn 90"},
+		{"and is answered", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a"), note(90, "marked")), "ask loose"},
+		{"once, too", 900, window.Loose, log(User("q"), Answer("a"), note(90, "marked"), Answer("NO_REPLY")), "rest"},
+		{"or between two tools", 899, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
+		{"or between two tools, when due", 901, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "warn 90"},
+		{"full: folded", 900, window.Loose, log(note(90, "marked"), Answer("NO_REPLY"), User("q")), "fold"},
+		{"full, and not warned: the warning comes first", 950, window.Loose, log(User("q")), "warn 90"},
+		{"and is answered before the fold", 950, window.Loose, log(User("q"), note(90, "marked")), "ask loose"},
+		{"fuller than full: no time for warnings", 990, window.Loose, log(User("q")), "fold"},
+		{"folded once", 950, window.Loose, append(log(), Compaction("s", "e5"), User("q")), "fold"},
+		{"folded twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
+		{"too long for the model: cut results", 300, window.Results, log(User("q")), "ask results"},
+		{"too long even so: fold", 300, window.Fold, log(User("q")), "fold"},
+		{"nothing to fold", 300, window.Fold, []session.Body{User("q")}, "ask fold"},
+		{"stopped by the user", 950, window.Loose, log(User("q"), Stopped(llm.StopAborted, Answer("a"))), "rest"},
+	} {
+		got := agent.Next(Replay(t, c.log...), window.Budget{Window: 1000, Reserve: 100, Used: c.used}, c.q, p)
+		text := ""
+		switch a := got.(type) {
+		case agent.Ask:
+			text = "ask " + a.Squeeze.String()
+		case agent.Warn:
+			text = fmt.Sprint("warn ", a.Threshold.Percent)
+		case agent.Fold:
+			text = "fold"
+		case agent.Rest:
+			text = "rest"
+		}
+		if text != c.want {
+			t.Errorf("%s: %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// summarising answers summaries and passes everything else on.
+func summarising(next llmtest.Step) llmtest.Step {
+	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		if strings.Contains(req.System, "You summarise") {
+			return llmtest.Say(`{"summary":"many questions were asked, and all of them have been answered"}`)(ctx, req)
+		}
+		return next(ctx, req)
+	}
+}
+
+// guarded is an Env that folds.
+func guarded(m llm.Provider, w int) agent.Env {
+	return agent.Env{
+		Provider: m, Prompt: window.Prompt{Provider: "p", Model: "m", MaxTokens: 100_000}, Budget: window.Budget{Window: w, Reserve: w / 10}, Tokens: window.NewCounter(byFour{}, 1),
+		Compact: &compact.Options{}, Summarizer: compact.Chain{{Provider: m, Name: "m", Window: w, Tokens: byFour{}}},
+	}
+}
+
+func kinds(events []agent.Event) []string {
+	var out []string
+	for _, e := range events {
+		switch e := e.(type) {
+		case agent.Squeezed:
+			out = append(out, "squeezed "+e.To.String())
+		case agent.Folding:
+			out = append(out, "folding")
+		case agent.Learnt:
+			out = append(out, fmt.Sprint("learnt ", e.Window, " ", e.Exact))
+		case agent.Done:
+			out = append(out, "done")
+		}
+	}
+	return out
+}
+
+func TestFullWindowIsFoldedBeforeTheQuestion(t *testing.T) {
+	m := &llmtest.Model{Rest: summarising(llmtest.Within(2000, llmtest.Say("here you are")))}
+	s := Replay(t, talk(20, 100)...)
+	_, events, err := play(t, context.Background(), s, llm.UserText("and now?"), guarded(m, 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"folding", "done"}, kinds(events)); d != "" {
+		t.Error(d)
+	}
+	last := m.Requests()[len(m.Requests())-1]
+	if n := llmtest.Tokens(last); n > 1800 || !strings.Contains(last.Messages[0].Text(), "many questions") {
+		t.Errorf("%d tokens sent: %.200s", n, last.Messages[0].Text())
+	}
+	if last.MaxTokens <= 0 || last.MaxTokens+llmtest.Tokens(last) > 2000 {
+		t.Errorf("max tokens %d beside %d", last.MaxTokens, llmtest.Tokens(last))
+	}
+}
+
+// The stages of the guard, against a model that takes less than it says.
+func TestGuard(t *testing.T) {
+	long := []session.Body{User("a"), Call("l1", "read"), Result("l1", tokens(3000)), Answer("b"), User("c"), Answer("d")}
+	small := func(window int) llmtest.Step { return summarising(llmtest.Within(window, llmtest.Say("fits"))) }
+	silent := func(window int) llmtest.Step { // gives no numbers
+		return summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			if llmtest.Tokens(req) > window {
+				return llmtest.Fail(&llm.OverflowError{})(ctx, req)
+			}
+			return llmtest.Say("fits")(ctx, req)
+		})
+	}
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		rest llmtest.Step
+		want []string
+	}{
+		{"as it is", talk(5, 100), small(9000), []string{"done"}},
+		{"with long results cut", long, silent(2500), []string{"learnt 2886 false", "squeezed results", "done"}},
+		{"the refusal tells the window: folded", talk(30, 100), small(2000), []string{"learnt 2000 true", "squeezed fold", "folding", "done"}},
+		{"the refusal tells nothing: folded", talk(30, 100), silent(2500), []string{"learnt 3216 false", "squeezed fold", "folding", "done"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &llmtest.Model{Rest: c.rest}
+			s := Replay(t, c.log...)
+			_, events, err := play(t, context.Background(), s, llm.UserText("go"), guarded(m, 10_000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, kinds(events)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEndlessFolding(t *testing.T) {
+	asked := 0
+	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		asked++
+		return llmtest.Fail(&llm.OverflowError{})(ctx, req)
+	})}
+	s := Replay(t, talk(40, 100)...)
+	_, events, err := play(t, context.Background(), s, llm.UserText("go"), guarded(m, 10_000))
+	var full *agent.FullError
+	if !errors.As(err, &full) || !errors.Is(err, llm.ErrOverflow) || full.Folds != agent.MaxFolds {
+		t.Fatalf("%v after %v", err, kinds(events))
+	}
+	if asked > 4 {
+		t.Errorf("the model was asked %d times", asked)
+	}
+	if n := strings.Count(strings.Join(kinds(events), " "), "folding"); n != agent.MaxFolds {
+		t.Errorf("folded %d times", n)
+	}
+	for _, want := range []string{"folded 2 times", "larger window"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+// A message that is too long by itself is an error, without a question, and
+// the session goes on with the next one.
+func TestGiantMessageDoesNotBrickTheSession(t *testing.T) {
+	m := &llmtest.Model{Rest: summarising(llmtest.Within(2000, llmtest.Say("ok")))}
+	s := Replay(t, talk(3, 100)...)
+	_, _, err := play(t, context.Background(), s, llm.UserText(tokens(5000)), guarded(m, 2000))
+	var full *agent.FullError
+	if !errors.As(err, &full) || !full.Alone {
+		t.Fatal(err)
+	}
+	kept, _, err := play(t, context.Background(), s, llm.UserText("never mind"), guarded(m, 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := kept[len(kept)-1]; last != "assistant: ok [stop]" {
+		t.Errorf("%q", last)
+	}
+}
+
+// A tool result that is too long by itself is cut, in the newest turn as well.
+func TestGiantResultDoesNotBrickTheSession(t *testing.T) {
+	m := &llmtest.Model{Steps: []llmtest.Step{llmtest.Call("c1", "read", `{}`)}, Rest: summarising(llmtest.Within(3000, llmtest.Say("ok")))}
+	env := guarded(m, 3000)
+	env.Tools = hands{"read": func(context.Context) (string, error) { return tokens(20_000), nil }}
+	kept, _, err := play(t, context.Background(), Replay(t), llm.UserText("read it"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := kept[len(kept)-1]; last != "assistant: ok [stop]" {
+		t.Errorf("%q", last)
+	}
+	req := m.Requests()[len(m.Requests())-1]
+	if text := req.Messages[2].Results()[0].Text(); !strings.Contains(text, "bytes cut") {
+		t.Errorf("sent whole: %d bytes", len(text))
+	}
+}
+
+func TestFlush(t *testing.T) {
+	var asked []string
+	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		last := req.Messages[len(req.Messages)-1].Text()
+		asked = append(asked, last+"|"+req.Tail)
+		if strings.Contains(last, window.Mark) {
+			if len(req.Messages[len(req.Messages)-1].Results()) == 0 && !strings.Contains(last, "wrote") {
+				return llmtest.Call(fmt.Sprint("c", len(req.Messages)), "write_file", `{"path":"memory/2026-11-15.md","content":"x"}`)(ctx, req)
+			}
+		}
+		if len(req.Messages[len(req.Messages)-1].Results()) > 0 {
+			return llmtest.Say("no_reply")(ctx, req)
+		}
+		return llmtest.Say(tokens(60))(ctx, req)
+	})}
+	env := guarded(m, 2000)
+	env.Flush = flush
+	env.Tools = hands{"write_file": func(context.Context) (string, error) { return "wrote", nil }}
+	s := Replay(t, talk(11, 100)...)
+	var said string
+	marked, folded := 0, false
+	for i := range 14 {
+		_, events, err := play(t, context.Background(), s, llm.UserText(fmt.Sprint("turn ", i)), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if d, ok := e.(agent.Said); ok {
+				said += d.Text
+			}
+			if _, ok := e.(agent.Folding); ok {
+				folded = true
+			}
+			if r, ok := e.(agent.Recorded); ok {
+				if n, ok := r.Record.Body.(session.Notice); ok && n.As == "marked" {
+					marked++
+					if folded {
+						t.Error("the flush came after the fold")
+					}
+					if !strings.Contains(n.Text, "memory/2026-11-15.md") {
+						t.Errorf("no date: %q", n.Text)
+					}
+				}
+			}
+		}
+		if marked == 1 && !folded && !window.Saved(s) {
+			t.Error("it is not known that the model wrote to its memory")
+		}
+	}
+	if marked != 1 || !folded {
+		t.Errorf("%d notices; asked %q", marked, asked)
+	}
+	if strings.Contains(strings.ToLower(said), "no_reply") {
+		t.Errorf("shown: %q", said)
+	}
+	if !strings.Contains(asked[0], "half full") || strings.Contains(asked[1], "half full") {
+		t.Errorf("tails: %q", asked[:2])
+	}
+}
+
+func TestSilenceIsNotShown(t *testing.T) {
+	for _, c := range []struct {
+		pieces []string
+		want   string
+	}{
+		{[]string{"NO_REPLY"}, ""},
+		{[]string{"NO", "_RE", "PLY"}, ""},
+		{[]string{"no_", "reply", "\n"}, ""},
+		{[]string{"NO", " way"}, "NO way"},
+		{[]string{"No_Reply", " is what I would say"}, "No_Reply is what I would say"},
+		{[]string{"N", "O"}, "NO"},
+		{[]string{"hello ", "you"}, "hello you"},
+	} {
+		m := &llmtest.Model{Rest: func(_ context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				for _, p := range c.pieces {
+					if !yield(llm.Delta{Text: p}, nil) {
+						return
+					}
+				}
+				yield(llm.Delta{End: &llm.Answer{Message: llm.AssistantText(strings.Join(c.pieces, "")), Stop: llm.StopEnd}}, nil)
+			}
+		}}
+		kept, events, err := play(t, context.Background(), Replay(t), llm.UserText("q"), agent.Env{Provider: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, e := range events {
+			if d, ok := e.(agent.Said); ok {
+				got += d.Text
+			}
+		}
+		if got != c.want {
+			t.Errorf("%q: shown %q, want %q", c.pieces, got, c.want)
+		}
+		if len(kept) != 2 || !strings.Contains(kept[1], strings.Join(c.pieces, "")) {
+			t.Errorf("kept %q", kept)
+		}
+	}
+}
+
+// What is sent on one turn begins with the bytes sent on the turn before:
+// the context line and notices for the system do not break a prompt cache.
+// Printed is what a cache would have to write anew in 100 turns.
+func TestPrefixStaysStable(t *testing.T) {
+	m := &llmtest.Model{Rest: summarising(llmtest.Say(tokens(150)))}
+	env := guarded(m, 150_000)
+	env.Flush = flush
+	env.Prompt.System = tokens(2000)
+	s := Replay(t)
+	folds := 0
+	var sent, again, fresh, broken int
+	var before []byte
+	seen := 0
+	for i := range 100 {
+		_, events, err := play(t, context.Background(), s, llm.UserText(fmt.Sprintf("turn %d %s", i, tokens(800))), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kinds(events) {
+			if k == "folding" {
+				folds++
+			}
+		}
+		for _, req := range m.Requests()[seen:] {
+			seen++
+			if strings.Contains(req.System, "You summarise") {
+				continue
+			}
+			now := prefixBytes(t, req)
+			n := common(before, now)
+			sent += len(now) + len(req.Tail)
+			fresh += len(now) - n
+			if n < len(before) {
+				broken++
+				again += len(before) - n
+			}
+			before = now
+		}
+	}
+	t.Logf("100 turns, %d folds, %d notices: %d bytes sent, %d of them new (%d in a turn), %d written anew after %d breaks of the prefix", folds, noticed(s), sent, fresh, fresh/100, again, broken)
+	if noticed(s) == 0 {
+		t.Error("no notice was given: the test shows nothing")
+	}
+	if broken != folds || folds > 1 {
+		t.Errorf("the prefix broke %d times with %d folds", broken, folds)
+	}
+	if fresh > sent/10 {
+		t.Errorf("%d of %d bytes were new", fresh, sent)
+	}
+}
+
+func noticed(s *session.Session) int {
+	n := 0
+	for _, r := range s.Branch {
+		if _, ok := r.Body.(session.Notice); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// prefixBytes is what a prompt cache sees of a request, block by block.
+func prefixBytes(t *testing.T, req llm.Request) []byte {
+	t.Helper()
+	var b []byte
+	b = append(b, req.System...)
+	for _, m := range req.Messages {
+		for _, bl := range m.Blocks {
+			text, err := json.Marshal(bl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = append(append(b, m.Role...), text...)
+		}
+	}
+	return b
+}
+
+func common(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
