@@ -13,23 +13,36 @@ import (
 
 // Crooked draws a log such as other programs leave behind: dead branches,
 // absent, blank, dangling and later parents, repeated and missing ids, side
-// and leaf records, resets, folds, and kinds nobody knows. Its id is s1.
+// and leaf records, resets, folds, and kinds nobody knows. Some are so all
+// along, some now and then, some at their beginning. Its id is s1.
 func Crooked(t *rapid.T) []session.Record {
 	recs := Log()
-	for n := rapid.IntRange(0, 25).Draw(t, "records"); len(recs) <= n; {
-		recs = append(recs, Crook(t, recs))
+	n := rapid.IntRange(0, 25).Draw(t, "records")
+	mood := rapid.SampledFrom([]string{"wild", "tame", "wild, then tame"}).Draw(t, "mood")
+	for len(recs) <= n {
+		wild := mood == "wild" || mood == "wild, then tame" && len(recs) < n/3 || rapid.IntRange(0, 14).Draw(t, "wild") == 0
+		recs = append(recs, draw(t, recs, wild))
 	}
 	return recs
 }
 
 // Crook draws a record that may follow recs.
-func Crook(t *rapid.T, recs []session.Record) session.Record {
+func Crook(t *rapid.T, recs []session.Record) session.Record { return draw(t, recs, true) }
+
+// draw draws a record that may follow recs; a tame one continues the leaf.
+func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 	r := session.Record{Seq: session.Seq(len(recs)) + 1, Time: Start.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "ms")) * time.Millisecond)}
 	known := func(what string) string {
 		return recs[rapid.IntRange(0, len(recs)-1).Draw(t, what)].ID // "" where it is the header's
 	}
 	r.ID = fmt.Sprintf("e%d", len(recs))
-	switch rapid.IntRange(0, 19).Draw(t, "id") {
+	roll := func(n int, what string) int {
+		if !wild {
+			return n
+		}
+		return rapid.IntRange(0, n).Draw(t, what)
+	}
+	switch roll(19, "id") {
 	case 0:
 		r.ID = known("again")
 	case 1:
@@ -40,7 +53,7 @@ func Crook(t *rapid.T, recs []session.Record) session.Record {
 		t.Fatalf("replay of %d records: %v", len(recs), err)
 	}
 	r.Parent = s.Leaf
-	switch rapid.IntRange(0, 19).Draw(t, "parent") {
+	switch roll(19, "parent") {
 	case 0, 1:
 		r.Parent = known("branch")
 	case 2:
@@ -54,7 +67,7 @@ func Crook(t *rapid.T, recs []session.Record) session.Record {
 	case 7:
 		r.Parent, r.Link = "", session.Blank
 	}
-	r.Side = rapid.IntRange(0, 14).Draw(t, "side") == 0
+	r.Side = roll(14, "side") == 0
 	target := func() string {
 		if rapid.IntRange(0, 4).Draw(t, "dangling") == 0 {
 			return "zz"
@@ -62,7 +75,11 @@ func Crook(t *rapid.T, recs []session.Record) session.Record {
 		return known("target")
 	}
 	text := rapid.SampledFrom([]string{"", "hi", "two\nlines", "🦀"}).Draw(t, "text")
-	switch rapid.IntRange(0, 24).Draw(t, "kind") {
+	kinds := 20 // those that continue a branch
+	if wild {
+		kinds = 24
+	}
+	switch rapid.IntRange(0, kinds).Draw(t, "kind") {
 	case 0, 1, 2, 3, 4:
 		r.Body = User(text)
 	case 5, 6, 7, 8:
@@ -86,26 +103,26 @@ func Crook(t *rapid.T, recs []session.Record) session.Record {
 		if rapid.Bool().Draw(t, "keeps") {
 			r.Body = session.Reset{Reason: "daily", FirstKept: target()}
 		}
-	case 15, 16:
+	case 21, 22:
 		l := session.Leaf{Target: target()}
 		if rapid.Bool().Draw(t, "appends") {
 			l.AppendParent = target()
 		}
 		r.Body = l
-	case 17:
+	case 23:
 		r.Body = session.Unknown{Type: "hologram"}
 		r.Raw = stranger(r)
-	case 18:
+	case 15:
 		r.Body = session.Title{Title: text}
-	case 19:
+	case 16:
 		r.Body = session.ModelChange{Provider: "b", Model: "n"}
-	case 20:
+	case 17:
 		r.Body = session.ThinkingChange{Level: "high"}
-	case 21:
+	case 18:
 		r.Body = session.Label{Target: target(), Label: text}
-	case 22:
+	case 19:
 		r.Body = session.Custom{Type: "x", Data: json.RawMessage(`{"a":1}`)}
-	case 23:
+	case 20:
 		r.Body = session.Checkpoint{Summary: text, Covers: target()}
 	case 24:
 		// A second header is no part of the tree and has no place in it.
