@@ -613,6 +613,18 @@ func TestStart(t *testing.T) {
 			want(t, "err", errs, c.errs)
 		})
 	}
+	t.Run("the one used last, behind many others", func(t *testing.T) {
+		b := newBench()
+		at(0, b, t, "s1", "main:cli:a")
+		for i := range 300 {
+			at(time.Minute, b, t, session.ID(fmt.Sprintf("t%d", i)), session.Key(fmt.Sprintf("main:telegram:%d", i)))
+		}
+		_, errs, err := b.pipe(t, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "err", errs, "Restored: 1 previous turn of main:cli:a\n")
+	})
 	t.Run("ambiguous", func(t *testing.T) {
 		b := newBench()
 		at(0, b, t, "s1", "main:cli:a")
