@@ -1,0 +1,132 @@
+package inherit
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// carry returns r as it is read from its native line, with the line that it
+// was made of in the field name. What is too long for that, or cannot be
+// written, is kept as its own bytes and says nothing.
+func carry(r session.Record, name string, line []byte) session.Record {
+	line = bytes.TrimSpace(line)
+	verbatim := session.Record{Link: session.Absent, Time: r.Time, Body: session.Unknown{Type: name}, Raw: line}
+	own, err := codec.Native.Encode(r)
+	if err != nil {
+		return verbatim
+	}
+	if len(own)+len(name)+len(line)+8 <= session.MaxRecord {
+		own = append(own[:len(own)-1:len(own)-1], ',', '"')
+		own = append(append(append(own, name...), '"', ':'), line...)
+		own = append(own, '}')
+	}
+	recs, err := codec.Native.Decode(own)
+	if err != nil || len(recs) != 1 {
+		return verbatim
+	}
+	return recs[0]
+}
+
+// verbatim keeps a line that has no place in the conversation.
+func verbatim(n int, line []byte) session.Record {
+	recs, err := codec.Native.Decode(line)
+	if err == nil && len(recs) == 1 {
+		if _, ok := recs[0].Body.(session.Unknown); ok {
+			return recs[0]
+		}
+	}
+	// It must not be taken for a native line of the same type.
+	return carry(session.Record{ID: codec.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
+}
+
+// anthropic reads content in the form of the Anthropic API: a string or
+// blocks. What it does not know is kept as Other.
+func anthropic(raw json.RawMessage) []llm.Block {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return nil
+		}
+		return []llm.Block{llm.Text{Text: text}}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var out []llm.Block
+	for _, item := range list {
+		out = append(out, anthropicBlock(item))
+	}
+	return out
+}
+
+func anthropicBlock(raw json.RawMessage) llm.Block {
+	var b struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+		Content   json.RawMessage `json:"content"`
+		IsError   bool            `json:"is_error"`
+		Source    struct {
+			Type      string `json:"type"`
+			MediaType string `json:"media_type"`
+			Data      string `json:"data"`
+		} `json:"source"`
+	}
+	if json.Unmarshal(raw, &b) != nil {
+		return llm.Other{Raw: raw}
+	}
+	switch b.Type {
+	case "text":
+		return llm.Text{Text: b.Text}
+	case "thinking":
+		return llm.Thinking{Text: b.Thinking, Signature: b.Signature}
+	case "redacted_thinking":
+		return llm.Thinking{Signature: b.Data, Redacted: true}
+	case "tool_use":
+		return llm.ToolCall{ID: b.ID, Name: b.Name, Args: arguments(b.Input)}
+	case "tool_result":
+		return llm.ToolResult{CallID: b.ToolUseID, Blocks: anthropic(b.Content), IsError: b.IsError}
+	case "image":
+		if b.Source.Type == "base64" {
+			return llm.Image{MIME: b.Source.MediaType, Data: b.Source.Data}
+		}
+	}
+	return llm.Other{Raw: raw}
+}
+
+// arguments returns raw if it is an object, else one that holds it.
+func arguments(raw json.RawMessage) json.RawMessage {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return json.RawMessage("{}")
+	case raw[0] == '{' && json.Valid(raw):
+		return raw
+	case json.Valid(raw):
+		return json.RawMessage(`{"input":` + string(raw) + `}`)
+	}
+	text, _ := json.Marshal(string(raw))
+	return json.RawMessage(`{"input":` + string(text) + `}`)
+}
+
+// dataURL reads an image that is written as an address.
+func dataURL(url string) (llm.Image, bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return llm.Image{}, false
+	}
+	mime, data, ok := strings.Cut(rest, ";base64,")
+	return llm.Image{MIME: mime, Data: data}, ok
+}

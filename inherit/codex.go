@@ -1,0 +1,271 @@
+package inherit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// codex reads the rollout files of Codex: a list of {timestamp, type,
+// payload}. What the model was sent and said is in response_item; event_msg
+// tells the user of the same once more, and is kept verbatim, except for the
+// token counts, which go to the answer before them. Before lines had a type,
+// the first was the session and the others were the bare items.
+//
+// The record of a line carries the line in the field "codex".
+type codex struct {
+	leaf  string // what the next record continues
+	model string
+	maker string
+	begun bool
+	held  *session.Record // an answer that its token count may follow
+	line  []byte
+	after []session.Record // verbatim lines behind it
+}
+
+func newCodex() *codex { return &codex{maker: "openai"} }
+
+type codexLine struct {
+	Timestamp string          `json:"timestamp"`
+	Type      string          `json:"type"`
+	Payload   json.RawMessage `json:"payload"`
+	ID        any             `json:"id"` // of the first line, before lines had a type
+}
+
+type codexItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"`
+	CallID    string          `json:"call_id"`
+	Action    json.RawMessage `json:"action"`
+	Output    json.RawMessage `json:"output"`
+	Summary   []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+
+	// session_meta, turn_context, compacted and event_msg
+	ID            string            `json:"id"`
+	CWD           string            `json:"cwd"`
+	ModelProvider string            `json:"model_provider"`
+	Model         string            `json:"model"`
+	Message       string            `json:"message"`
+	Replacement   []json.RawMessage `json:"replacement_history"`
+	Info          *struct {
+		Last codexUsage `json:"last_token_usage"`
+	} `json:"info"`
+}
+
+type codexUsage struct {
+	Input  int `json:"input_tokens"`
+	Cached int `json:"cached_input_tokens"`
+	Output int `json:"output_tokens"`
+}
+
+// Line implements codec.Stream.
+func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
+	if !json.Valid(line) {
+		return out, fmt.Errorf("not a JSON line")
+	}
+	var l codexLine
+	if json.Unmarshal(line, &l) != nil {
+		return c.keep(out, n, line), nil
+	}
+	at := isoTime(l.Timestamp)
+	var p codexItem
+	bare := len(l.Payload) == 0
+	if bare {
+		_ = json.Unmarshal(line, &p) // an older line is the item itself
+	} else if json.Unmarshal(l.Payload, &p) != nil {
+		p = codexItem{}
+		var t struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(l.Payload, &t)
+		p.Type = t.Type
+	}
+	first := !c.begun
+	c.begun = true
+	id := codec.LineID(n, line)
+	switch {
+	case first && (l.Type == "session_meta" || bare && l.Type == "" && l.ID != nil):
+		c.maker = or(p.ModelProvider, c.maker)
+		h := session.Header{Version: session.Version, ID: session.ID(p.ID), CWD: p.CWD}
+		return append(out, carry(session.Record{Time: at, Body: h}, Codex, line)), nil
+	case l.Type == "turn_context":
+		if p.Model == "" || p.Model == c.model {
+			return c.keep(out, n, line), nil
+		}
+		c.model = p.Model
+		return c.put(out, id, at, session.ModelChange{Provider: c.maker, Model: p.Model}, line), nil
+	case l.Type == "compacted":
+		return c.put(out, id, at, session.Compaction{Summary: p.compacted(), FirstKept: id}, line), nil
+	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil && c.held != nil:
+		m := c.held.Body.(session.Message)
+		u := p.Info.Last
+		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
+		c.held.Body = m
+		return c.keep(out, n, line), nil
+	case l.Type == "response_item", bare && l.Type != "":
+		if b := c.item(p, at); b != nil {
+			return c.put(out, id, at, b, line), nil
+		}
+	}
+	return c.keep(out, n, line), nil
+}
+
+// compacted is the text that stands for what came before.
+func (p codexItem) compacted() string {
+	if p.Message != "" {
+		return p.Message
+	}
+	var texts []string
+	for _, raw := range p.Replacement {
+		var it codexItem
+		if json.Unmarshal(raw, &it) == nil && it.Type == "message" {
+			if t := (llm.Message{Blocks: openaiContent(it.Content)}).Text(); t != "" {
+				texts = append(texts, it.Role+": "+t)
+			}
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// put takes in the next record of the conversation.
+func (c *codex) put(out []session.Record, id string, at time.Time, b session.Body, line []byte) []session.Record {
+	out = c.End(out)
+	r := session.Record{ID: id, Parent: c.leaf, Time: at, Body: b}
+	c.leaf = id
+	if m, ok := b.(session.Message); ok && m.Role == llm.Assistant {
+		c.held, c.line = &r, line
+		return out
+	}
+	return append(out, carry(r, Codex, line))
+}
+
+// keep takes in a line that is no part of the conversation.
+func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record {
+	if c.held != nil {
+		c.after = append(c.after, verbatim(n, line))
+		return out
+	}
+	return append(out, verbatim(n, line))
+}
+
+// End implements codec.Stream.
+func (c *codex) End(out []session.Record) []session.Record {
+	if c.held != nil {
+		out = append(out, carry(*c.held, Codex, c.line))
+		out = append(out, c.after...)
+		c.held, c.line, c.after = nil, nil, nil
+	}
+	return out
+}
+
+// surroundings are what Codex itself says in the user's name.
+var surroundings = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<user_shell_command>"}
+
+// item reads what was sent to the model, or said by it. It is nil where that
+// is nothing that another model could read.
+func (c *codex) item(p codexItem, at time.Time) session.Body {
+	answer := func(blocks ...llm.Block) session.Body {
+		m := session.Message{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, At: at, Provider: c.maker, API: "openai-responses", Model: c.model, Stop: llm.StopEnd}
+		if len(m.Calls()) > 0 {
+			m.Stop = llm.StopTool
+		}
+		return m
+	}
+	switch p.Type {
+	case "message":
+		blocks := openaiContent(p.Content)
+		switch p.Role {
+		case "assistant":
+			return answer(blocks...)
+		case "user":
+			text := strings.TrimSpace(llm.Message{Blocks: blocks}.Text())
+			for _, s := range surroundings {
+				if strings.HasPrefix(text, s) {
+					return session.CustomMessage{Type: "codex.context", Blocks: blocks, At: at}
+				}
+			}
+			return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
+		}
+		return session.Message{Message: llm.Message{Role: llm.System, Blocks: blocks}, At: at}
+	case "reasoning":
+		var texts []string
+		for _, s := range p.Summary {
+			texts = append(texts, s.Text)
+		}
+		// Its encrypted form is of use to nobody but the account that made
+		// it; it is in the line that is carried.
+		return answer(llm.Thinking{Text: strings.Join(texts, "\n")})
+	case "function_call":
+		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(json.RawMessage(p.Arguments))})
+	case "custom_tool_call":
+		input, _ := json.Marshal(p.Input)
+		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(input)})
+	case "local_shell_call":
+		return answer(llm.ToolCall{ID: or(p.CallID, p.ID), Name: "local_shell", Args: arguments(p.Action)})
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+		res := llm.ToolResult{CallID: p.CallID}
+		res.Blocks, res.IsError = codexOutput(p.Output)
+		return session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{res}}, At: at}
+	}
+	return nil
+}
+
+// codexOutput reads the output of a call: a text, a list of parts, or an
+// object that says whether it went well.
+func codexOutput(raw json.RawMessage) (blocks []llm.Block, failed bool) {
+	var o struct {
+		Content json.RawMessage `json:"content"`
+		Success *bool           `json:"success"`
+	}
+	if json.Unmarshal(raw, &o) == nil && o.Content != nil {
+		return openaiContent(o.Content), o.Success != nil && !*o.Success
+	}
+	return openaiContent(raw), false
+}
+
+// openaiContent reads content in the form of OpenAI's Responses API.
+func openaiContent(raw json.RawMessage) []llm.Block {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return nil
+		}
+		return []llm.Block{llm.Text{Text: text}}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var out []llm.Block
+	for _, item := range list {
+		var b struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			ImageURL string `json:"image_url"`
+		}
+		_ = json.Unmarshal(item, &b)
+		switch b.Type {
+		case "input_text", "output_text", "text", "summary_text":
+			out = append(out, llm.Text{Text: b.Text})
+			continue
+		case "input_image":
+			if img, ok := dataURL(b.ImageURL); ok {
+				out = append(out, img)
+				continue
+			}
+		}
+		out = append(out, llm.Other{Raw: item})
+	}
+	return out
+}

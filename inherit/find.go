@@ -1,0 +1,462 @@
+package inherit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goclaw/codec"
+	"goclaw/session"
+)
+
+// Places returns the folders where the known programs keep their sessions on
+// this machine, whether they are there or not. home is the user's.
+func Places(home string, getenv func(string) string) []string {
+	at := func(env string, rest ...string) string {
+		if dir := getenv(env); dir != "" {
+			return expand(dir, home)
+		}
+		return filepath.Join(append([]string{home}, rest...)...)
+	}
+	return []string{
+		at("OPENCLAW_STATE_DIR", ".openclaw"),
+		filepath.Join(at("PI_CODING_AGENT_DIR", ".pi", "agent"), "sessions"),
+		filepath.Join(at("CLAUDE_CONFIG_DIR", ".claude"), "projects"),
+		filepath.Join(at("CODEX_HOME", ".codex"), "sessions"),
+		filepath.Join(at("CODEX_HOME", ".codex"), "archived_sessions"),
+		filepath.Join(home, "claw0", "workspace", ".sessions"),
+	}
+}
+
+func expand(path, home string) string {
+	if path == "~" {
+		return home
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// Options say how sessions are looked for. The zero value finds out.
+type Options struct {
+	From string   // one of Programs; "": what the files look like
+	Skip []string // folders that are not looked into: our own
+	Home string   // what "~" stands for in an OpenClaw configuration
+	Memo *Memo    // what is known from the last time, or nil
+}
+
+// Find looks through paths: files, folders and databases of any of the known
+// programs. What is not there is passed over; what cannot be read is a
+// Problem. The transcripts are in the order in which they shall be taken.
+func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
+	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, indices: map[string]*index{}, memo: o.Memo}
+	if f.memo == nil {
+		f.memo = NewMemo("")
+	}
+	for _, s := range o.Skip {
+		if real, err := filepath.EvalSymlinks(s); err == nil {
+			f.seen[real] = true
+		}
+	}
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		f.root(abs)
+		if err := ctx.Err(); err != nil {
+			f.c.Close()
+			return nil, err
+		}
+	}
+	for _, i := range f.order {
+		f.missing(f.indices[i])
+	}
+	slices.SortStableFunc(f.c.Transcripts, func(a, b *Transcript) int {
+		if r := rank(a) - rank(b); r != 0 {
+			return r
+		}
+		return strings.Compare(a.ref(), b.ref())
+	})
+	return f.c, nil
+}
+
+// rank puts first what shall have its name: the live before the archived, the
+// database before the files that it was made of.
+func rank(t *Transcript) int {
+	r := 0
+	if t.old == nil {
+		r++
+	}
+	switch t.Archive {
+	case "":
+	case "orphan", "window":
+		r += 2
+	default:
+		r += 4
+	}
+	return r
+}
+
+type finder struct {
+	ctx     context.Context
+	o       Options
+	c       *Catalogue
+	seen    map[string]bool // folders, by their real path
+	indices map[string]*index
+	order   []string
+	memo    *Memo
+}
+
+func (f *finder) problem(path string, err error) {
+	var p *fs.PathError
+	what := err.Error()
+	if errors.As(err, &p) {
+		what = p.Err.Error()
+	}
+	f.c.Problems = append(f.c.Problems, Problem{Path: path, What: what})
+}
+
+func (f *finder) root(path string) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			f.problem(path, err)
+		}
+		return
+	}
+	switch {
+	case fi.IsDir():
+		f.folder(path)
+	case fi.Mode().IsRegular():
+		f.file(path, fi, true)
+	default:
+		f.problem(path, fmt.Errorf("%s, not a file", kindOf(fi.Mode())))
+	}
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	case m.IsDir():
+		return "a folder"
+	}
+	return "something else"
+}
+
+// beside are folders that never hold transcripts of their own, or hold only
+// copies of what is found elsewhere.
+var beside = map[string]bool{"node_modules": true, ".git": true, "session-sqlite-import-archive": true, "cold": true}
+
+// folder looks through a folder. The state folder of OpenClaw and the folder
+// of claw0 hold much else: only where sessions are is looked at.
+func (f *finder) folder(dir string) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		f.problem(dir, err)
+		return
+	}
+	if f.seen[real] || f.ctx.Err() != nil {
+		return
+	}
+	f.seen[real] = true
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		f.problem(dir, err)
+		return
+	}
+	if fi, err := os.Stat(filepath.Join(dir, "agents")); err == nil && fi.IsDir() {
+		f.moved(dir)
+		list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {
+			return !slices.Contains([]string{"agents", "sessions", "transcripts"}, e.Name())
+		})
+	}
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if !beside[e.Name()] {
+				f.folder(path)
+			}
+		case e.Type()&fs.ModeSymlink != 0:
+			fi, err := os.Stat(path)
+			switch {
+			case err != nil:
+				f.problem(path, fmt.Errorf("a symbolic link that leads nowhere: %w", errors.Unwrap(err)))
+			case fi.IsDir():
+				f.folder(path)
+			default:
+				f.entry(path, fi)
+			}
+		case candidate(e.Name()):
+			fi, err := e.Info()
+			if err != nil {
+				if !errors.Is(err, fs.ErrNotExist) {
+					f.problem(path, err)
+				}
+				continue
+			}
+			f.entry(path, fi)
+		}
+	}
+}
+
+func (f *finder) entry(path string, fi fs.FileInfo) {
+	if !candidate(filepath.Base(path)) {
+		return
+	}
+	if !fi.Mode().IsRegular() {
+		f.problem(path, fmt.Errorf("%s, not a file", kindOf(fi.Mode())))
+		return
+	}
+	f.file(path, fi, false)
+}
+
+// moved looks where OpenClaw's configuration says that its index is.
+func (f *finder) moved(state string) {
+	data, err := os.ReadFile(filepath.Join(state, "openclaw.json"))
+	if err != nil {
+		return
+	}
+	var c struct {
+		Session struct {
+			Store string `json:"store"`
+		} `json:"session"`
+	}
+	if unmarshal(data, &c) != nil || c.Session.Store == "" {
+		return
+	}
+	pattern := strings.ReplaceAll(expand(c.Session.Store, f.o.Home), "{agentId}", "*")
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(state, pattern)
+	}
+	found, _ := filepath.Glob(pattern)
+	for _, index := range found {
+		f.folder(filepath.Dir(index))
+	}
+}
+
+const ext = ".jsonl"
+
+// candidate reports whether a file of this name can be a transcript.
+func candidate(name string) bool {
+	if strings.HasSuffix(name, ".sqlite") {
+		return true
+	}
+	_, _, ok := parseName(name)
+	return ok
+}
+
+// parseName reads the name of a transcript: the session's id, and why it is
+// an archive, if it is one.
+func parseName(name string) (id, archive string, ok bool) {
+	name = strings.TrimSuffix(name, ".zst")
+	i := strings.LastIndex(name, ext)
+	if i <= 0 {
+		return "", "", false
+	}
+	stem, rest := name[:i], name[i+len(ext):]
+	switch {
+	case rest == "":
+		if k := strings.Index(stem, ".checkpoint."); k > 0 {
+			stem, archive = stem[:k], "checkpoint"
+		}
+	case strings.HasSuffix(rest, ".lock"), strings.HasSuffix(rest, ".tmp"), rest[0] != '.':
+		return "", "", false
+	case strings.HasPrefix(rest, ".imported-"), rest == ".migrated":
+		archive = "migrated"
+	default:
+		archive, _, _ = strings.Cut(rest[1:], ".")
+		if strings.HasPrefix(archive, "pre-doctor") {
+			archive = "bak"
+		}
+		if !slices.Contains([]string{"deleted", "reset", "bak"}, archive) {
+			return "", "", false
+		}
+	}
+	if k := strings.Index(stem, "-topic-"); k > 0 {
+		stem = stem[:k]
+	}
+	if k := strings.IndexByte(stem, '_'); k > 0 && strings.Contains(stem[:k], "T") {
+		stem = stem[k+1:]
+	}
+	return stem, archive, true
+}
+
+// file looks at one file. named: the user gave its path.
+func (f *finder) file(path string, fi fs.FileInfo, named bool) {
+	st := statOf(fi)
+	if strings.HasSuffix(path, ".sqlite") || named && isDatabase(path) {
+		f.database(path, st, named)
+		return
+	}
+	id, archive, ok := parseName(filepath.Base(path))
+	if !ok {
+		id = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	ix := f.index(path)
+	t := &Transcript{Path: path, ID: session.ID(id), Archive: archive, Size: st.Size, stat: st}
+	s, err := f.sniff(t)
+	switch {
+	case err != nil:
+		f.problem(path, err)
+		return
+	case s.Form == "" && s.Empty && (ix == nil || !ix.claw0):
+		if named {
+			f.problem(path, errors.New("an empty file"))
+		}
+		return
+	case s.Form == "" && s.Empty: // a claw0 session that was never used
+		s.Form, s.Program = codec.FormClaw0, Claw0
+	case s.Form == "" && f.o.From == "":
+		if named || archive != "" || ix != nil {
+			f.problem(path, errors.New("not a transcript that is known here"))
+		}
+		return
+	}
+	f.name(t, s, ix)
+	f.c.Transcripts = append(f.c.Transcripts, t)
+}
+
+// sniff looks into the file of t, unless it is remembered.
+func (f *finder) sniff(t *Transcript) (sniffed, error) {
+	if s, ok := f.memo.sniffed(t.Path, t.stat); ok {
+		return s, nil
+	}
+	r, err := t.open()
+	if err != nil {
+		return sniffed{}, err
+	}
+	defer r.Close()
+	s, err := sniff(r)
+	if err == nil {
+		f.memo.setSniffed(t.Path, t.stat, s)
+	}
+	return s, err
+}
+
+// name says whose transcript t is.
+func (f *finder) name(t *Transcript, s sniffed, ix *index) {
+	t.form, t.cwd, t.Program = s.Form, s.CWD, s.Program
+	agent := agentOf(t.Path)
+	if t.Program == "" {
+		t.Program = Pi
+		if ix != nil || agent != "" || s.Version >= 4 || t.Archive != "" {
+			t.Program = OpenClaw
+		}
+	}
+	if f.o.From != "" && f.o.From != t.Program {
+		t.Program = f.o.From
+		switch t.Program {
+		case ClaudeCode:
+			t.form = formClaude
+		case Codex:
+			t.form = formCodex
+		case Claw0:
+			if t.form != codec.FormClaw0Old {
+				t.form = codec.FormClaw0
+			}
+		default:
+			t.form = codec.FormNative
+		}
+	}
+	if agent == "" {
+		agent = "main"
+	}
+	named := t.ID
+	if s.ID != "" && !s.Side {
+		t.ID = session.ID(s.ID)
+	}
+	e, listed := entry{}, false
+	if ix != nil {
+		if e, listed = ix.find(filepath.Base(t.Path), t.ID); listed && t.Archive == "" {
+			t.ID = session.ID(e.ID)
+		}
+	}
+	switch t.Program {
+	case OpenClaw:
+		switch {
+		case listed && t.Archive == "":
+			t.Key, t.Title = session.Key(e.Key), e.Title
+		case t.Archive == "":
+			t.Archive = "orphan"
+			fallthrough
+		default:
+			t.Key = recovered(agent, t.ID)
+		}
+		if listed && t.Archive == "bak" {
+			t.Note = fmt.Sprintf("the whole text of %s before it was cut to its last lines", e.Key)
+		}
+	case Claw0:
+		switch {
+		case s.Key != "":
+			t.Key = session.Key(s.Key)
+		case listed && e.Key != "":
+			t.Key = session.Key(e.Key)
+		default:
+			t.Key = session.Key(fmt.Sprintf("%s:cli:%s", or(agentOf(t.Path), "claw0"), t.ID))
+		}
+		if listed {
+			t.Title = e.Title
+		}
+	case Goclaw:
+		t.Key = session.Key(s.Key)
+	case ClaudeCode:
+		t.Key = project("claude", s.CWD, t.ID)
+		if s.Side {
+			// Its lines carry the id of the session that it worked for.
+			t.ID = named
+			t.Key = project("claude", s.CWD, session.ID(s.ID)) + ":" + session.Key(named)
+			t.Archive = "subagent"
+		}
+	case Codex:
+		t.Key = project("codex", s.CWD, t.ID)
+	}
+	if t.Key == "" {
+		t.Key = project(t.Program, s.CWD, t.ID)
+	}
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// recovered is the key that OpenClaw 2026.9.6 gives to what it finds without
+// one.
+func recovered(agent string, id session.ID) session.Key {
+	return session.Key(fmt.Sprintf("agent:%s:recovered:%s", agent, id))
+}
+
+// project is the key of a session whose program keeps them by folder.
+func project(program, cwd string, id session.ID) session.Key {
+	dir := filepath.Base(filepath.ToSlash(cwd))
+	if cwd == "" || dir == "/" || dir == "." {
+		dir = "home"
+	}
+	return session.Key(fmt.Sprintf("%s:%s:%s", program, strings.ReplaceAll(dir, ":", "-"), id))
+}
+
+// agentOf returns the agent whose folder path is in: agents/<agent>/...
+func agentOf(path string) string {
+	seg := strings.Split(filepath.ToSlash(path), "/")
+	for i := len(seg) - 3; i > 0; i-- {
+		if seg[i-1] == "agents" && (seg[i+1] == "sessions" || seg[i+1] == "agent") {
+			return seg[i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package inherit
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goclaw/session"
+)
+
+// entry is what an index tells of a session.
+type entry struct {
+	Key   string `json:"k,omitempty"`
+	ID    string `json:"i"`
+	File  string `json:"f,omitempty"` // the name of its transcript, if it says
+	Title string `json:"t,omitempty"`
+}
+
+// index is a sessions.json.
+type index struct {
+	path    string
+	dir     string // where its transcripts are
+	stat    stat
+	claw0   bool
+	entries []entry
+	byName  map[string]int
+	byID    map[string]int
+	met     map[int]bool
+}
+
+// index returns the index that tells of the file at path, or nil.
+func (f *finder) index(path string) *index {
+	dir := filepath.Dir(path)
+	places := []string{filepath.Join(dir, "sessions.json")}
+	if b := filepath.Base(dir); b == "sessions" || b == "transcripts" {
+		places = append(places, filepath.Join(filepath.Dir(dir), "sessions.json"))
+	}
+	for _, p := range places {
+		ix, ok := f.indices[p]
+		if !ok {
+			ix = f.readIndex(p, dir)
+			f.indices[p] = ix
+			if ix != nil {
+				f.order = append(f.order, p)
+			}
+		}
+		if ix != nil {
+			return ix
+		}
+	}
+	return nil
+}
+
+// maxIndex is how large an index may be: an entry has some kilobytes.
+const maxIndex = 1 << 30
+
+func (f *finder) readIndex(path, dir string) *index {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.problem(path, err)
+		}
+		return nil
+	}
+	ix := &index{path: path, dir: dir, stat: statOf(fi), met: map[int]bool{}}
+	if m, ok := f.memo.index(path); ok && m.Stat == ix.stat {
+		ix.entries, ix.claw0 = m.Entries, m.Claw0
+	} else {
+		if fi.Size() > maxIndex {
+			f.problem(path, fmt.Errorf("an index of %d bytes", fi.Size()))
+			return ix
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = ix.parse(data)
+		}
+		if err != nil {
+			f.c.Problems = append(f.c.Problems, Problem{Path: path, What: "the index cannot be read, its transcripts are taken without their keys: " + err.Error()})
+		} else {
+			f.memo.setIndex(path, memoIndex{Stat: ix.stat, Claw0: ix.claw0, Entries: ix.entries})
+		}
+	}
+	ix.byName, ix.byID = map[string]int{}, map[string]int{}
+	for i, e := range ix.entries {
+		if e.File != "" {
+			ix.byName[e.File] = i
+		}
+		ix.byID[e.ID] = i
+	}
+	return ix
+}
+
+// rawEntry has the fields of all programs.
+type rawEntry struct {
+	SessionID   string `json:"sessionId"`
+	SessionFile string `json:"sessionFile"`
+	Label       string `json:"label"`
+	DisplayName string `json:"displayName"`
+	Subject     string `json:"subject"`
+
+	Claw0Key  string          `json:"session_key"`
+	Claw0ID   string          `json:"session_id"`
+	Claw0File string          `json:"transcript_file"`
+	CreatedAt json.RawMessage `json:"created_at"`
+}
+
+func (ix *index) parse(data []byte) error {
+	var raw map[string]json.RawMessage
+	if err := unmarshal(data, &raw); err != nil {
+		return err
+	}
+	for key, v := range raw {
+		var e rawEntry
+		if json.Unmarshal(v, &e) != nil && e.SessionID == "" {
+			continue // an entry of another shape
+		}
+		switch {
+		case e.SessionID != "":
+			ix.entries = append(ix.entries, e.openClaw(key))
+		case e.Claw0ID != "":
+			ix.claw0 = true
+			ix.entries = append(ix.entries, entry{Key: or(e.Claw0Key, key), ID: e.Claw0ID, File: base(e.Claw0File)})
+		case e.CreatedAt != nil:
+			ix.claw0 = true
+			ix.entries = append(ix.entries, entry{ID: key, Title: e.Label})
+		}
+	}
+	sortEntries(ix.entries)
+	return nil
+}
+
+// openClaw reads an entry of OpenClaw. Its display name is often only the key
+// again.
+func (e rawEntry) openClaw(key string) entry {
+	title := e.Label
+	for _, t := range []string{e.DisplayName, e.Subject} {
+		if title == "" && !strings.HasSuffix(key, ":"+t) {
+			title = t
+		}
+	}
+	return entry{Key: key, ID: strings.TrimSpace(e.SessionID), File: base(strings.TrimSpace(e.SessionFile)), Title: strings.TrimSpace(title)}
+}
+
+// base is filepath.Base for the paths of any system; a home may have moved.
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path[strings.LastIndexAny(path, `/\`)+1:]
+}
+
+// find returns the entry of a transcript by the name of its file, else by its
+// id.
+func (ix *index) find(name string, id session.ID) (entry, bool) {
+	i, ok := ix.byName[name]
+	if !ok {
+		i, ok = ix.byID[string(id)]
+	}
+	if !ok {
+		stem, _, _ := parseName(name)
+		i, ok = ix.byID[stem]
+	}
+	if !ok {
+		return entry{}, false
+	}
+	ix.met[i] = true
+	return ix.entries[i], true
+}
+
+// missing says which sessions of an index have no transcript.
+func (f *finder) missing(ix *index) {
+	for i, e := range ix.entries {
+		if ix.met[i] {
+			continue
+		}
+		name := or(e.File, e.ID+ext)
+		if _, err := os.Stat(filepath.Join(ix.dir, name)); err == nil {
+			continue // not to be read, which was said
+		}
+		f.c.Problems = append(f.c.Problems, Problem{Path: ix.path, What: fmt.Sprintf("%s has no transcript (%s is not there)", or(e.Key, e.ID), name)})
+	}
+}
+
+func sortEntries(es []entry) {
+	slices.SortFunc(es, func(a, b entry) int { return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.ID, b.ID)) })
+}

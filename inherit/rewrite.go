@@ -1,0 +1,263 @@
+package inherit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"reflect"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// maxRewrite is the size of a source that is held in memory to find out how
+// it was rewritten. A larger one becomes a new log.
+const maxRewrite = 16 << 20
+
+// rewritten follows a source whose program has changed the past: it was cut,
+// edited, migrated or continued from an earlier point. If the log with what is
+// new in the source, and its end moved, reads as the source reads, that is
+// appended, and the old branch stays in the log. Else the source becomes a new
+// log of the same key, and the old one stays as it is.
+func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
+	if j.t.Size <= maxRewrite {
+		done, err := im.branch(ctx, j, o)
+		if done || err != nil {
+			return err
+		}
+	}
+	again := 2
+	for ; ; again++ {
+		id := session.ID(fmt.Sprintf("rewrite-%d-%s", again, j.t.ID))
+		if _, ok := im.logs[id]; !ok {
+			j.log, o.Log, j.have = id, id, session.Info{}
+			break
+		}
+	}
+	return im.begin(ctx, j, o, again-1)
+}
+
+// branch tries to follow a rewrite within the log.
+func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error) {
+	var pos position
+	src, err := im.replay(j.log, im.source(ctx, j.t, &pos))
+	if err != nil {
+		return false, err
+	}
+	have, err := im.replay(j.log, im.st.Read(ctx, j.log, 0))
+	if err != nil {
+		return false, err
+	}
+	ids := map[string]bool{}
+	for _, r := range have.recs {
+		ids[r.ID] = true
+	}
+	var fresh []session.Record
+	for i, r := range src.recs {
+		if i > 0 && r.ID != "" && !ids[r.ID] {
+			fresh = append(fresh, r)
+		}
+	}
+	for _, move := range []bool{false, true} {
+		add := fresh
+		if move {
+			if src.s.Leaf == "" {
+				break
+			}
+			id := fmt.Sprintf("goclaw.leaf.%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", src.s.Leaf, have.s.Last)))
+			add = append(fresh[:len(fresh):len(fresh)], session.Record{ID: id, Parent: src.s.Leaf, Body: session.Leaf{Target: src.s.Leaf}, Time: src.s.Updated})
+		}
+		got, err := im.replay(j.log, chain(have.recs, add))
+		if err != nil {
+			return false, err
+		}
+		if !sameBranch(got.s.Branch, src.s.Branch) {
+			continue
+		}
+		o.Damage = src.s.Damage
+		w := im.writer(j, o, have.s.Last)
+		for _, r := range add {
+			if err := w.add(ctx, r); err != nil {
+				return true, err
+			}
+		}
+		return true, im.done(ctx, j, o, w, pos, "")
+	}
+	return false, nil
+}
+
+// replayed is a session and all of its records.
+type replayed struct {
+	s    *session.Session
+	recs []session.Record
+}
+
+func (im *importer) replay(id session.ID, recs iter.Seq2[session.Record, error]) (replayed, error) {
+	var out replayed
+	s, err := session.Replay(id, func(yield func(session.Record, error) bool) {
+		for r, err := range recs {
+			if err == nil {
+				r.Seq = session.Seq(len(out.recs) + 1)
+				out.recs = append(out.recs, r)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	})
+	out.s = s
+	return out, err
+}
+
+func chain(lists ...[]session.Record) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		for _, l := range lists {
+			for _, r := range l {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sameBranch reports whether both say the same, what a title or a label adds
+// aside. Usage may have come to be known since.
+func sameBranch(a, b []session.Record) bool {
+	said := func(recs []session.Record) []session.Record {
+		var out []session.Record
+		for _, r := range recs {
+			switch r.Body.(type) {
+			case session.Title, session.Label:
+			default:
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	a, b = said(a), said(b)
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].ID != b[i].ID || !reflect.DeepEqual(spent(a[i].Body), spent(b[i].Body)) {
+			return false
+		}
+	}
+	return true
+}
+
+func spent(b session.Body) session.Body {
+	if m, ok := b.(session.Message); ok {
+		m.Usage = llm.Usage{}
+		return m
+	}
+	return b
+}
+
+// strictly yields a header and the branch that pi would show of recs, as a
+// straight log.
+func strictly(id session.ID, recs iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		var first session.Record
+		s, err := session.Replay(id, func(next func(session.Record, error) bool) {
+			for r, err := range recs {
+				if _, ok := r.Body.(session.Header); ok && first.Body == nil {
+					first = r
+				}
+				if !next(r, err) {
+					return
+				}
+			}
+		}, session.Strict())
+		if err != nil {
+			yield(session.Record{}, err)
+			return
+		}
+		for _, d := range s.Damage {
+			if !yield(session.Record{}, d) {
+				return
+			}
+		}
+		if !yield(first, nil) {
+			return
+		}
+		parent := ""
+		for _, r := range s.Branch {
+			if !yield(linked(r, parent), nil) {
+				return
+			}
+			if r.ID != "" {
+				parent = r.ID
+			}
+		}
+	}
+}
+
+// linked returns r as the one that continues parent, everything else in its
+// line as it was.
+func linked(r session.Record, parent string) session.Record {
+	if r.Link == session.Given && r.Parent == parent || r.ID == "" {
+		return r
+	}
+	line, err := relink(r.Raw, parent)
+	if err == nil {
+		if recs, err := codec.Native.Decode(line); err == nil && len(recs) == 1 {
+			recs[0].Seq = r.Seq
+			return recs[0]
+		}
+	}
+	r.Link, r.Parent = session.Given, parent
+	if _, unknown := r.Body.(session.Unknown); !unknown {
+		r.Raw = nil
+	}
+	return r
+}
+
+// relink sets the parentId of a line and leaves the rest as it is, in its
+// order.
+func relink(line []byte, parent string) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("not an object")
+	}
+	value := []byte("null")
+	if parent != "" {
+		value, _ = json.Marshal(parent)
+	}
+	out := []byte("{")
+	done := false
+	put := func(name string, v []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		n, _ := json.Marshal(name)
+		out = append(append(append(out, n...), ':'), v...)
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return nil, err
+		}
+		name, _ := t.(string)
+		if name == "parentId" {
+			if done {
+				continue
+			}
+			v, done = value, true
+		}
+		put(name, v)
+	}
+	if !done {
+		put("parentId", value)
+	}
+	return append(out, '}'), nil
+}

@@ -1,0 +1,586 @@
+package inherit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"goclaw/session"
+)
+
+// Taking says how transcripts are taken. The zero value is fine.
+type Taking struct {
+	// Strict takes of each transcript what pi would show of it, instead of
+	// everything.
+	Strict bool
+	Memo   *Memo // nil: nothing is remembered
+	// Progress is told how far it is, from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// Progress is how far the taking is.
+type Progress struct {
+	Transcripts, Done int
+	Bytes, Read       int64
+	Records           int // taken
+}
+
+// State is what became of a transcript.
+type State string
+
+const (
+	New       State = "new"
+	Grown     State = "grown"     // it has records that its log had not
+	Unchanged State = "unchanged" // its log has all of it
+	Rewritten State = "rewritten" // its program has changed the past
+	Copy      State = "copy"      // another source has all of it
+	Trashed   State = "trashed"   // its log is in the trash, and stays there
+	Failed    State = "failed"
+)
+
+// Outcome is what became of one transcript.
+type Outcome struct {
+	*Transcript
+	Log     session.ID // where it is
+	State   State
+	Records int // taken now
+	Damage  []*session.Damage
+	Err     error
+}
+
+// Report is what became of all of them, in the order of the catalogue.
+type Report struct {
+	Outcomes []Outcome
+	Took     time.Duration
+}
+
+// Count returns how many transcripts came to a state.
+func (r Report) Count(s State) (n int) {
+	for _, o := range r.Outcomes {
+		if o.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Records is the number of records that were taken.
+func (r Report) Records() (n int) {
+	for _, o := range r.Outcomes {
+		n += o.Records
+	}
+	return n
+}
+
+// workers is how many transcripts are read at once. Their appends share a
+// sync of the disk.
+const workers = 4
+
+// Take copies into st what it lacks of c. Each transcript becomes a log with
+// the program's own key and id; a log that was begun is continued, wherever a
+// former taking was interrupted. A transcript that fails does not stop the
+// others. The error is of the store, or ctx's.
+func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report, error) {
+	begin := time.Now()
+	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, memo: o.Memo}
+	if im.memo == nil {
+		im.memo = NewMemo("")
+	}
+	im.progress = Progress{Transcripts: len(c.Transcripts), Bytes: c.Size()}
+	rep := Report{Outcomes: make([]Outcome, len(c.Transcripts))}
+	for _, trash := range []bool{false, true} {
+		for in, err := range st.List(ctx, session.Query{Trash: trash}) {
+			if err != nil {
+				return rep, err
+			}
+			im.know(in)
+		}
+	}
+	first, second := im.plan(c.Transcripts)
+	im.run(ctx, first, rep.Outcomes)
+	im.run(ctx, second, rep.Outcomes)
+	rep.Took = time.Since(begin)
+	err := ctx.Err()
+	for i, t := range c.Transcripts {
+		if rep.Outcomes[i].Transcript == nil {
+			rep.Outcomes[i] = Outcome{Transcript: t, State: Failed, Err: context.Canceled}
+		}
+	}
+	return rep, errors.Join(err, im.fatal, im.memo.Save())
+}
+
+// origin is where a log came from.
+type origin struct {
+	path string
+	id   session.ID
+}
+
+type importer struct {
+	st      session.Store
+	o       Taking
+	memo    *Memo
+	logs    map[session.ID]session.Info
+	origins map[origin]session.Info // the latest log of each
+
+	mu       sync.Mutex
+	progress Progress
+	told     time.Time
+	saved    time.Time
+	fatal    error
+}
+
+func (im *importer) know(in session.Info) {
+	im.logs[in.ID] = in
+	if in.Origin.Path == "" {
+		return
+	}
+	k := origin{in.Origin.Path, in.Origin.ID}
+	if have, ok := im.origins[k]; !ok || in.Created.After(have.Created) {
+		im.origins[k] = in
+	}
+}
+
+// job is one transcript and the log that it goes to.
+type job struct {
+	at   int // in the catalogue
+	t    *Transcript
+	log  session.ID
+	have session.Info // zero if there is no such log
+	// other: the log with t's own id is another source's. If that has all of
+	// t, or its file has moved here, nothing new begins.
+	other session.ID
+}
+
+// plan says where everything goes, before anything is written: the same
+// sources give the same names, wherever an earlier run was interrupted. Those
+// that ask for a name that another has come second.
+func (im *importer) plan(ts []*Transcript) (first, second []job) {
+	claimed := map[session.ID]bool{}
+	for i, t := range ts {
+		j := job{at: i, t: t}
+		if in, ok := im.origins[origin{t.Path, t.ID}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
+			j.log, j.have = in.ID, in
+			claimed[in.ID] = true
+			first = append(first, j)
+			continue
+		}
+		_, taken := im.logs[t.ID]
+		if !taken && !claimed[t.ID] && t.ID != "" {
+			j.log = t.ID
+			claimed[j.log] = true
+			first = append(first, j)
+			continue
+		}
+		j.other = t.ID
+		j.log = t.otherID()
+		j.have = im.logs[j.log]
+		claimed[j.log] = true
+		second = append(second, j)
+	}
+	return first, second
+}
+
+// sameArchive reports whether in is a log of t, and not of another part of the
+// same database.
+func (im *importer) sameArchive(in session.Info, t *Transcript) bool {
+	return in.ID == t.ID || in.ID == t.otherID() || t.blob == inEvents && strings.HasPrefix(string(in.ID), "rewrite-")
+}
+
+// otherID is the id of t's log where its own is another's. It begins with
+// something else, so that a prefix of the id still finds the one.
+func (t *Transcript) otherID() session.ID {
+	return session.ID(fmt.Sprintf("%s-%08x-%s", or(t.Archive, "copy"), crc32.ChecksumIEEE([]byte(t.ref())), t.ID))
+}
+
+func (im *importer) run(ctx context.Context, jobs []job, out []Outcome) {
+	work := make(chan job)
+	var wg sync.WaitGroup
+	for range min(workers, len(jobs)) {
+		wg.Go(func() {
+			for j := range work {
+				o := im.one(ctx, j)
+				out[j.at] = o
+				im.tell(func(p *Progress) { p.Done++ }, false)
+			}
+		})
+	}
+	for _, j := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- j
+	}
+	close(work)
+	wg.Wait()
+	im.tell(func(*Progress) {}, true)
+}
+
+// tell counts, shows it now and then, and remembers now and then.
+func (im *importer) tell(f func(*Progress), now bool) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	f(&im.progress)
+	t := time.Now()
+	if im.o.Progress != nil && (now || t.Sub(im.told) > 100*time.Millisecond) {
+		im.told = t
+		im.o.Progress(im.progress)
+	}
+	if t.Sub(im.saved) > 5*time.Second {
+		if !im.saved.IsZero() {
+			_ = im.memo.Save() // at the end it is saved again, and the error seen
+		}
+		im.saved = t
+	}
+}
+
+// one takes one transcript.
+func (im *importer) one(ctx context.Context, j job) Outcome {
+	o := Outcome{Transcript: j.t, Log: j.log}
+	var err error
+	m, known := im.memo.taken(j.t.ref())
+	known = known && m.Strict == im.o.Strict
+	switch {
+	case known && m.Copy && m.Stat == j.t.stat && im.logs[m.Log].ID != "":
+		o.State, o.Log = Copy, m.Log
+	case j.other != "" && j.have.ID == "":
+		err = im.second(ctx, j, &o)
+	default:
+		err = im.log(ctx, j, m, known, &o)
+	}
+	if err != nil {
+		o.State, o.Err = Failed, err
+	}
+	im.tell(func(p *Progress) { p.Read += j.t.Size }, false)
+	return o
+}
+
+// log brings the log of j up to date.
+func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outcome) error {
+	t, have := j.t, j.have
+	known = known && m.Log == j.log && have.ID != "" && have.Last >= m.Last
+	switch {
+	case !have.Trashed.IsZero():
+		o.State = Trashed
+		return nil
+	case have.ID == "":
+		o.State = New
+		return im.begin(ctx, j, o, 0)
+	case known && m.Stat == t.stat:
+		o.State = Unchanged
+		return im.title(ctx, j, m, o)
+	case known && !im.o.Strict && t.enters(m.Pos):
+		o.State = Unchanged
+		w := im.writer(j, o, have.Last)
+		pos := m.Pos
+		if err := w.all(ctx, t.lines(ctx, m.Pos, &pos)); err != nil {
+			return err
+		}
+		return im.done(ctx, j, o, w, pos, m.Title)
+	}
+	return im.compare(ctx, j, o)
+}
+
+// source yields what shall be in the log of t, header first.
+func (im *importer) source(ctx context.Context, t *Transcript, end *position) iter.Seq2[session.Record, error] {
+	recs := t.read(ctx)
+	if t.old == nil {
+		recs = t.lines(ctx, position{}, end)
+	}
+	if im.o.Strict {
+		return strictly(t.ID, recs)
+	}
+	return recs
+}
+
+// begin writes a log from its first record on. again is how often its source
+// was rewritten.
+func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) error {
+	w := im.writer(j, o, 0)
+	var pos position
+	for r, err := range im.source(ctx, j.t, &pos) {
+		if err == nil && w.last == 0 {
+			r = j.t.opened(r, j.log)
+			if again > 0 { // newer than the log before it
+				h, _ := r.Body.(session.Header)
+				r = session.Record{Time: r.Time.Add(time.Duration(again) * time.Millisecond), Body: h}
+			}
+			if err := w.add(ctx, r); err != nil {
+				return err
+			}
+			if j.t.Title != "" {
+				if err := w.add(ctx, titled(j.t.Title, "")); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := w.next(ctx, r, err); err != nil {
+			return err
+		}
+	}
+	if w.last == 0 { // a session that was begun, and nothing else
+		r := j.t.opened(session.Record{}, j.log)
+		if err := w.add(ctx, r); err != nil {
+			return err
+		}
+	}
+	return im.done(ctx, j, o, w, pos, j.t.Title)
+}
+
+// titled is the title that an index gives to a session. It never becomes the
+// end of the branch, and whoever takes the last line for the end still finds
+// the branch behind it.
+func titled(title, leaf string) session.Record {
+	id := fmt.Sprintf("goclaw.title.%08x", crc32.ChecksumIEEE([]byte(title+"\x00"+leaf)))
+	return session.Record{ID: id, Parent: leaf, Side: true, Body: session.Title{Title: title}}
+}
+
+// done remembers that everything of j is in its log.
+func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos position, title string) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	if o.State == Unchanged && w.n > 0 {
+		o.State = Grown
+	}
+	o.Records += w.n
+	m := taken{Log: j.log, Stat: j.t.stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: len(o.Damage)}
+	im.memo.setTaken(j.t.ref(), m)
+	return im.title(ctx, j, m, o)
+}
+
+// title appends the title of t if the index has given it another.
+func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error {
+	if j.t.Title == "" || j.t.Title == m.Title {
+		return nil
+	}
+	in, err := session.Stat(ctx, im.st, j.log)
+	if err != nil || in.Title == j.t.Title {
+		return err
+	}
+	r := titled(j.t.Title, in.Leaf)
+	r.Seq, r.Time = in.Last+1, in.Updated
+	if err := im.st.Append(ctx, j.log, r); err != nil {
+		return err
+	}
+	m.Title, m.Last = j.t.Title, r.Seq
+	im.memo.setTaken(j.t.ref(), m)
+	o.Records++
+	if o.State == Unchanged {
+		o.State = Grown
+	}
+	return nil
+}
+
+// compare holds a log against its source, and appends what it lacks.
+func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
+	var pos position
+	next, stop := iter.Pull2(im.source(ctx, j.t, &pos))
+	defer stop()
+	o.Damage = nil
+	pull := func() (session.Record, bool, error) {
+		for {
+			r, err, ok := next()
+			var d *session.Damage
+			if errors.As(err, &d) {
+				o.Damage = append(o.Damage, d)
+				continue
+			}
+			return r, ok, err
+		}
+	}
+	same, err := im.same(ctx, j.log, pull)
+	if err != nil {
+		return err
+	}
+	if !same.prefix {
+		o.State = Rewritten
+		o.Damage = nil
+		stop()
+		return im.rewritten(ctx, j, o)
+	}
+	o.State = Unchanged
+	w := im.writer(j, o, same.last)
+	for r, ok, err := same.rec, same.more, error(nil); ok || err != nil; r, ok, err = pull() {
+		if err := w.next(ctx, r, err); err != nil {
+			return err
+		}
+	}
+	return im.done(ctx, j, o, w, pos, "")
+}
+
+// sameness is how a log fits its source.
+type sameness struct {
+	prefix bool // the log is the beginning of the source
+	all    bool // the source is the beginning of the log
+	last   session.Seq
+	rec    session.Record // the first that the log lacks, if more
+	more   bool
+}
+
+// same reads a log beside its source. Headers are ours, and titles and labels
+// may have been added here.
+func (im *importer) same(ctx context.Context, id session.ID, pull func() (session.Record, bool, error)) (sameness, error) {
+	var s sameness
+	r, ok, err := pull() // the header
+	if err != nil {
+		return s, err
+	}
+	r, ok, err = pull()
+	for have, herr := range im.st.Read(ctx, id, 0) {
+		var d *session.Damage
+		if errors.As(herr, &d) {
+			continue
+		}
+		if herr != nil {
+			return s, herr
+		}
+		if err != nil {
+			return s, err
+		}
+		s.last = have.Seq
+		if have.Seq == 1 {
+			continue
+		}
+		if ok && equal(have, r) {
+			r, ok, err = pull()
+			continue
+		}
+		switch have.Body.(type) {
+		case session.Title, session.Label, session.Leaf:
+			continue
+		}
+		if !ok {
+			s.all = true
+		}
+		return s, nil
+	}
+	s.prefix, s.all, s.rec, s.more = true, !ok, r, ok
+	return s, err
+}
+
+func equal(a, b session.Record) bool {
+	if len(a.Raw) > 0 && len(b.Raw) > 0 {
+		return string(a.Raw) == string(b.Raw)
+	}
+	return a.ID == b.ID && a.Parent == b.Parent
+}
+
+// second takes a transcript whose id another source's log has.
+func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
+	next, stop := iter.Pull2(im.source(ctx, j.t, nil))
+	defer stop()
+	same, err := im.same(ctx, j.other, func() (session.Record, bool, error) {
+		for {
+			r, err, ok := next()
+			var d *session.Damage
+			if !errors.As(err, &d) {
+				return r, ok, err
+			}
+		}
+	})
+	switch {
+	case errors.Is(err, session.ErrNotFound): // it was to be written, and failed
+	case err != nil:
+		return err
+	case same.all:
+		o.State, o.Log = Copy, j.other
+		im.memo.setTaken(j.t.ref(), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
+		return nil
+	case same.prefix && im.moved(j.other):
+		j.log, o.Log = j.other, j.other
+		return im.compare(ctx, j, o)
+	}
+	stop()
+	o.State = New
+	return im.begin(ctx, j, o, 0)
+}
+
+// moved reports whether the source of a log is no longer where it was.
+func (im *importer) moved(id session.ID) bool {
+	p := im.logs[id].Origin.Path
+	if p == "" {
+		return false
+	}
+	_, err := os.Stat(p)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// writer appends to one log.
+type writer struct {
+	im    *importer
+	id    session.ID
+	o     *Outcome
+	last  session.Seq // of what was added
+	batch []session.Record
+	size  int
+	n     int
+}
+
+func (im *importer) writer(j job, o *Outcome, last session.Seq) *writer {
+	return &writer{im: im, id: j.log, o: o, last: last}
+}
+
+// What one append holds: enough to share the cost of a sync, little enough to
+// stay small.
+const (
+	batchRecords = 1000
+	batchBytes   = 2 << 20
+)
+
+func (w *writer) all(ctx context.Context, recs iter.Seq2[session.Record, error]) error {
+	for r, err := range recs {
+		if err := w.next(ctx, r, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next adds a record, or notes damage.
+func (w *writer) next(ctx context.Context, r session.Record, err error) error {
+	var d *session.Damage
+	switch {
+	case errors.As(err, &d):
+		w.o.Damage = append(w.o.Damage, d)
+		return nil
+	case err != nil:
+		return err
+	}
+	return w.add(ctx, r)
+}
+
+func (w *writer) add(ctx context.Context, r session.Record) error {
+	w.last++
+	r.Seq = w.last
+	if r.Time.IsZero() && r.Raw == nil {
+		r.Time = w.o.stat.time()
+	}
+	w.batch = append(w.batch, r)
+	w.size += len(r.Raw)
+	if len(w.batch) >= batchRecords || w.size >= batchBytes {
+		return w.flush(ctx)
+	}
+	return nil
+}
+
+func (w *writer) flush(ctx context.Context) error {
+	if len(w.batch) == 0 {
+		return nil
+	}
+	if err := w.im.st.Append(ctx, w.id, w.batch...); err != nil {
+		return err
+	}
+	w.n += len(w.batch)
+	w.im.tell(func(p *Progress) { p.Records += len(w.batch) }, false)
+	clear(w.batch)
+	w.batch, w.size = w.batch[:0], 0
+	return nil
+}
