@@ -30,6 +30,8 @@ type app struct {
 	st    store
 	voice *voice         // the model, once chosen
 	specs []llm.ToolSpec // of the tools, once there are some
+
+	noInherit bool // other agents' sessions were looked for, or shall not be
 }
 
 // store is what both stores can do beside session.Store.
@@ -94,6 +96,7 @@ func (a *app) find(ctx context.Context, ref string) (store, session.Info, error)
 	if err != nil {
 		return nil, session.Info{}, err
 	}
+	a.firstStart(ctx, st)
 	in, err := session.Find(ctx, st, ref, false)
 	return st, in, err
 }

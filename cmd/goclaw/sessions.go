@@ -92,6 +92,7 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	a.firstStart(ctx, st)
 	rows := []row{}
 	for in, err := range st.List(ctx, q) {
 		if err != nil {

@@ -26,6 +26,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	a.firstStart(ctx, st)
 	if _, err := a.choose(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/inherit"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+func (a *app) importCmd() *cobra.Command {
+	var from string
+	var dry, strict, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "import [PATH...]",
+		Short: "Take over the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
+		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
+database of any of them), and copies what is new into the store. The sources
+are only read: they can be in use meanwhile, and stay as they are. Run it
+again whenever you like: it copies only what is new.`,
+		Example: `  goclaw import                 everything that is found on this machine
+  goclaw import --dry-run       only say what there is
+  goclaw import ~/old/.openclaw a folder from somewhere else
+  goclaw import session.jsonl   one file, whatever wrote it`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if from != "" && !slices.Contains(inherit.Programs, from) {
+				return usage("--from must be one of %s, not %q", strings.Join(inherit.Programs, ", "), from)
+			}
+			for _, p := range args {
+				if _, err := os.Stat(p); err != nil {
+					return err
+				}
+			}
+			return a.importAll(cmd.Context(), args, importing{from: from, dry: dry, strict: strict, asJSON: asJSON})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the program that wrote it: "+strings.Join(inherit.Programs, ", "))
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what there is")
+	cmd.Flags().BoolVar(&strict, "strict", false, "take what pi would show of each session, without healing it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what became of each session as an object")
+	return cmd
+}
+
+type importing struct {
+	from                string
+	dry, strict, asJSON bool
+}
+
+// memoPath is where it is remembered how far sources were taken.
+func (a *app) memoPath() string { return filepath.Join(a.conf.Home, "inherit.json") }
+
+// sources are where other agents keep their sessions.
+func (a *app) sources() []string {
+	paths := inherit.Places(a.getenv("HOME"), a.getenv)
+	if s := a.conf.Session.Inherit.Source; s != "" {
+		paths = append(paths, s)
+	}
+	return paths
+}
+
+// lookFor looks through paths, our own folders aside.
+func (a *app) lookFor(ctx context.Context, paths []string, from string, memo *inherit.Memo) (*inherit.Catalogue, error) {
+	skip := []string{a.conf.Home}
+	if a.conf.Session.Store == "jsonl" {
+		skip = append(skip, a.conf.Session.Path)
+	}
+	return inherit.Find(ctx, paths, inherit.Options{From: from, Skip: skip, Home: a.getenv("HOME"), Memo: memo})
+}
+
+func (a *app) importAll(ctx context.Context, paths []string, o importing) error {
+	a.noInherit = true
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		if !c.Session.Inherit.Enabled {
+			return fmt.Errorf("inheriting is switched off (session.inherit.enabled): give a PATH to import it all the same")
+		}
+		paths = a.sources()
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	memo, err := inherit.OpenMemo(a.memoPath())
+	if err != nil {
+		return err
+	}
+	cat, err := a.lookFor(ctx, paths, o.from, memo)
+	if err != nil {
+		return err
+	}
+	defer cat.Close()
+	if o.dry {
+		return a.showFound(cat, o.asJSON)
+	}
+	st, err := a.store()
+	if err != nil {
+		return err
+	}
+	if !o.asJSON {
+		a.found(a.err, cat)
+	}
+	rep, err := inherit.Take(ctx, st, cat, inherit.Taking{Strict: o.strict, Memo: memo, Progress: a.progress(o.asJSON)})
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("stopped: goclaw import goes on where it was")
+	}
+	if o.asJSON {
+		if e := a.printJSON(importRows(cat, rep)); err == nil {
+			err = e
+		}
+	} else {
+		a.imported(a.out, a.err, cat, rep)
+	}
+	if err == nil && rep.Count(inherit.Failed) > 0 {
+		return errQuiet
+	}
+	return err
+}
+
+// found says what there is, a line for each program.
+func (a *app) found(w io.Writer, cat *inherit.Catalogue) {
+	n, size := map[string]int{}, map[string]int64{}
+	for _, t := range cat.Transcripts {
+		n[t.Program]++
+		size[t.Program] += t.Size
+	}
+	for _, p := range inherit.Programs {
+		if n[p] > 0 {
+			fmt.Fprintf(w, "found %s of %s (%s)\n", count(n[p], "session"), p, megabytes(size[p]))
+		}
+	}
+}
+
+func megabytes(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("%d KB", n/1000)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// showFound is a dry run.
+func (a *app) showFound(cat *inherit.Catalogue, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(importRows(cat, inherit.Report{}))
+	}
+	a.found(a.out, cat)
+	if len(cat.Transcripts) == 0 {
+		fmt.Fprintln(a.out, "found nothing to import")
+	}
+	for _, t := range cat.Transcripts {
+		line := fmt.Sprintf("%-11s %s  %s", t.Program, transcript.Printable(string(t.Key)), t.Path)
+		if t.Archive != "" {
+			line += "  (" + t.Archive + ")"
+		}
+		fmt.Fprintln(a.out, line)
+	}
+	for _, p := range cat.Problems {
+		fmt.Fprintln(a.err, "goclaw: "+transcript.Printable(p.String()))
+	}
+	return nil
+}
+
+// imported says what became of everything. What is wrong with a session has
+// a line of its own; a session that is well has none.
+func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inherit.Report) {
+	for _, p := range cat.Problems {
+		fmt.Fprintln(errOut, "goclaw: "+transcript.Printable(p.String()))
+	}
+	for _, o := range rep.Outcomes {
+		for i, d := range o.Damage {
+			if i == 5 {
+				fmt.Fprintf(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them\n", o.Path, len(o.Damage)-i, o.Path)
+				break
+			}
+			fmt.Fprintln(errOut, "goclaw: damaged: "+transcript.Printable(d.Error()))
+		}
+		if o.Err != nil && !errors.Is(o.Err, context.Canceled) {
+			fmt.Fprintf(errOut, "goclaw: %s: %s\n", o.Path, oneLine(o.Err))
+		}
+		if o.Note != "" && o.State == inherit.New {
+			fmt.Fprintf(errOut, "%s: %s: goclaw sessions show %s\n", o.Path, o.Note, o.Log)
+		}
+	}
+	if len(rep.Outcomes) == 0 {
+		fmt.Fprintln(out, "found nothing to import")
+		return
+	}
+	var parts []string
+	for _, s := range []struct {
+		state inherit.State
+		words string
+	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
+		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Failed, "failed"}} {
+		if n := rep.Count(s.state); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
+		}
+	}
+	fmt.Fprintf(out, "%s: %s; %s taken in %s\n", count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
+}
+
+// importRow is a session in the output of import --json.
+type importRow struct {
+	Program string     `json:"program"`
+	Path    string     `json:"path"`
+	Key     string     `json:"key"`
+	ID      session.ID `json:"id"`
+	Title   string     `json:"title,omitempty"`
+	Archive string     `json:"archive,omitempty"`
+	State   string     `json:"state,omitempty"`
+	Records int        `json:"records"`
+	Damage  []string   `json:"damage,omitempty"`
+	Error   string     `json:"error,omitempty"`
+}
+
+func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
+	rows, problems := []importRow{}, []string{}
+	for i, t := range cat.Transcripts {
+		r := importRow{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Title: t.Title, Archive: t.Archive}
+		if i < len(rep.Outcomes) {
+			o := rep.Outcomes[i]
+			r.ID, r.State, r.Records = o.Log, string(o.State), o.Records
+			for _, d := range o.Damage {
+				r.Damage = append(r.Damage, d.Error())
+			}
+			if o.Err != nil {
+				r.Error = oneLine(o.Err)
+			}
+		}
+		rows = append(rows, r)
+	}
+	for _, p := range cat.Problems {
+		problems = append(problems, p.String())
+	}
+	return map[string]any{"sessions": rows, "problems": problems, "records": rep.Records(), "milliseconds": rep.Took.Milliseconds()}
+}
+
+// progress shows how far it is, on a terminal.
+func (a *app) progress(quiet bool) func(inherit.Progress) {
+	if quiet || !a.isTerminal(a.err) {
+		return nil
+	}
+	begin := time.Now()
+	return func(p inherit.Progress) {
+		share := 1.0
+		if p.Bytes > 0 {
+			share = min(float64(p.Read)/float64(p.Bytes), 1)
+		}
+		secs := time.Since(begin).Seconds()
+		rate := float64(p.Read) / 1e6 / max(secs, 0.001)
+		left := ""
+		if share > 0.01 && share < 1 && secs > 1 {
+			left = fmt.Sprintf(", %s left", time.Duration(secs/share*(1-share)*1e9).Round(time.Second))
+		}
+		bar := strings.Repeat("█", int(share*20)) + strings.Repeat("░", 20-int(share*20))
+		fmt.Fprintf(a.err, "\r\x1b[K%s %d/%d sessions, %s of %s, %.0f MB/s%s", bar, p.Done, p.Transcripts, megabytes(p.Read), megabytes(p.Bytes), rate, left)
+		if p.Done == p.Transcripts {
+			fmt.Fprint(a.err, "\r\x1b[K")
+		}
+	}
+}
+
+// firstStart takes over what other agents have left on this machine, once:
+// afterwards goclaw import does it when asked. What goes wrong is said, and
+// keeps nobody from his own sessions.
+func (a *app) firstStart(ctx context.Context, st store) {
+	if a.noInherit || !a.conf.Session.Inherit.Enabled {
+		return
+	}
+	a.noInherit = true
+	if _, err := os.Stat(a.memoPath()); err == nil {
+		return
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	memo, err := inherit.OpenMemo(a.memoPath())
+	if err != nil {
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+		return
+	}
+	cat, err := a.lookFor(ctx, a.sources(), "", memo)
+	if err == nil {
+		defer cat.Close()
+		if len(cat.Transcripts) > 0 {
+			a.found(a.err, cat)
+		}
+		var rep inherit.Report
+		if rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Progress: a.progress(false)}); len(rep.Outcomes) > 0 {
+			a.imported(a.err, a.err, cat, rep)
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.err, "goclaw: stopped: goclaw import goes on where it was")
+	case err != nil:
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+	}
+}
