@@ -343,6 +343,23 @@ func TestToolsAreNotes(t *testing.T) {
 	want(t, "notes", errs, "→ look({\"at\":\"\\u001b[2J\"})\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
 }
 
+func TestFoldingIsTold(t *testing.T) {
+	var e strings.Builder
+	r := newBench().repl(nil, io.Discard, &e)
+	r.screen = &screen{out: io.Discard, notes: &e}
+	for _, ev := range []agent.Event{
+		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Folding{},
+		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}},
+	} {
+		r.show(ev)
+	}
+	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
+		"the window is full: folding the past\nthe past before the last turns is now a summary; nothing was removed\n")
+	if r.cur.Last != 9 {
+		t.Errorf("the chat knows %d records, want 9", r.cur.Last)
+	}
+}
+
 func TestThinking(t *testing.T) {
 	step := llmtest.Answer(llm.Thinking{Text: "hmm\x1b[1m", Signature: "s"}, llm.Text{Text: "yes"})
 	out, errs, err := newBench(step, step).pipe(t, "one\n/thinking on\ntwo\n")

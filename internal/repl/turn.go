@@ -9,6 +9,7 @@ import (
 	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
+	"goclaw/window"
 )
 
 // turn says in to the model, or goes on if in is empty, and shows what
@@ -109,7 +110,14 @@ func (r *REPL) show(ev agent.Event) {
 		}
 		r.screen.waiting("waiting for " + r.Model().Name)
 	case agent.Squeezed:
-		r.note("too long for the model: asking again with shorter tool results")
+		r.note("too long for the model: asking again with less")
+	case agent.Folding:
+		r.note("the window is full: folding the past")
+		r.screen.waiting("folding the past")
+	case agent.Learnt:
+		if ev.Window > 0 {
+			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
+		}
 	case runner.Waiting:
 		r.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 		r.screen.waiting("waiting for the session")
@@ -124,6 +132,8 @@ func (r *REPL) recorded(rec session.Record) {
 	switch b := rec.Body.(type) {
 	case session.Title:
 		r.cur.Title = b.Title
+	case session.Compaction:
+		r.note("the past before the last turns is now a summary; nothing was removed")
 	case session.Message:
 		if session.IsTurn(b) {
 			r.cur.Turns++
