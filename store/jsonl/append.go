@@ -371,7 +371,7 @@ func readBatch(b []byte) (rel string, old int64, buf []byte, ok bool) {
 	return string(b[:path]), int64(size), b[path:], true
 }
 
-// recover completes a batch that a crash has broken off. The caller has l
+// recover completes or drops a batch that a crash has broken off. The caller has l
 // locked against other processes.
 func (s *Store) recover(l *log) error {
 	name := s.batchPath(l.id)
@@ -397,17 +397,11 @@ func (s *Store) recover(l *log) error {
 }
 
 // redo appends to the file path what is missing of buf, which belongs at old.
-// A file that is shorter, or has something else there, was changed by another
-// program since: it is left alone.
+// If nothing of it is there, it was never begun, and whoever reads the log has
+// seen it without: it is dropped. A file that is shorter, or has something
+// else there, was changed by another program since: it is left alone.
 func (s *Store) redo(path string, old int64, buf []byte) error {
-	flag := os.O_RDWR | os.O_APPEND
-	if old == 0 {
-		if err := s.mkdir(filepath.Dir(path)); err != nil {
-			return err
-		}
-		flag |= os.O_CREATE
-	}
-	f, err := s.disk.open(path, flag)
+	f, err := s.disk.open(path, os.O_RDWR|os.O_APPEND)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -416,11 +410,11 @@ func (s *Store) redo(path string, old int64, buf []byte) error {
 	}
 	defer f.Close()
 	st, err := f.stat()
-	if err != nil || st.size < old || st.size >= old+int64(len(buf)) {
+	if err != nil || st.size <= old || st.size >= old+int64(len(buf)) {
 		return err
 	}
 	have := make([]byte, st.size-old)
-	if _, err := f.ReadAt(have, old); err != nil && len(have) > 0 {
+	if _, err := f.ReadAt(have, old); err != nil {
 		return err
 	}
 	same := 0

@@ -295,12 +295,18 @@ func (s *Store) flock(ctx context.Context, name string) (unlock func(), err erro
 		}
 		if ok {
 			// Purge removes lock files: one that has no name locks nothing.
-			if mine, err := f.Stat(); err == nil {
-				if st, err := s.disk.lstat(path); err == nil && st.ino == statOf(mine).ino {
+			mine, err := f.Stat()
+			if err == nil {
+				var st stat
+				st, err = s.disk.lstat(path)
+				if err == nil && st.ino == statOf(mine).ino {
 					return func() { f.Unlock() }, nil
 				}
 			}
 			f.Unlock()
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
+			}
 		}
 		select {
 		case <-ctx.Done():

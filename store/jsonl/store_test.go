@@ -9,6 +9,10 @@ import (
 
 var layouts = []Layout{OpenClaw, Claw0New, Claw0Old}
 
+func TestMain(m *testing.M) {
+	storetest.Main(m, func(dir string) (session.Store, error) { return Open(dir, Options{}) })
+}
+
 func TestStore(t *testing.T) {
 	for _, y := range layouts {
 		t.Run(y.String(), func(t *testing.T) {
@@ -21,4 +25,8 @@ func TestStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestProcesses(t *testing.T) {
+	storetest.Processes(t, func(dir string) (session.Store, error) { return Open(dir, Options{}) })
 }

@@ -156,7 +156,11 @@ func (s *Store) flush(last bool) error {
 	if !work {
 		return nil
 	}
-	return s.project(logs, last)
+	_, err := s.project(logs, last)
+	if errors.Is(err, fs.ErrPermission) || readOnly(err) {
+		err = nil // nothing can be written there, and nothing was
+	}
+	return err
 }
 
 // saved is a log as the projections have it.
@@ -169,8 +173,9 @@ type saved struct {
 }
 
 // project writes every sessions.json that is not as it should be, and then the
-// index, in this order: what the index says of a sessions.json must be so.
-func (s *Store) project(logs []*log, last bool) error {
+// index, in this order: what the index says of a sessions.json must be so. It
+// returns how many sessions.json it has written.
+func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
 	var all []saved
 	for _, l := range logs {
 		l.mu.Lock()
@@ -204,7 +209,11 @@ func (s *Store) project(logs []*log, last bool) error {
 		if !yes {
 			continue
 		}
-		if _, err := s.writeTable(name, folders[name]); err != nil {
+		did, err := s.writeTable(name, folders[name])
+		if did {
+			wrote++
+		}
+		if err != nil {
 			errs = append(errs, err)
 			s.mu.Lock()
 			s.tables[name] = &table{dirty: true} // again next time
@@ -236,11 +245,7 @@ func (s *Store) project(logs []*log, last bool) error {
 	if err := s.saveIndex(changed, entries); err != nil {
 		errs = append(errs, err)
 	}
-	err := errors.Join(errs...)
-	if errors.Is(err, fs.ErrPermission) || readOnly(err) {
-		return nil // nothing can be written there, and nothing was
-	}
-	return err
+	return wrote, errors.Join(errs...)
 }
 
 // writeTable brings the sessions.json name in line with logs, and reports
@@ -469,12 +474,7 @@ func (s *Store) lockTable(name string) (func(), error) {
 			unlock()
 			return nil, err
 		}
-		var note struct {
-			PID int `json:"pid"`
-		}
-		b, st, err := readFile(s.disk, path)
-		old := time.Since(time.Unix(0, st.mtime)) > 30*time.Second
-		if err == nil && (old || json.Unmarshal(b, &note) == nil && note.PID > 0 && !alive(note.PID)) {
+		if s.leftBehind(path) {
 			_ = s.disk.remove(path)
 			continue
 		}
@@ -482,4 +482,23 @@ func (s *Store) lockTable(name string) (func(), error) {
 	}
 	unlock()
 	return nil, fmt.Errorf("jsonl: another program has %s locked", s.path(name))
+}
+
+// leftBehind reports whether the lock file path is of a process that is no
+// more, or too old to be of any. One of this process is: of ours, there can
+// be only one at a time, and it is about to be made. One that says nothing is
+// being written, or its writer has died.
+func (s *Store) leftBehind(path string) bool {
+	b, st, err := readFile(s.disk, path)
+	if err != nil {
+		return false
+	}
+	var note struct {
+		PID int `json:"pid"`
+	}
+	age := time.Since(time.Unix(0, st.mtime))
+	if json.Unmarshal(b, &note) != nil || note.PID <= 0 {
+		return age > 100*time.Millisecond
+	}
+	return age > 30*time.Second || note.PID == os.Getpid() || !alive(note.PID)
 }

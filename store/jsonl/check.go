@@ -1,0 +1,269 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goclaw/session"
+)
+
+// Check reads every log from its first byte to its last, and reports what is
+// wrong: damage with file and line, an index that says something else than
+// the log, files that are not read. It changes nothing. What belongs to no
+// session is reported with the id "".
+func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
+		if _, _, clean := parseIndex(b); !clean {
+			report("", fmt.Errorf("%s is damaged: it can be made anew from the logs", s.indexPath()))
+		}
+	}
+	if err := s.sync(); err != nil {
+		return err
+	}
+	s.syncing.Lock()
+	live, err := s.liveFolders()
+	s.syncing.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, dir := range live {
+		if err := s.checkFolder(dir, report); err != nil {
+			return err
+		}
+		if err := s.checkFolder(filepath.Join(dir, trash), report); err != nil {
+			return err
+		}
+		name := s.path(s.layout.index(dir))
+		if b, _, err := readFile(s.disk, name); err == nil {
+			if _, err := parseTable(b); err != nil {
+				report("", fmt.Errorf("%s cannot be read: %w: it can be made anew from the logs", name, err))
+			}
+		}
+	}
+	for _, l := range s.everything() {
+		err := s.checkLog(ctx, l, report)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == errGone:
+			s.forget(l)
+		case err != nil:
+			report(l.id, err)
+		}
+	}
+	return nil
+}
+
+// everything returns every file's log, by path.
+func (s *Store) everything() []*log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	logs := make([]*log, 0, len(s.files))
+	for _, l := range s.files {
+		logs = append(logs, l)
+	}
+	slices.SortFunc(logs, func(a, b *log) int { return strings.Compare(a.rel, b.rel) })
+	return logs
+}
+
+// checkFolder reports what lies in the folder dir and is no log.
+func (s *Store) checkFolder(dir string, report func(session.ID, error)) error {
+	list, err := s.disk.readDir(s.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		rel := filepath.Join(dir, e.Name())
+		switch {
+		case s.isLog(rel) && !e.Type().IsRegular():
+			report("", fmt.Errorf("%s is not a regular file: it is not read", s.path(rel)))
+		case s.isLog(rel), e.IsDir() && e.Name() == trash, byproduct(e.Name()):
+		default:
+			report("", fmt.Errorf("%s is no log: it is left alone", s.path(rel)))
+		}
+	}
+	return nil
+}
+
+// byproduct reports whether a name is one of those that OpenClaw and this
+// store leave beside the logs: archives, locks, backups.
+func byproduct(name string) bool {
+	return name == indexName || strings.HasPrefix(name, indexName+".") || strings.Contains(name, ext+".")
+}
+
+// checkLog reads l and holds what the store says of it against that.
+func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := s.refresh(ctx, l); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	first := s.logs[l.id]
+	s.mu.Unlock()
+	path := s.where(l)
+	if first != nil && first != l {
+		report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, s.where(first)))
+	}
+	f, err := s.disk.open(path, os.O_RDONLY)
+	if err != nil {
+		return gone(err)
+	}
+	defer f.Close()
+	key := s.keyOf(l)
+	sc := s.scan(path, f, mark{seq: 1, line: 1}, l.view.stat.size)
+	sess, err := session.Replay(l.id, func(yield func(session.Record, error) bool) {
+		for sc.Next() {
+			if err := ctx.Err(); err != nil {
+				yield(session.Record{}, err)
+				return
+			}
+			r, err := sc.Record(), error(nil)
+			if d := sc.Damage(); d != nil {
+				err = d
+			}
+			if h, ok := r.Body.(session.Header); ok && r.Seq == 1 && key != "" {
+				h.Key = key
+				r.Body = h
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+		if sc.Err() != nil {
+			yield(session.Record{}, sc.Err())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range sess.Damage {
+		report(l.id, d)
+	}
+	if sess.Records == 0 {
+		report(l.id, fmt.Errorf("%s has no records: it is not listed", path))
+		return nil
+	}
+	have := s.infoOf(l)
+	sess.Trashed = have.Trashed
+	if sess.Key == "" {
+		sess.Key = have.Key // from sessions.json, for a log without a header
+	}
+	if !sameInfo(have, sess.Info) {
+		report(l.id, fmt.Errorf("the index and %s differ: %s", path, differ(have, sess.Info)))
+	}
+	return nil
+}
+
+func sameInfo(a, b session.Info) bool {
+	if !a.Created.Equal(b.Created) || !a.Updated.Equal(b.Updated) || !a.Trashed.Equal(b.Trashed) {
+		return false
+	}
+	b.Created, b.Updated, b.Trashed = a.Created, a.Updated, a.Trashed
+	return a == b
+}
+
+// differ says in what the index and the log differ, the plainest thing first.
+func differ(index, log session.Info) string {
+	for _, c := range []struct {
+		what       string
+		index, log any
+	}{
+		{"records", index.Records, log.Records},
+		{"key", index.Key, log.Key},
+		{"title", index.Title, log.Title},
+		{"turns", index.Turns, log.Turns},
+		{"compactions", index.Folds, log.Folds},
+		{"leaf", index.Leaf, log.Leaf},
+		{"first record needed", index.KeepFrom, log.KeepFrom},
+		{"model", index.ModelName(), log.ModelName()},
+	} {
+		if c.index != c.log {
+			return fmt.Sprintf("%s: %v in the index, %v in the log", c.what, c.index, c.log)
+		}
+	}
+	return fmt.Sprintf("%+v in the index, %+v in the log", index, log)
+}
+
+// Rebuild makes the index and every sessions.json anew from the logs, which it
+// does not touch, and returns how many sessions and files were not told of as
+// they are.
+func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
+	on := map[string]entry{}
+	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
+		var clean bool
+		if on, _, clean = parseIndex(b); !clean {
+			changed++
+		}
+	}
+	var errs []error
+	for _, l := range s.everything() {
+		l.mu.Lock()
+		l.view = view{}
+		err := s.refresh(ctx, l)
+		e, ok := on[s.rel(l)]
+		delete(on, s.rel(l))
+		if err == nil && (!ok || !sameInfo(e.view.info, l.view.info)) {
+			changed++
+		}
+		l.mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+			return changed, ctx.Err()
+		case err == errGone:
+			s.forget(l)
+			changed++
+		case err != nil:
+			errs = append(errs, err)
+		}
+	}
+	for rel := range on {
+		if filepath.Base(rel) != indexName {
+			changed++ // of a log that is gone
+		}
+	}
+	tables, err := s.rewrite()
+	return changed + tables, errors.Join(append(errs, err)...)
+}
+
+func (s *Store) rel(l *log) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.rel
+}
+
+// rewrite writes all projections, whether or not they seem to be good, and
+// returns how many sessions.json were not.
+func (s *Store) rewrite() (int, error) {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	logs := s.everything()
+	s.mu.Lock()
+	s.lost = true
+	for _, l := range logs {
+		s.stale(l.live)
+	}
+	for _, t := range s.tables {
+		t.dirty = true
+	}
+	s.mu.Unlock()
+	return s.project(logs, true)
+}
