@@ -40,7 +40,7 @@ const (
 	Grown     State = "grown"     // it has records that its log had not
 	Unchanged State = "unchanged" // its log has all of it
 	Rewritten State = "rewritten" // its program has changed the past
-	Copy      State = "copy"      // another source has all of it
+	Copy      State = "copy"      // another source says the very same
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
 	Failed    State = "failed"
 )
@@ -153,8 +153,8 @@ type job struct {
 	t    *Transcript
 	log  session.ID
 	have session.Info // zero if there is no such log
-	// other: the log with t's own id is another source's. If that has all of
-	// t, or its file has moved here, nothing new begins.
+	// other: the log with t's own id is another source's. If that says the
+	// same, or its file has moved here, nothing new begins.
 	other session.ID
 }
 
@@ -275,7 +275,7 @@ func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outc
 	case known && m.Stat == t.stat:
 		o.State = Unchanged
 		return im.title(ctx, j, m, o)
-	case known && !im.o.Strict && t.enters(m.Pos):
+	case known && !im.o.Strict && t.stat.Size > m.Stat.Size && t.enters(m.Pos):
 		o.State = Unchanged
 		w := im.writer(j, o, have.Last)
 		pos := m.Pos
@@ -490,7 +490,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	case errors.Is(err, session.ErrNotFound): // it was to be written, and failed
 	case err != nil:
 		return err
-	case same.all:
+	case same.all && same.prefix:
 		o.State, o.Log = Copy, j.other
 		im.memo.setTaken(j.t.ref(), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
 		return nil
@@ -500,6 +500,9 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	}
 	stop()
 	o.State = New
+	if !strings.Contains(string(j.t.Key), string(j.log)) { // a key that was made of the id is made of this one
+		j.t.Key = session.Key(strings.ReplaceAll(string(j.t.Key), string(j.t.ID), string(j.log)))
+	}
 	return im.begin(ctx, j, o, 0)
 }
 

@@ -1,0 +1,528 @@
+package inherit_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/inherit"
+	"goclaw/session"
+	"goclaw/store/sqlite"
+)
+
+// TestMain lets a test run itself as a process that it can kill.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("INHERIT_CHILD"); dir != "" {
+		st, err := sqlite.Open(filepath.Join(dir, "sessions.db"))
+		if err != nil {
+			panic(err)
+		}
+		memo, err := inherit.OpenMemo(filepath.Join(dir, "memo.json"))
+		if err != nil {
+			panic(err)
+		}
+		cat, err := inherit.Find(context.Background(), []string{os.Getenv("INHERIT_SOURCE")}, inherit.Options{Memo: memo})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("begin")
+		if _, err := inherit.Take(context.Background(), st, cat, inherit.Taking{Memo: memo}); err != nil {
+			panic(err)
+		}
+		st.Close()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// tree is every byte, mode and time of a folder.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		sum := ""
+		if fi.Mode().IsRegular() {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			h := sha256.Sum256(b)
+			sum = hex.EncodeToString(h[:8])
+		}
+		rel, _ := filepath.Rel(dir, path)
+		out[rel] = fmt.Sprintf("%v %d %s", fi.Mode(), fi.ModTime().UnixNano(), sum)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// dump is everything in a store, by session.
+func dump(t testing.TB, st session.Store) map[session.ID][]string {
+	t.Helper()
+	ctx := context.Background()
+	out := map[session.ID][]string{}
+	for in, err := range st.List(ctx, session.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := []string{fmt.Sprintf("%+v", in)}
+		for r, err := range st.Read(ctx, in.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			l = append(l, fmt.Sprintf("%d %s", r.Seq, r.Raw))
+		}
+		out[in.ID] = l
+	}
+	return out
+}
+
+func memo(t testing.TB, dir string) *inherit.Memo {
+	t.Helper()
+	m, err := inherit.OpenMemo(filepath.Join(dir, "memo.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func states(rep inherit.Report) map[inherit.State]int {
+	out := map[inherit.State]int{}
+	for _, o := range rep.Outcomes {
+		out[o.State]++
+	}
+	return out
+}
+
+func TestSourceIsUntouched(t *testing.T) {
+	dir := fixtures(t)
+	if err := os.Chmod(filepath.Join(dir, "openclaw-2026.9.6", "openclaw-agent.sqlite"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	st := openStore(t, t.TempDir())
+	rep, _ := take(t, st, nil, false, dir)
+	if rep.Count(inherit.Failed) > 0 || rep.Records() < 1000 {
+		t.Errorf("%v, %d records", states(rep), rep.Records())
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("the source has changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestAgainTakesOnlyWhatIsNew(t *testing.T) {
+	dir, home := filepath.Join(fixtures(t), "openclaw-2026.2.1"), t.TempDir()
+	st := openStore(t, home)
+	m := memo(t, home)
+	take(t, st, m, false, dir)
+	first := dump(t, st)
+	for _, m := range []*inherit.Memo{m, memo(t, home), inherit.NewMemo("")} {
+		rep, _ := take(t, st, m, false, dir)
+		if got := states(rep); got[inherit.New]+got[inherit.Grown]+got[inherit.Rewritten]+got[inherit.Failed] > 0 || rep.Records() != 0 {
+			t.Errorf("again: %v, %d records", got, rep.Records())
+		}
+	}
+	if diff := cmp.Diff(first, dump(t, st)); diff != "" {
+		t.Errorf("taking again has changed the store:\n%s", diff)
+	}
+	file := filepath.Join(dir, "dot-openclaw/agents/main/sessions/8121e07b-dbb8-40ef-ad65-d8a8d5db63a5.jsonl")
+	last := lastID(t, st, "8121e07b-dbb8-40ef-ad65-d8a8d5db63a5")
+	appendTo(t, file, userLine("new1", last, "a new question"))
+	rep, _ := take(t, st, memo(t, home), false, dir)
+	if got := states(rep); got[inherit.Grown] != 1 || rep.Records() != 1 {
+		t.Errorf("after one line: %v, %d records", got, rep.Records())
+	}
+	appendTo(t, file, userLine("new2", "new1", "and another"))
+	rep, _ = take(t, st, nil, false, dir)
+	if got := states(rep); got[inherit.Grown] != 1 || rep.Records() != 1 {
+		t.Errorf("after one more line, nothing remembered: %v, %d records", got, rep.Records())
+	}
+}
+
+func lastID(t *testing.T, st session.Store, id session.ID) string {
+	t.Helper()
+	in, err := session.Stat(context.Background(), st, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Leaf
+}
+
+func appendTo(t *testing.T, path, line string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(line + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func header(id string) string {
+	return fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-11-15T00:00:00.000Z","cwd":"/home/me/work"}`, id)
+}
+
+func userLine(id, parent, text string) string {
+	p := "null"
+	if parent != "" {
+		p = fmt.Sprintf("%q", parent)
+	}
+	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":%q,"timestamp":1794700801000}}`, id, p, text)
+}
+
+// TestKilledInTheMiddle: whenever a taking is killed, the next one ends with
+// the store that an undisturbed one makes.
+func TestKilledInTheMiddle(t *testing.T) {
+	src := t.TempDir()
+	for i := range 20 {
+		var b strings.Builder
+		b.WriteString(header(fmt.Sprintf("s%02d", i)) + "\n")
+		parent := ""
+		for k := range 1200 {
+			id := fmt.Sprintf("r%d", k)
+			b.WriteString(userLine(id, parent, strings.Repeat("word ", 100)) + "\n")
+			parent = id
+		}
+		if err := os.WriteFile(filepath.Join(src, fmt.Sprintf("s%02d.jsonl", i)), []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, src)
+	whole := openStore(t, t.TempDir())
+	take(t, whole, nil, false, src)
+	want := dump(t, whole)
+	killed := 0
+	for _, after := range []time.Duration{20, 100, 200} {
+		home := t.TempDir()
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "INHERIT_CHILD="+home, "INHERIT_SOURCE="+src)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 6)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			killed++
+		}
+		if diff := cmp.Diff(before, tree(t, src)); diff != "" {
+			t.Errorf("killed after %d ms, the source has changed:\n%s", after, diff)
+		}
+		st := openStore(t, home)
+		rep, _ := take(t, st, memo(t, home), false, src)
+		t.Logf("killed after %d ms: then %v", after, states(rep))
+		if diff := cmp.Diff(want, dump(t, st)); diff != "" {
+			t.Errorf("killed after %d ms, the store differs:\n%.2000s", after, diff)
+		}
+	}
+	if killed == 0 {
+		t.Error("no process was killed in the middle")
+	}
+}
+
+// TestRewritten: the program has changed the past of a file.
+func TestRewritten(t *testing.T) {
+	a := []string{header("s"), userLine("1", "", "one"), userLine("2", "1", "two"), userLine("3", "2", "three")}
+	tests := map[string]struct {
+		lines []string
+		want  []string
+		logs  int
+	}{
+		"cut":               {a[:3], []string{"one", "two"}, 1},
+		"another end":       {append(a[:2:2], userLine("4", "1", "four")), []string{"one", "four"}, 1},
+		"migrated, new ids": {[]string{a[0], userLine("x1", "", "one"), userLine("x2", "x1", "two"), userLine("x3", "x2", "three"), userLine("x4", "x3", "four")}, []string{"one", "two", "three", "four"}, 1},
+		"edited in place":   {[]string{a[0], userLine("1", "", "ONE"), a[2], a[3]}, []string{"ONE", "two", "three"}, 2},
+		"its header gone":   {[]string{a[2], a[3]}, []string{"two", "three"}, 2},
+	}
+	for name, test := range tests {
+		for _, remember := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", name, remember), func(t *testing.T) {
+				src, home := t.TempDir(), t.TempDir()
+				file := filepath.Join(src, "s.jsonl")
+				write := func(lines []string) {
+					if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				st := openStore(t, home)
+				m := inherit.NewMemo("")
+				write(a)
+				take(t, st, m, false, src)
+				if !remember {
+					m = inherit.NewMemo("")
+				}
+				time.Sleep(2 * time.Millisecond)
+				write(test.lines)
+				rep, _ := take(t, st, m, false, src)
+				if rep.Count(inherit.Rewritten) != 1 {
+					t.Errorf("states %v, want one rewritten", states(rep))
+				}
+				check := func() {
+					t.Helper()
+					in, err := session.Current(context.Background(), st, rep.Outcomes[0].Key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s, err := session.Open(context.Background(), st, in.ID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got []string
+					for _, r := range s.Branch {
+						if m, ok := r.Body.(session.Message); ok {
+							got = append(got, m.Text())
+						}
+					}
+					if diff := cmp.Diff(test.want, got); diff != "" {
+						t.Errorf("the branch (-want +got):\n%s", diff)
+					}
+					if n := len(dump(t, st)); n != test.logs {
+						t.Errorf("%d logs, want %d", n, test.logs)
+					}
+				}
+				check()
+				appendTo(t, file, "")
+				for range 2 {
+					rep2, _ := take(t, st, m, false, src)
+					if rep2.Records() != 0 {
+						t.Errorf("again: %v, %d records", states(rep2), rep2.Records())
+					}
+				}
+				check()
+			})
+		}
+	}
+}
+
+// TestHostile: each bad file has a line of its own, and everything else is
+// taken.
+func TestHostile(t *testing.T) {
+	src := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("good.jsonl", header("good")+"\n"+userLine("1", "", "hi")+"\n")
+	put("long.jsonl", header("long")+"\n"+userLine("1", "", strings.Repeat("x", 10<<20))+"\n"+userLine("2", "1", "behind")+"\n")
+	put("longer.jsonl", header("longer")+"\n"+userLine("1", "", strings.Repeat("x", 33<<20))+"\n"+userLine("2", "", "behind")+"\n")
+	put("blank.jsonl", strings.Repeat("\n", 1_000_000)+header("blank")+"\n"+userLine("1", "", "hi")+"\n")
+	put("cycle.jsonl", header("cycle")+"\n"+userLine("1", "2", "a")+"\n"+userLine("2", "1", "b")+"\n"+userLine("3", "3", "c")+"\n")
+	put("binary.jsonl", "\x00\x01\x02\xff\xfe\n\x80\n")
+	put("nulid.jsonl", header("nulid")+"\n"+strings.Replace(userLine("1", "", "hi"), `"id":"1"`, `"id":"a\u0000b"`, 1)+"\n")
+	put("index-only.sqlite", "SQLite format 3\x00 and then nothing of the kind")
+	put("empty.sqlite", "")
+	put("sessions.json.tmp", "{")
+	for link, to := range map[string]string{"loop": ".", "self.jsonl": "self.jsonl", "gone.jsonl": "nowhere"} {
+		if err := os.Symlink(to, filepath.Join(src, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(src, "fifo.jsonl"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"fifo.jsonl: a FIFO, not a file", "self.jsonl: a symbolic link", "gone.jsonl: a symbolic link", "index-only.sqlite: "}
+	if os.Getuid() != 0 {
+		put("secret.jsonl", header("secret")+"\n")
+		if err := os.Chmod(filepath.Join(src, "secret.jsonl"), 0); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, "secret.jsonl: permission denied")
+	}
+	st := openStore(t, t.TempDir())
+	rep, cat := take(t, st, nil, false, src)
+	var said []string
+	for _, p := range cat.Problems {
+		said = append(said, p.String())
+	}
+	for _, w := range want {
+		if !strings.Contains(strings.Join(said, "\n"), w) {
+			t.Errorf("nothing says %q: %q", w, said)
+		}
+	}
+	got := map[session.ID]string{}
+	for _, o := range rep.Outcomes {
+		in, err := session.Stat(context.Background(), st, o.Log)
+		if err != nil {
+			t.Errorf("%s: %v", o.Path, err)
+			continue
+		}
+		got[o.Log] = fmt.Sprintf("%s, %d records, %d turns, %d damaged", o.State, in.Records, in.Turns, len(o.Damage))
+	}
+	if diff := cmp.Diff(map[session.ID]string{
+		"good":   "new, 2 records, 1 turns, 0 damaged",
+		"long":   "new, 3 records, 2 turns, 0 damaged",
+		"longer": "new, 2 records, 1 turns, 1 damaged",
+		"blank":  "new, 2 records, 1 turns, 0 damaged",
+		"cycle":  "new, 4 records, 3 turns, 0 damaged",
+		"nulid":  "new, 1 records, 0 turns, 1 damaged",
+	}, got); diff != "" {
+		t.Errorf("what was taken (-want +got):\n%s", diff)
+	}
+}
+
+// TestLiveDatabase takes from a database that its owner is writing to, its
+// write-ahead log full: everything that was committed before is there, the
+// owner is never held up, and nothing appears beside the database.
+func TestLiveDatabase(t *testing.T) {
+	src := t.TempDir()
+	path := filepath.Join(src, "openclaw-agent.sqlite")
+	owner, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	if err := owner.Exec(`PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0;
+		CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, entry_json TEXT);
+		CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT);
+		CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER, event_zstd BLOB, PRIMARY KEY (session_id, seq));
+		INSERT INTO session_nodes VALUES ('agent:main:main', 's', '{}'); INSERT INTO session_windows VALUES ('s', 'agent:main:main')`); err != nil {
+		t.Fatal(err)
+	}
+	insert := func(seq int, line string) error {
+		return owner.Exec(fmt.Sprintf("INSERT INTO transcript_events VALUES ('s', %d, '%s', 0, NULL)", seq, line))
+	}
+	if err := insert(0, header("s")); err != nil {
+		t.Fatal(err)
+	}
+	var written atomic.Int64
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		parent := ""
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			id := fmt.Sprint("r", i)
+			if err := insert(i, userLine(id, parent, strings.Repeat("word ", 50))); err != nil {
+				done <- err
+				return
+			}
+			parent = id
+			written.Store(int64(i))
+			if i%200 == 0 {
+				if err := owner.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+					done <- err
+					return
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	st := openStore(t, t.TempDir())
+	for range 20 {
+		time.Sleep(20 * time.Millisecond)
+		before := written.Load()
+		rep, _ := take(t, st, nil, false, src)
+		if rep.Count(inherit.Failed) > 0 {
+			t.Fatalf("failed: %v", rep.Outcomes[0].Err)
+		}
+		in, err := session.Stat(context.Background(), st, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := int64(in.Records - 1); got < before || got > written.Load()+1 || in.Key != "agent:main:main" || int64(in.Turns) != got {
+			t.Errorf("%d records and %d turns of %s, %d were written before", got, in.Turns, in.Key, before)
+		}
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Errorf("the owner was held up: %v", err)
+	}
+	names := []string{}
+	list, _ := os.ReadDir(src)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"openclaw-agent.sqlite", "openclaw-agent.sqlite-shm", "openclaw-agent.sqlite-wal"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// TestLeftoverLog: a database whose owner was killed has a write-ahead log and
+// nobody to copy it. It is read, and stays.
+func TestLeftoverLog(t *testing.T) {
+	live := t.TempDir()
+	path := filepath.Join(live, "openclaw-agent.sqlite")
+	owner, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	if err := owner.Exec(`PRAGMA journal_mode = WAL; CREATE TABLE session_entries (session_key TEXT, session_id TEXT, entry_json TEXT);
+		CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT);
+		INSERT INTO session_entries VALUES ('agent:main:dm:1', 's', '{"label":"One"}')`); err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range []string{header("s"), userLine("1", "", "one"), userLine("2", "1", "two")} {
+		if err := owner.Exec(fmt.Sprintf("INSERT INTO transcript_events VALUES ('s', %d, '%s')", i, l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := t.TempDir()
+	for _, name := range []string{"openclaw-agent.sqlite", "openclaw-agent.sqlite-wal"} {
+		b, err := os.ReadFile(filepath.Join(live, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "-wal") {
+			b = append(b, bytes.Repeat([]byte("torn"), 700)...)
+		}
+		if err := os.WriteFile(filepath.Join(src, name), b, 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, src)
+	st := openStore(t, t.TempDir())
+	take(t, st, nil, false, src)
+	in, err := session.Stat(context.Background(), st, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Key != "agent:main:dm:1" || in.Title != "One" || in.Turns != 2 {
+		t.Errorf("key %q, title %q, %d turns", in.Key, in.Title, in.Turns)
+	}
+	if diff := cmp.Diff(before, tree(t, src)); diff != "" {
+		t.Errorf("the source has changed:\n%s", diff)
+	}
+}
