@@ -32,6 +32,9 @@ type Options struct {
 	// TTL is how long a session may be idle before its key begins a new one.
 	// 0: forever. The old one stays where it is.
 	TTL time.Duration
+	// Late is told what the background has appended, or why it could not. It
+	// may be nil, and is called from any goroutine.
+	Late func(id session.ID, rec session.Record, err error)
 }
 
 // Waiting says that another holds the session, and that it is waited for.
@@ -46,7 +49,15 @@ type Runner struct {
 
 	mu   sync.Mutex
 	live map[session.ID]*session.Session // as they were after their last turn here
-	late sync.WaitGroup
+
+	late   sync.WaitGroup // work in the background
+	busy   map[session.ID]bool
+	brief  map[session.ID]chan struct{} // held by the background, until closed
+	made   map[session.ID]*made         // what waits for its place between two turns
+	paused map[session.ID]pause
+	closed bool
+	ctx    context.Context // of the background
+	stop   context.CancelFunc
 }
 
 // New returns a Runner.
@@ -54,7 +65,9 @@ func New(o Options) *Runner {
 	if o.Clock == nil {
 		o.Clock = session.System{}
 	}
-	return &Runner{o: o, live: map[session.ID]*session.Session{}}
+	r := &Runner{o: o, live: map[session.ID]*session.Session{}, busy: map[session.ID]bool{}, brief: map[session.ID]chan struct{}{}, made: map[session.ID]*made{}, paused: map[session.ID]pause{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // Load returns the current session of key, begun now if there is none or if
@@ -134,6 +147,9 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 		env.Clock = r.o.Clock
 	}
 	h := hand{r: r, s: s}
+	if !h.catchUp(ctx, yield) {
+		return
+	}
 	for ev, err := range agent.Turn(ctx, s, in, env) {
 		if rec, ok := ev.(agent.Recorded); ok && err == nil {
 			if rec.Record, err = h.keep(ctx, rec.Record); err != nil {
@@ -150,6 +166,12 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 				}
 				return
 			}
+		}
+		if _, ok := ev.(agent.Done); ok {
+			if !h.catchUp(ctx, yield) {
+				break
+			}
+			r.after(s, env)
 		}
 		if !yield(ev, err) {
 			break
@@ -190,6 +212,15 @@ func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event
 	for {
 		release, err := r.o.Store.Lock(ctx, id, r.o.Who)
 		var held *session.HeldError
+		if errors.As(err, &held) {
+			r.mu.Lock()
+			brief := r.brief[id]
+			r.mu.Unlock()
+			if brief != nil { // our own background: an append, no more
+				<-brief
+				continue
+			}
+		}
 		if err == nil || !errors.As(err, &held) || !time.Now().Before(deadline) {
 			return release, err
 		}
@@ -269,14 +300,21 @@ func (r *Runner) Follow(ctx context.Context, id session.ID, after session.Seq) i
 }
 
 // Close waits for what is still being done in the background, as long as ctx
-// allows. The store stays open.
+// allows, and gives it up then: only that is lost. The store stays open; turns
+// that are run later leave nothing in the background.
 func (r *Runner) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	defer r.stop()
 	done := make(chan struct{})
 	go func() { r.late.Wait(); close(done) }()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		r.stop()
+		<-done
 		return ctx.Err()
 	}
 }

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// What callers of Fold and Unfold branch on.
+var (
+	// ErrNothingToFold: the conversation is too short to be folded.
+	ErrNothingToFold = errors.New("runner: there is nothing to fold")
+	// ErrNotFolded: no compaction is in effect.
+	ErrNotFolded = errors.New("runner: nothing is folded")
+)
+
+// Plan says where the session id would be folded now, at the user's wish.
+// Nothing is changed.
+func (r *Runner) Plan(ctx context.Context, id session.ID, focus string) (compact.Cut, error) {
+	s, env, err := r.envOf(ctx, id)
+	if err != nil {
+		return compact.Cut{}, err
+	}
+	return plan(s, env, focus)
+}
+
+func (r *Runner) envOf(ctx context.Context, id session.ID) (*session.Session, agent.Env, error) {
+	s, err := session.Open(ctx, r.o.Store, id)
+	if err != nil {
+		return nil, agent.Env{}, err
+	}
+	env, err := r.o.Env(ctx, s)
+	if env.Tools != nil {
+		env.Prompt.Tools = env.Tools.Specs()
+	}
+	return s, env, err
+}
+
+func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) {
+	var o compact.Options
+	if env.Compact != nil {
+		o = *env.Compact
+	}
+	o.Force, o.Focus = true, focus
+	if focus != "" {
+		o.NoCheckpoints = true // a checkpoint does not dwell on anything
+	}
+	if env.Tokens == nil {
+		return compact.Cut{}, fmt.Errorf("%w: the model's tokens cannot be counted", ErrNothingToFold)
+	}
+	b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)
+	cut, ok := compact.Plan(s, env.Prompt, env.Tokens, b, o)
+	if !ok {
+		return cut, ErrNothingToFold
+	}
+	return cut, nil
+}
+
+// Fold folds the session id now. focus says what the summary should dwell
+// on; it may be empty.
+func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session.Record, compact.Cut, error) {
+	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
+	if err != nil {
+		return session.Record{}, compact.Cut{}, err
+	}
+	defer release()
+	s, env, err := r.envOf(ctx, id)
+	if err != nil {
+		return session.Record{}, compact.Cut{}, err
+	}
+	cut, err := plan(s, env, focus)
+	if err != nil {
+		return session.Record{}, cut, err
+	}
+	body, err := cut.Fold(ctx, env.Summarizer)
+	if err != nil {
+		return session.Record{}, cut, err
+	}
+	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(body, r.o.Clock))
+	return rec, cut, err
+}
+
+// Unfold takes the compaction in effect back, by a new record: what it folded
+// is sent again.
+func (r *Runner) Unfold(ctx context.Context, id session.ID) (undone session.Record, err error) {
+	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
+	if err != nil {
+		return undone, err
+	}
+	defer release()
+	s, err := session.Replay(id, r.o.Store.Read(ctx, id, 0))
+	if err != nil {
+		return undone, err
+	}
+	at, _, ok := s.Fold()
+	if !ok {
+		return undone, ErrNotFolded
+	}
+	undone = s.Branch[at]
+	if _, ok := undone.Body.(session.Compaction); !ok {
+		return undone, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotFolded, undone.Seq)
+	}
+	_, err = hand{r: r, s: s}.keep(ctx, s.Next(session.Unfold{Target: undone.ID}, r.o.Clock))
+	r.forget(id)
+	return undone, err
+}

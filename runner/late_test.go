@@ -1,0 +1,249 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/llm"
+	"goclaw/llm/llmtest"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+type byFour struct{}
+
+func (byFour) Count(text string) int { return len(text) / 4 }
+
+// folding is a runner whose sessions are folded and have checkpoints, with a
+// cheap model for them.
+func folding(st session.Store, main, cheap llm.Provider, w int, late func(session.ID, session.Record, error)) *runner.Runner {
+	tok := window.NewCounter(byFour{}, 1)
+	return newRunner(st, main, func(o *runner.Options) {
+		o.Late = late
+		o.Env = func(context.Context, *session.Session) (agent.Env, error) {
+			return agent.Env{
+				Provider: main, Prompt: window.Prompt{Provider: "p", Model: "m"}, Budget: window.Budget{Window: w, Reserve: w / 10}, Tokens: tok,
+				Compact:    &compact.Options{Percents: []int{25, 50, 75}, Turns: 15, MinTokens: 100},
+				Summarizer: compact.Chain{{Provider: cheap, Name: "cheap", Window: w, Tokens: tok}, {Provider: main, Name: "m", Window: w, Tokens: tok}},
+			}, nil
+		}
+	})
+}
+
+const told = `{"summary":"the user asked about the weather many times and was told each time","topics":["weather"],"decisions":["look it up daily"]}`
+
+func checkpoints(s *session.Session) (out []session.Checkpoint) {
+	for _, r := range s.Branch {
+		if cp, ok := r.Body.(session.Checkpoint); ok {
+			out = append(out, cp)
+		}
+	}
+	return out
+}
+
+// A checkpoint that takes for ever delays no turn, comes in between two, and
+// is waited for when the program ends.
+func TestCheckpointsDelayNoTurn(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
+	asked, let := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		once.Do(func() { close(asked) })
+		<-let
+		return llmtest.Say(told)(ctx, req)
+	}}
+	r := folding(st, main, cheap, 2000, nil)
+	for i := range 8 { // a quarter is passed in between
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	select {
+	case <-asked:
+	case <-time.After(5 * time.Second):
+		t.Fatal("no checkpoint was begun")
+	}
+	turn(t, r, "and today?")
+	if n := len(checkpoints(load(t, st))); n != 0 {
+		t.Fatalf("%d checkpoints before one was made", n)
+	}
+	close(let)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s := load(t, st)
+	cps := checkpoints(s)
+	if len(cps) != 1 || cps[0].Model != "cheap" || cps[0].Topics[0] != "weather" || cps[0].Messages < 4 {
+		t.Fatalf("%+v", cps)
+	}
+	last := s.Branch[len(s.Branch)-1]
+	if _, ok := last.Body.(session.Checkpoint); !ok {
+		t.Errorf("the log ends with %T", last.Body)
+	}
+}
+
+func TestCheckpointByTheMainModel(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		if strings.Contains(req.System, "You summarise") {
+			return llmtest.Say(told)(ctx, req)
+		}
+		return llmtest.Say(strings.Repeat("sun ", 100))(ctx, req)
+	}}
+	r := folding(st, main, &llmtest.Model{Rest: llmtest.Fail(llm.ErrAuth)}, 2000, nil)
+	for i := range 6 {
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	if err := r.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if cps := checkpoints(load(t, st)); len(cps) != 1 || cps[0].Model != "m" {
+		t.Errorf("%+v", cps)
+	}
+}
+
+// A program that cannot wait loses the checkpoint, and nothing else.
+func TestCloseGivesUp(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
+	begun := make(chan struct{}, 100)
+	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return llmtest.Fail(ctx.Err())(ctx, req)
+	}}
+	var errs []error
+	r := folding(st, main, cheap, 2000, func(_ session.ID, _ session.Record, err error) { errs = append(errs, err) })
+	for i := range 6 {
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	<-begun
+	before := load(t, st).Last
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if s := load(t, st); s.Last != before || len(errs) != 1 || !errors.Is(errs[0], context.Canceled) {
+		t.Errorf("record %d, was %d; told %v", s.Last, before, errs)
+	}
+}
+
+// The next turn waits for an append of the background instead of failing.
+func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 40))}
+	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
+	r := folding(st, main, cheap, 1500, nil)
+	for i := range 120 {
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	if err := r.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := session.Current(context.Background(), st, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Replay(info.ID, st.Read(context.Background(), info.ID, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Turns != 120 || s.Folds == 0 || len(checkpoints(s)) == 0 {
+		t.Errorf("%d turns, %d folds, %d checkpoints", s.Turns, s.Folds, len(checkpoints(s)))
+	}
+}
+
+func TestExtractIsImprovedInTheBackground(t *testing.T) {
+	st := session.NewMemory()
+	down := true
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
+	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		if down {
+			return llmtest.Fail(llm.ErrNetwork)(ctx, req)
+		}
+		return llmtest.Say(told)(ctx, req)
+	}}
+	tok := window.NewCounter(byFour{}, 1)
+	r := newRunner(st, main, func(o *runner.Options) {
+		o.Env = func(context.Context, *session.Session) (agent.Env, error) {
+			return agent.Env{Provider: main, Prompt: window.Prompt{Provider: "p", Model: "m"}, Budget: window.Budget{Window: 2000, Reserve: 200}, Tokens: tok,
+				Compact: &compact.Options{}, Summarizer: compact.Chain{{Provider: cheap, Name: "cheap", Window: 4000, Tokens: tok}}}, nil
+		}
+	})
+	for i := 0; !compact.IsExtract(load(t, st)); i++ {
+		if i > 60 {
+			t.Fatal("never folded")
+		}
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	down = false
+	for i := 0; compact.IsExtract(load(t, st)); i++ {
+		if i > 12 {
+			t.Fatal("never improved")
+		}
+		turn(t, r, "and?")
+		time.Sleep(20 * time.Millisecond)
+	}
+	s := load(t, st)
+	at, _, _ := s.Fold()
+	if c := s.Branch[at].Body.(session.Compaction); !strings.Contains(c.Summary, "the user asked about the weather") || compact.DetailsOf(c).By != "cheap" {
+		t.Errorf("%+v", c)
+	}
+	if err := r.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFoldAndUnfold(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
+	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
+	r := folding(st, main, cheap, 100_000, nil)
+	ctx := context.Background()
+	for i := range 10 {
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	id := load(t, st).ID
+	if _, err := r.Unfold(ctx, id); !errors.Is(err, runner.ErrNotFolded) {
+		t.Errorf("unfold: %v", err)
+	}
+	sent := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages)
+	cut, err := r.Plan(ctx, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, did, err := r.Fold(ctx, id, "the weather")
+	if err != nil || did.Keep != cut.Keep {
+		t.Fatalf("%v, kept from %s, planned %s", err, did.Keep, cut.Keep)
+	}
+	asked := cheap.Requests()[0].Messages[0].Text()
+	if !strings.Contains(asked, "dwell on this: the weather") {
+		t.Errorf("the focus was not told: %.200s", asked)
+	}
+	if now := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages); now >= sent {
+		t.Errorf("%d messages are sent, %d were", now, sent)
+	}
+	turn(t, r, "still there?")
+	undone, err := r.Unfold(ctx, id)
+	if err != nil || undone.ID != rec.ID {
+		t.Fatalf("%v: %s was undone, want %s", err, undone.ID, rec.ID)
+	}
+	if now := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages); now != sent+2 {
+		t.Errorf("%d messages are sent, want %d", now, sent+2)
+	}
+	turn(t, r, "and now?")
+	if _, err := r.Unfold(ctx, id); !errors.Is(err, runner.ErrNotFolded) {
+		t.Errorf("unfold again: %v", err)
+	}
+}
