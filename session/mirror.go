@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// Mirror reports whether in is the log of another program's session, taken
+// from a file that the program may go on writing. It is for reading only: what
+// is said in it is said in the session that Continue returns.
+func (in Info) Mirror() bool { return in.Origin.Path != "" }
+
+// OwnKey is the key under which the mirror of key is continued:
+// "goclaw:main:main" for "agent:main:main".
+func OwnKey(key Key) Key {
+	return "goclaw:" + Key(strings.TrimPrefix(string(key), "agent:"))
+}
+
+// Own returns the session in which the mirror in is continued: one of our own
+// with its key, else the one that Continue began. ErrNotFound if there is
+// none.
+func Own(ctx context.Context, st Store, in Info) (Info, error) {
+	for _, key := range []Key{in.Key, OwnKey(in.Key)} {
+		var best Info
+		for own, err := range st.List(ctx, Query{Key: key}) {
+			switch {
+			case err != nil:
+				return Info{}, err
+			case own.Mirror() || own.Key != key || key != in.Key && own.Origin.ID != in.ID:
+			case best.ID == "" || own.Created.After(best.Created):
+				best = own
+			}
+		}
+		if best.ID != "" {
+			return best, nil
+		}
+	}
+	return Info{}, ErrNotFound
+}
+
+// Continue returns the session in which the mirror in is continued. If there
+// is none it begins one, whose past is the mirror's live branch, and whose
+// Origin says so.
+func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
+	release, err := lockMirror(ctx, st, in.ID)
+	if err != nil {
+		return Info{}, err
+	}
+	defer release()
+	own, err := Own(ctx, st, in)
+	if !errors.Is(err, ErrNotFound) {
+		return own, err
+	}
+	s, err := Replay(in.ID, st.Read(ctx, in.ID, 0))
+	if err != nil {
+		return Info{}, err
+	}
+	f, err := Fork(ctx, st, s, OwnKey(in.Key), "", c)
+	if err != nil {
+		return Info{}, err
+	}
+	if s.Title != "" && f.Title == "" {
+		r := f.Next(Title{Title: s.Title}, c)
+		if err := st.Append(ctx, f.ID, r); err != nil {
+			return Info{}, err
+		}
+		if err := f.Apply(r); err != nil {
+			return Info{}, err
+		}
+	}
+	return f.Info, nil
+}
+
+// lockMirror keeps two from beginning the same continuation.
+func lockMirror(ctx context.Context, st Store, id ID) (release func(), err error) {
+	for range 500 {
+		if release, err = st.Lock(ctx, id, "goclaw, continuing it"); !errors.Is(err, ErrHeld) {
+			return release, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil, err
+}
