@@ -43,6 +43,13 @@ type Waiting struct {
 	By *session.HeldError
 }
 
+// Continued says that what was to be said in the mirror of another program's
+// session is said in a session of our own, which begins with its past.
+type Continued struct {
+	agent.Event
+	From, To session.Info
+}
+
 // Runner runs turns. It may be used from many goroutines.
 type Runner struct {
 	o Options
@@ -74,6 +81,16 @@ func New(o Options) *Runner {
 // the last one has been idle for too long.
 func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, error) {
 	in, err := session.Current(ctx, r.o.Store, key)
+	if err == nil && in.Mirror() {
+		own, err := session.Own(ctx, r.o.Store, in)
+		switch {
+		case errors.Is(err, session.ErrNotFound): // begun when something is said
+			return r.open(ctx, in)
+		case err != nil:
+			return nil, err
+		}
+		in = own
+	}
 	if errors.Is(err, session.ErrNotFound) || err == nil && r.expired(in) {
 		return session.Begin(ctx, r.o.Store, session.Header{Key: key}, r.o.Clock)
 	}
@@ -119,6 +136,10 @@ func (r *Runner) RunID(ctx context.Context, id session.ID, in llm.Message) iter.
 }
 
 func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield func(agent.Event, error) bool) {
+	id, ok := r.own(ctx, id, yield)
+	if !ok {
+		return
+	}
 	release, err := r.hold(ctx, id, yield)
 	if err != nil {
 		if err != errOver {
@@ -178,6 +199,25 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 		}
 	}
 	r.remember(s)
+}
+
+// own returns the session to say something in: id, or, if that is a mirror,
+// the one that continues it.
+func (r *Runner) own(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (session.ID, bool) {
+	from, err := session.Stat(ctx, r.o.Store, id)
+	if err != nil {
+		yield(nil, err)
+		return id, false
+	}
+	if !from.Mirror() {
+		return id, true
+	}
+	to, err := session.Continue(ctx, r.o.Store, from, r.o.Clock)
+	if err != nil {
+		yield(nil, err)
+		return id, false
+	}
+	return to.ID, yield(Continued{From: from, To: to}, nil)
 }
 
 // maxLive is how many sessions are held in memory between turns.
