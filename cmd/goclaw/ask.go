@@ -214,11 +214,17 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			}
 		case agent.Squeezed:
 			fmt.Fprintln(a.err, st.Dim("too long for the model: asking again with shorter tool results"))
+		case runner.Continued:
+			fmt.Fprintln(a.err, st.Dim(continued(ev)))
 		case runner.Waiting:
 			fmt.Fprintln(a.err, st.Dim("waiting: "+ev.By.Error()))
 		}
 		return nil
 	}
+}
+
+func continued(ev runner.Continued) string {
+	return fmt.Sprintf("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 }
 
 func isText(ev agent.Event) bool {
@@ -255,6 +261,8 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()})
 		case agent.Squeezed:
 			return enc.Encode(map[string]any{"type": "notice", "text": "too long for the model: asking again with shorter tool results", "squeeze": ev.To.String()})
+		case runner.Continued:
+			return enc.Encode(map[string]any{"type": "notice", "text": continued(ev), "session": ev.To.ID, "key": ev.To.Key})
 		case runner.Waiting:
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})
 		case agent.Done:

@@ -118,6 +118,9 @@ func (r *REPL) show(ev agent.Event) {
 		if ev.Window > 0 {
 			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
 		}
+	case runner.Continued:
+		r.cur = ev.To
+		r.note("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 	case runner.Waiting:
 		r.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 		r.screen.waiting("waiting for the session")
