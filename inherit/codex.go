@@ -47,9 +47,7 @@ type codexItem struct {
 	CallID    string          `json:"call_id"`
 	Action    json.RawMessage `json:"action"`
 	Output    json.RawMessage `json:"output"`
-	Summary   []struct {
-		Text string `json:"text"`
-	} `json:"summary"`
+	Summary   json.RawMessage `json:"summary"` // of reasoning: parts; of a turn: a word
 
 	// session_meta, turn_context, compacted and event_msg
 	ID            string            `json:"id"`
@@ -199,13 +197,9 @@ func (c *codex) item(p codexItem, at time.Time) session.Body {
 		}
 		return session.Message{Message: llm.Message{Role: llm.System, Blocks: blocks}, At: at}
 	case "reasoning":
-		var texts []string
-		for _, s := range p.Summary {
-			texts = append(texts, s.Text)
-		}
 		// Its encrypted form is of use to nobody but the account that made
 		// it; it is in the line that is carried.
-		return answer(llm.Thinking{Text: strings.Join(texts, "\n")})
+		return answer(llm.Thinking{Text: llm.Message{Blocks: openaiContent(p.Summary)}.Text()})
 	case "function_call":
 		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(json.RawMessage(p.Arguments))})
 	case "custom_tool_call":

@@ -32,6 +32,7 @@ func TestScript(t *testing.T) {
 			"oneline":  oneLineOf,
 			"fakewire": fakeWire,
 			"lines":    countLines,
+			"append":   catOnto,
 			"mode":     fileMode,
 		},
 		RequireUniqueNames: true,
@@ -72,4 +73,16 @@ func fileMode(ts *testscript.TestScript, neg bool, args []string) {
 	if got := fmt.Sprintf("%03o", st.Mode().Perm()); got != args[0] {
 		ts.Fatalf("%s is %s, want %s", args[1], got, args[0])
 	}
+}
+
+// append FILE MORE appends MORE to FILE.
+func catOnto(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("append FILE MORE")
+	}
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.WriteString(ts.ReadFile(args[1]))
+	ts.Check(err)
+	ts.Check(f.Close())
 }
