@@ -109,6 +109,12 @@ func (c Cut) complete(s Summary) Summary {
 			s.Task = t
 		}
 	}
+	text := s.String()
+	for _, d := range demands(c.all) {
+		if !says(text, d) {
+			s.Constraints = append(s.Constraints, d)
+		}
+	}
 	read, written := files(c.all)
 	s.Read, s.Written = union(s.Read, read), union(s.Written, written)
 	limit := c.Limit

@@ -252,6 +252,19 @@ func tells(text, old string) bool {
 	return 3*found >= n
 }
 
+// says reports whether text has most of the telling words of a sentence.
+func says(text, sentence string) bool {
+	text = strings.ToLower(text)
+	n, found := 0, 0
+	for _, w := range telling(sentence) {
+		n++
+		if strings.Contains(text, w) {
+			found++
+		}
+	}
+	return n > 0 && 4*found >= 3*n
+}
+
 // telling returns the words of a text that are long or have digits.
 func telling(text string) []string {
 	var out []string
@@ -281,45 +294,73 @@ func union(a, b []string) []string {
 	return out
 }
 
-// fit shortens s until count(s) is at most limit: topics go first, then the
-// oldest of each list, then the end of the text. Task, open requests and pins
-// stay, the first two cut in the end.
+// fit shortens s until count(s) is at most limit. What takes the most room
+// gives the most: files and identifiers before decisions and constraints, the
+// oldest of a list before the newest, and the end of the text. Task, open
+// requests and pins stay as long as anything else is left.
 func (s *Summary) fit(limit int, count func(string) int) {
-	over := func() bool { return count(s.String()) > limit }
-	if !over() {
-		return
+	lists := []struct {
+		of     *[]string
+		weight int
+	}{
+		{&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
 	}
-	s.Topics = nil
-	floor := []int{40, 20, 10, 5, 2}
-	for _, n := range floor {
-		for _, of := range []*[]string{&s.Read, &s.Written, &s.Identifiers, &s.Decisions, &s.Constraints, &s.Questions, &s.Requests} {
-			if !over() {
-				return
-			}
-			if len(*of) > n {
-				*of = (*of)[len(*of)-n:]
-			}
-		}
-		if n <= 20 {
-			if !over() {
-				return
-			}
-			// The text gives way before the lists are all but gone.
-			s.Text = clipText(s.Text, max(200, limit*2*n/20))
-		}
-	}
-	for _, of := range []*[]string{&s.Read, &s.Written, &s.Questions, &s.Identifiers, &s.Decisions, &s.Constraints} {
-		if !over() {
+	for {
+		text := s.String()
+		n := count(text)
+		if n <= limit {
 			return
 		}
-		*of = nil
+		shed := (n-limit)*len(text)/n + 1 // bytes to go
+		for shed > 0 {
+			most, which := len(s.Text), -1
+			if most < 240 {
+				most = 0
+			}
+			for i, l := range lists {
+				if size := l.weight * listBytes(*l.of); size > most {
+					most, which = size, i
+				}
+			}
+			switch {
+			case most == 0:
+				s.shorten(limit, count)
+				return
+			case which < 0:
+				less := max(200, len(s.Text)-max(shed, len(s.Text)/5))
+				was := len(s.Text)
+				s.Text = clipText(s.Text, less)
+				shed -= max(1, was-len(s.Text))
+			default:
+				of := lists[which].of
+				shed -= len((*of)[0]) + 3
+				if *of = (*of)[1:]; len(*of) == 0 {
+					*of = nil
+				}
+			}
+		}
 	}
-	for n := 400; n >= 25 && over(); n /= 2 {
+}
+
+// shorten cuts what is left when the lists are gone.
+func (s *Summary) shorten(limit int, count func(string) int) {
+	for n := 400; n >= 25 && count(s.String()) > limit; n /= 2 {
 		s.Text, s.Task = clipText(s.Text, n), clip(s.Task, n)
+		if len(s.Requests) > 1 {
+			s.Requests = s.Requests[len(s.Requests)/2:]
+		}
 		for i := range s.Requests {
 			s.Requests[i] = clip(s.Requests[i], n)
 		}
 	}
+}
+
+func listBytes(list []string) int {
+	n := 0
+	for _, it := range list {
+		n += len(it) + 3
+	}
+	return n
 }
 
 // clip returns at most n bytes of s, at a word where there is one, and says

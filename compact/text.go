@@ -248,11 +248,7 @@ func Extract(prev Summary, recs []session.Record) Summary {
 		turn := session.IsTurn(r.Body)
 		for _, line := range sentence.FindAllString(clip(t, 8<<10), -1) {
 			line = clip(line, 240)
-			switch {
-			case len(line) < 12:
-			case turn && constraint.MatchString(line):
-				s.Constraints = append(s.Constraints, line)
-			case decision.MatchString(line):
+			if len(line) >= 12 && decision.MatchString(line) && !(turn && constraint.MatchString(line)) {
 				s.Decisions = append(s.Decisions, line)
 			}
 		}
@@ -272,7 +268,7 @@ func Extract(prev Summary, recs []session.Record) Summary {
 	if len(asked) > 0 {
 		s.Text = "What was asked last:\n" + strings.Join(asked, "\n")
 	}
-	s.Constraints, s.Decisions = union(nil, s.Constraints), union(nil, s.Decisions)
+	s.Constraints, s.Decisions = demands(recs), union(nil, s.Decisions)
 	for _, id := range order {
 		if ids[id] > 1 || len(order) <= 60 {
 			s.Identifiers = append(s.Identifiers, id)
@@ -280,6 +276,23 @@ func Extract(prev Summary, recs []session.Record) Summary {
 	}
 	s.carry(prev)
 	return s
+}
+
+// demands returns what the user wants to be remembered, kept to or avoided,
+// in the user's words.
+func demands(recs []session.Record) []string {
+	var out []string
+	for _, r := range recs {
+		if !session.IsTurn(r.Body) {
+			continue
+		}
+		for _, line := range sentence.FindAllString(clip(plainText(r.Body), 8<<10), -1) {
+			if line = clip(line, 240); len(line) >= 12 && constraint.MatchString(line) {
+				out = append(out, line)
+			}
+		}
+	}
+	return union(nil, out)
 }
 
 func questions(text string) []string {
