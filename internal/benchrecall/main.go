@@ -1,0 +1,34 @@
+// Command benchrecall measures how well package recall finds things again, and
+// how fast.
+//
+//	benchrecall -data DIR      a labelled benchmark: docs.jsonl, queries.jsonl, notes/, notes_queries.jsonl
+//	benchrecall -messages N    speed and size with N messages
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	data := flag.String("data", "", "folder of a labelled benchmark")
+	messages := flag.Int("messages", 0, "measure speed and size with this many messages")
+	run := flag.String("run", "", "write the rankings to this file with .turns.tsv and .notes.tsv behind its name")
+	flag.Parse()
+	ctx := context.Background()
+	var err error
+	switch {
+	case *data != "":
+		err = quality(ctx, *data, *run)
+	case *messages > 0:
+		err = speed(ctx, *messages)
+	default:
+		err = fmt.Errorf("give -data DIR or -messages N")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchrecall:", err)
+		os.Exit(1)
+	}
+}

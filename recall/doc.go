@@ -1,0 +1,151 @@
+package recall
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// Role says who said what is found.
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"    // what a tool or a command put out
+	Summary   Role = "summary" // of a past that was folded
+)
+
+// maxIndexed is how many bytes of one text are indexed.
+const maxIndexed = 256 << 10
+
+// said is what a record says: the text that is searched.
+type said struct {
+	seq     session.Seq
+	role    Role
+	speaker string // a name, if the text begins with one
+	at      time.Time
+	text    string
+}
+
+// speak returns what r says, and whether it says anything.
+func speak(r session.Record) (said, bool) {
+	s := said{seq: r.Seq, at: r.Time}
+	switch b := r.Body.(type) {
+	case session.Message:
+		if !b.At.IsZero() {
+			s.at = b.At
+		}
+		if rs := b.Results(); len(rs) > 0 {
+			s.role = Tool
+			var parts []string
+			for _, res := range rs {
+				parts = append(parts, res.Text())
+			}
+			s.text = strings.Join(parts, "\n")
+			break
+		}
+		s.role, s.text = Assistant, b.Text()
+		if b.Role == llm.User {
+			s.role = User
+		} else {
+			for _, c := range b.Calls() {
+				s.text += "\n" + c.Name + " " + string(c.Args)
+			}
+		}
+		s.speaker, s.text = named(s.text)
+	case session.Shell:
+		s.role, s.text = Tool, b.Command+"\n"+b.Output
+	case session.CustomMessage:
+		s.role, s.text = User, llm.Message{Blocks: b.Blocks}.Text()
+	case session.Compaction:
+		s.role, s.text = Summary, b.Summary
+	case session.BranchSummary:
+		s.role, s.text = Summary, b.Summary
+	}
+	s.text = strings.TrimSpace(s.text)
+	if len(s.text) > maxIndexed {
+		s.text = strings.ToValidUTF8(s.text[:maxIndexed], "")
+	}
+	return s, s.text != ""
+}
+
+// namePrefix is how chats with several people begin a message.
+var namePrefix = regexp.MustCompile(`^(?:\[(?:[\p{L}\d]+ )?)?(\p{Lu}[\p{L}'’-]{1,30})(?: \p{Lu}[\p{L}'’.-]*)?(?: \([^)\n]*\))?(?: [^\]\n]{0,40}\])?: ?`)
+
+// named splits the name of the speaker off a text that begins with one.
+func named(text string) (speaker, rest string) {
+	m := namePrefix.FindStringSubmatch(text)
+	if m == nil {
+		return "", text
+	}
+	return m[1], text[len(m[0]):]
+}
+
+// doc is a message or a note as the index knows it.
+type doc struct {
+	group uint32 // the session or the file; only those of one group are neighbours
+	seq   uint32 // the record, or the line
+	time  int64  // seconds
+	words uint32
+	flags uint8
+}
+
+const (
+	flagAsks    = 1 << iota // it only asks
+	flagTimes               // it tells a time
+	flagNumbers             // it tells a number
+	flagUser
+	flagTool
+	flagSummary
+	flagNamed // its speaker has a name
+)
+
+func (d doc) role() Role {
+	switch {
+	case d.flags&flagUser != 0:
+		return User
+	case d.flags&flagTool != 0:
+		return Tool
+	case d.flags&flagSummary != 0:
+		return Summary
+	}
+	return Assistant
+}
+
+// nameMark begins the term of a speaker's name. No word of a text does.
+const nameMark = "@"
+
+// digest returns the doc of a text, and how often each term is in it.
+func digest(s said) (doc, map[string]uint32) {
+	terms := map[string]uint32{}
+	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
+	d.words = uint32(words(s.text, func(w word) {
+		terms[w.term]++
+		if timeWords[w.term] {
+			d.flags |= flagTimes
+		}
+		if w.term[0] >= '0' && w.term[0] <= '9' || numberWords[w.term] {
+			d.flags |= flagNumbers
+		}
+	}))
+	if t := term(s.speaker); t != "" {
+		terms[nameMark+t] = 1
+		d.flags |= flagNamed
+	}
+	if onlyAsks(s.text) {
+		d.flags |= flagAsks
+	}
+	switch s.role {
+	case User:
+		d.flags |= flagUser
+	case Tool:
+		d.flags |= flagTool
+	case Summary:
+		d.flags |= flagSummary
+	}
+	return d, terms
+}

@@ -1,0 +1,606 @@
+// Package recall finds again what was said: in the transcripts of all
+// sessions, and in the memory files of a workspace.
+//
+// The ranking is BM25 over words and their stems with the neighbouring
+// messages as context, speakers and dates understood, together with vectors
+// from a model that is part of the program (package embed) or any other
+// Embedder. A query is text: nothing in it is syntax.
+//
+// The index is a projection. It lies in tables beside the log: segments of
+// postings, made of what was appended, and written each in one transaction.
+// What no segment holds yet is read from the log itself by every search, so
+// that a message can be found from the moment on that it is appended, and a
+// process that is killed leaves nothing to repair but a segment to be written
+// later. A session that goes into the trash takes every segment with its
+// words along; the rest of those is indexed again.
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/session"
+)
+
+// Options say what is searched.
+type Options struct {
+	// Store holds the transcripts; nil: there are none.
+	Store session.Store
+	// Path is the database of the index, made if it is missing; "": in memory.
+	Path string
+	// Shared says that Path is the database of Store itself, an SQLite store:
+	// what leaves its table of sessions (id, last, trashed) leaves the index
+	// with it.
+	Shared bool
+	// Workspace is the folder of the memory files; "": there are none. Memory
+	// names more files and folders of it than MEMORY.md and memory/.
+	Workspace string
+	Memory    []string
+	// Embedder makes vectors; nil: words alone decide.
+	Embedder Embedder
+	// Now is the time that "yesterday" is understood by.
+	Now func() time.Time
+	// Progress is told while much is indexed: how many of how many records.
+	Progress func(done, total int)
+}
+
+// Index searches. It may be used by many goroutines.
+type Index struct {
+	o Options
+
+	mu      sync.Mutex
+	db      *db
+	version int64 // of the database, as tail and segs know it
+	fresh   bool  // they know it
+	segs    map[int64]*diskSegment
+	tail    *segment
+	ids     map[uint32]session.ID // by group
+	behind  int                   // records that could not be written to segments
+	memory  memory
+	codes   map[[2]int64][]byte // chunks read, for one search
+
+	shut chan struct{}
+	work sync.WaitGroup
+}
+
+type diskSegment struct {
+	*segment
+	seg int64
+}
+
+// Sizes of segments. What is behind is searched as it is until it is worth a
+// segment; small segments are joined when there are many.
+const (
+	flushAt  = 256      // records
+	maxDocs  = 32 << 10 // messages in a segment
+	maxSmall = 8        // segments of one size
+)
+
+// Open opens the index. It reads nothing yet.
+func Open(o Options) (*Index, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d, err := openDB(o.Path, o.Shared)
+	if err != nil {
+		return nil, err
+	}
+	ix := &Index{o: o, db: d, segs: map[int64]*diskSegment{}, ids: map[uint32]session.ID{}, shut: make(chan struct{})}
+	if o.Embedder != nil {
+		if err := ix.model(); err != nil {
+			d.close()
+			return nil, err
+		}
+	}
+	return ix, nil
+}
+
+// model drops the vectors of another model.
+func (ix *Index) model() error {
+	name := ix.o.Embedder.Name()
+	if have, err := ix.db.meta("model"); err != nil || have == name {
+		return err
+	}
+	return ix.db.within(func() error {
+		for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0"} {
+			if err := ix.db.exec(sql); err != nil {
+				return err
+			}
+		}
+		return ix.db.exec("INSERT OR REPLACE INTO recall_meta VALUES ('model', ?)", name)
+	})
+}
+
+// Close ends what runs in the background and closes the index.
+func (ix *Index) Close() error {
+	ix.mu.Lock()
+	if ix.db == nil {
+		ix.mu.Unlock()
+		return nil
+	}
+	close(ix.shut)
+	ix.mu.Unlock()
+	ix.work.Wait()
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	err := ix.db.close()
+	ix.db = nil
+	return err
+}
+
+// Sync brings the index up to date, as every search does.
+func (ix *Index) Sync(ctx context.Context) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.sync(ctx)
+}
+
+// lag is a session with records that no segment holds.
+type lag struct {
+	id         session.ID
+	n          int64 // 0: not known yet
+	last, have session.Seq
+}
+
+// sync makes segs and tail what the log is now.
+func (ix *Index) sync(ctx context.Context) error {
+	if ix.db == nil {
+		return session.ErrClosed
+	}
+	if ix.o.Store == nil {
+		return nil
+	}
+	defer ix.db.interrupted(ctx)()
+	if ix.o.Shared {
+		// Asking anything makes the store put everything into its place.
+		for _, err := range ix.o.Store.List(ctx, session.Query{Limit: 1}) {
+			if err != nil {
+				return err
+			}
+		}
+		v, err := ix.db.int("PRAGMA data_version")
+		if err != nil {
+			return err
+		}
+		if ix.fresh && v == ix.version {
+			return nil
+		}
+		ix.version = v
+	}
+	lags, err := ix.lags(ctx)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, l := range lags {
+		total += int(l.last - l.have)
+	}
+	ix.behind = 0
+	if total >= flushAt {
+		switch err := ix.flush(ctx, lags, total); {
+		case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR):
+			ix.behind = total // searched as it is
+		case err != nil:
+			return err
+		default:
+			if lags, err = ix.lags(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := ix.loadSegments(); err != nil {
+		return err
+	}
+	b := newBuilder()
+	slices.SortFunc(lags, func(a, b lag) int { return int(a.n - b.n) })
+	for _, l := range lags {
+		if err := ix.gaps(l, func(from, to session.Seq) error { return ix.read(ctx, b, l, from, to) }); err != nil {
+			return err
+		}
+	}
+	ix.tail = b.segment()
+	ix.fresh = true
+	return nil
+}
+
+// lags returns the sessions that are not in the trash and have records that
+// no segment holds. Each has a number afterwards.
+func (ix *Index) lags(ctx context.Context) ([]lag, error) {
+	var out []lag
+	if ix.o.Shared {
+		err := ix.db.each(func(s *sqlite3.Stmt) error {
+			out = append(out, lag{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3))})
+			return nil
+		}, `SELECT s.id, s.last, r.n, r.have FROM sessions s LEFT JOIN recall_sessions r ON r.id = s.id
+			WHERE s.trashed IS NULL AND s.last > coalesce(r.have, 0)`)
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		known := map[session.ID]lag{}
+		err := ix.db.each(func(s *sqlite3.Stmt) error {
+			id := session.ID(s.ColumnText(1))
+			known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2))}
+			return nil
+		}, "SELECT n, id, have FROM recall_sessions")
+		if err != nil {
+			return nil, err
+		}
+		for in, err := range ix.o.Store.List(ctx, session.Query{}) {
+			if err != nil {
+				return nil, err
+			}
+			l := known[in.ID]
+			delete(known, in.ID)
+			if l.have > in.Last { // another log under the same id
+				if err := ix.forget(l.n); err != nil {
+					return nil, err
+				}
+				l = lag{}
+			}
+			if l.have < in.Last {
+				l.id, l.last = in.ID, in.Last
+				out = append(out, l)
+			}
+		}
+		for _, l := range known { // in the trash, or gone
+			if err := ix.forget(l.n); err != nil {
+				return nil, err
+			}
+			ix.fresh = false
+		}
+		if len(known) > 0 {
+			return ix.lags(ctx)
+		}
+	}
+	// Those that are new get a number, in one transaction; where nothing can
+	// be written, for this search only.
+	if slices.ContainsFunc(out, func(l lag) bool { return l.n == 0 }) {
+		_ = ix.db.within(func() error {
+			for i := range out {
+				if out[i].n != 0 {
+					continue
+				}
+				if err := ix.db.exec("INSERT OR IGNORE INTO recall_sessions (id) VALUES (?)", string(out[i].id)); err != nil {
+					return err
+				}
+				var err error
+				if out[i].n, err = ix.db.int("SELECT n FROM recall_sessions WHERE id = ?", string(out[i].id)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for i := range out {
+		if out[i].n == 0 {
+			out[i].n = 1<<31 + int64(i)
+		}
+		ix.ids[uint32(out[i].n)] = out[i].id
+	}
+	return out, nil
+}
+
+func (ix *Index) forget(n int64) error {
+	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_sessions WHERE n = ?", n) })
+}
+
+// gaps calls f for the records of l that no segment holds.
+func (ix *Index) gaps(l lag, f func(from, to session.Seq) error) error {
+	var gaps [][2]session.Seq
+	at := session.Seq(0)
+	err := ix.db.each(func(s *sqlite3.Stmt) error {
+		since, upto := session.Seq(s.ColumnInt64(0)), session.Seq(s.ColumnInt64(1))
+		if since > at+1 {
+			gaps = append(gaps, [2]session.Seq{at + 1, since - 1})
+		}
+		at = max(at, upto)
+		return nil
+	}, "SELECT since, upto FROM recall_in WHERE session = ? ORDER BY since", l.n)
+	if err != nil {
+		return err
+	}
+	if at < l.last {
+		gaps = append(gaps, [2]session.Seq{at + 1, l.last})
+	}
+	for _, g := range gaps {
+		if err := f(g[0], g[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read adds the records from to to of l to b. What cannot be read says
+// nothing.
+func (ix *Index) read(ctx context.Context, b *builder, l lag, from, to session.Seq) error {
+	for r, err := range ix.o.Store.Read(ctx, l.id, from-1) {
+		var d *session.Damage
+		switch {
+		case errors.As(err, &d):
+			continue
+		case errors.Is(err, session.ErrNotFound): // purged in the meantime
+			return nil
+		case err != nil:
+			return err
+		case r.Seq > to:
+			return nil
+		}
+		if s, ok := speak(r); ok {
+			b.add(uint32(l.n), s)
+		}
+		if r.Seq == to {
+			return nil
+		}
+	}
+	return nil
+}
+
+// part is a range of records in a segment.
+type part struct {
+	lag
+	from, to session.Seq
+}
+
+// flush writes what is behind into segments.
+func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
+	slices.SortFunc(lags, func(a, b lag) int { return int(a.n - b.n) })
+	b, parts, done := newBuilder(), []part(nil), 0
+	write := func() error {
+		if len(parts) == 0 {
+			return nil
+		}
+		err := ix.write(b, parts)
+		b, parts = newBuilder(), nil
+		if ix.o.Progress != nil {
+			ix.o.Progress(done, total)
+		}
+		return err
+	}
+	for _, l := range lags {
+		err := ix.gaps(l, func(from, to session.Seq) error {
+			for from <= to {
+				end := min(to, from+maxDocs-1)
+				if err := ix.read(ctx, b, l, from, end); err != nil {
+					return err
+				}
+				parts = append(parts, part{l, from, end})
+				done += int(end - from + 1)
+				from = end + 1
+				if len(b.docs) >= maxDocs {
+					if err := write(); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	return ix.join(ctx)
+}
+
+// errTaken says that another process has indexed the same.
+var errTaken = errors.New("recall: indexed by another")
+
+// write writes one segment.
+func (ix *Index) write(b *builder, parts []part) error {
+	err := ix.db.within(func() error {
+		for _, p := range parts {
+			if err := ix.free(p); err != nil {
+				return err
+			}
+		}
+		return ix.insert(b, parts)
+	})
+	if errors.Is(err, errTaken) {
+		return nil // what is still behind is seen by the next one who looks
+	}
+	return err
+}
+
+// free checks that p is still to be indexed.
+func (ix *Index) free(p part) error {
+	taken, err := ix.db.int(`SELECT count(*) FROM recall_in WHERE session = ? AND since <= ? AND upto >= ?`, p.n, int64(p.to), int64(p.from))
+	if err != nil {
+		return err
+	}
+	known, err := ix.db.int("SELECT count(*) FROM recall_sessions WHERE n = ?", p.n)
+	if err != nil {
+		return err
+	}
+	if ix.o.Shared && known > 0 {
+		if known, err = ix.db.int("SELECT count(*) FROM sessions WHERE id = ? AND trashed IS NULL", string(p.id)); err != nil {
+			return err
+		}
+	}
+	if taken > 0 || known == 0 {
+		return errTaken
+	}
+	return nil
+}
+
+func (ix *Index) insert(b *builder, parts []part) error {
+	if err := ix.db.exec("INSERT INTO recall_segments (size, words, docs) VALUES (?, ?, ?)", len(b.docs), b.words, encodeDocs(b.docs)); err != nil {
+		return err
+	}
+	seg := ix.db.LastInsertRowID()
+	for _, t := range b.sorted() {
+		if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?, ?)", seg, t, b.terms[t].data); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		if err := ix.db.exec("INSERT INTO recall_in VALUES (?, ?, ?, ?)", p.n, int64(p.from), int64(p.to), seg); err != nil {
+			return err
+		}
+		if err := ix.db.exec("UPDATE recall_sessions SET have = have + ? WHERE n = ?", int64(p.to-p.from+1), p.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join makes one segment of those of one size, where there are many: of those
+// with fewer than 2048 docs, and of those with fewer than 16384.
+func (ix *Index) join(ctx context.Context) error {
+	for _, limit := range []int{2048, 16384} {
+		var segs []int64
+		size := 0
+		err := ix.db.each(func(s *sqlite3.Stmt) error {
+			if size+int(s.ColumnInt64(1)) <= maxDocs {
+				segs, size = append(segs, s.ColumnInt64(0)), size+int(s.ColumnInt64(1))
+			}
+			return nil
+		}, "SELECT seg, size FROM recall_segments WHERE size < ? ORDER BY seg", limit)
+		if err != nil {
+			return err
+		}
+		if len(segs) < maxSmall {
+			continue
+		}
+		if err := ix.rewrite(ctx, segs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite indexes again, as one segment, what lies in segs.
+func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
+	var parts []part
+	for _, seg := range segs {
+		err := ix.db.each(func(s *sqlite3.Stmt) error {
+			parts = append(parts, part{lag{id: session.ID(s.ColumnText(1)), n: s.ColumnInt64(0)}, session.Seq(s.ColumnInt64(2)), session.Seq(s.ColumnInt64(3))})
+			return nil
+		}, "SELECT session, id, since, upto FROM recall_in JOIN recall_sessions ON n = session WHERE seg = ?", seg)
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int {
+		if a.n != b.n {
+			return int(a.n - b.n)
+		}
+		return int(a.from - b.from)
+	})
+	joined := parts[:0:0]
+	b := newBuilder()
+	for _, p := range parts {
+		if err := ix.read(ctx, b, p.lag, p.from, p.to); err != nil {
+			return err
+		}
+		if n := len(joined); n > 0 && joined[n-1].n == p.n && joined[n-1].to+1 == p.from {
+			joined[n-1].to = p.to
+			continue
+		}
+		joined = append(joined, p)
+	}
+	err := ix.db.within(func() error {
+		for _, seg := range segs {
+			if n, err := ix.db.int("SELECT count(*) FROM recall_segments WHERE seg = ?", seg); err != nil {
+				return err
+			} else if n == 0 {
+				return errTaken
+			}
+			if err := ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", seg); err != nil {
+				return err
+			}
+		}
+		for _, p := range joined {
+			if err := ix.free(p); err != nil {
+				return err
+			}
+		}
+		return ix.insert(b, joined)
+	})
+	if errors.Is(err, errTaken) {
+		return nil
+	}
+	return err
+}
+
+// loadSegments makes segs those that are in the database.
+func (ix *Index) loadSegments() error {
+	there := map[int64]bool{}
+	var add []int64
+	err := ix.db.each(func(s *sqlite3.Stmt) error {
+		seg := s.ColumnInt64(0)
+		there[seg] = true
+		if ix.segs[seg] == nil {
+			add = append(add, seg)
+		}
+		return nil
+	}, "SELECT seg FROM recall_segments")
+	if err != nil {
+		return err
+	}
+	for seg := range ix.segs {
+		if !there[seg] {
+			delete(ix.segs, seg)
+		}
+	}
+	for _, seg := range add {
+		if err := ix.loadSegment(seg); err != nil {
+			return err
+		}
+	}
+	if len(add) > 0 {
+		return ix.db.each(func(s *sqlite3.Stmt) error {
+			ix.ids[uint32(s.ColumnInt64(0))] = session.ID(s.ColumnText(1))
+			return nil
+		}, "SELECT n, id FROM recall_sessions")
+	}
+	return nil
+}
+
+func (ix *Index) loadSegment(seg int64) error {
+	var docs []doc
+	words := 0
+	err := ix.db.each(func(s *sqlite3.Stmt) (err error) {
+		words = int(s.ColumnInt64(0))
+		docs, err = decodeDocs(s.ColumnRawBlob(1))
+		return err
+	}, "SELECT words, docs FROM recall_segments WHERE seg = ?", seg)
+	if err != nil {
+		return &segmentError{seg, err}
+	}
+	ix.segs[seg] = &diskSegment{seg: seg, segment: &segment{docs: docs, words: words, postings: func(t string) ([]byte, error) {
+		return ix.db.blob("SELECT data FROM recall_terms WHERE seg = ? AND term = ?", seg, t)
+	}}}
+	return nil
+}
+
+// segmentError is damage of one segment.
+type segmentError struct {
+	seg int64
+	err error
+}
+
+func (e *segmentError) Error() string {
+	return fmt.Sprintf("segment %d of the index: %v", e.seg, e.err)
+}
+func (e *segmentError) Unwrap() error { return e.err }
+
+// repair drops segments that cannot be read: what they held is behind, and is
+// indexed again.
+func (ix *Index) repair(err error) error {
+	var se *segmentError
+	ix.fresh = false
+	clear(ix.segs)
+	if !errors.As(err, &se) {
+		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments") })
+	}
+	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
+}

@@ -1,0 +1,408 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw/session"
+)
+
+// Query is what is looked for. The zero value of each field asks for nothing.
+type Query struct {
+	Text  string
+	Limit int // 0: 10
+
+	Session session.ID  // one log
+	Key     session.Key // all logs of a key
+	Agent   string
+	Role    Role
+	Since   time.Time
+	Until   time.Time
+
+	Memory   bool // memory files
+	Sessions bool // transcripts; if neither is set, both
+	Now      time.Time
+}
+
+// Hit is something found: a message of a session, or a note of a memory file.
+type Hit struct {
+	// A message.
+	Session session.ID
+	Key     session.Key
+	Title   string
+	Seq     session.Seq
+	Record  string // its id
+	Role    Role
+	Speaker string
+
+	// A note.
+	File    string
+	Line    int
+	Lines   int
+	Heading string
+
+	Time  time.Time
+	Text  string
+	Score float64
+	Also  []string // citations of near-duplicates
+}
+
+// Cite says where a hit is: "memory/2026-08-02.md:12", or a session and the
+// number of the record in it.
+func (h Hit) Cite() string {
+	if h.File != "" {
+		return fmt.Sprintf("%s:%d", h.File, h.Line)
+	}
+	return fmt.Sprintf("%s#%d", h.Session, h.Seq)
+}
+
+// Result is what a search found, the best first.
+type Result struct {
+	Hits []Hit
+	// Incomplete says, in sentences, what could not be searched, or only in
+	// part.
+	Incomplete []string
+	// Vectors is the share of the candidates that were compared by meaning as
+	// well: 1 all, 0 none.
+	Vectors float64
+}
+
+// What is looked at beyond the hits that are wanted.
+const (
+	candidates     = 100 // messages that are compared by their vectors
+	noteCandidates = 200
+	defaultLimit   = 10
+	maxLimit       = 200
+)
+
+// Search finds what q asks for. An index that is behind is brought up to
+// date, one that is damaged is repaired; where that is impossible, the result
+// says what is missing.
+func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
+	if q.Limit <= 0 {
+		q.Limit = defaultLimit
+	}
+	q.Limit = min(q.Limit, maxLimit)
+	if !q.Memory && !q.Sessions {
+		q.Memory, q.Sessions = true, true
+	}
+	if q.Session != "" || q.Key != "" || q.Agent != "" || q.Role != "" {
+		q.Memory = false
+	}
+	if q.Now.IsZero() {
+		q.Now = ix.o.Now()
+	}
+	var v []float32
+	var res Result
+	if ix.o.Embedder != nil && strings.TrimSpace(q.Text) != "" {
+		vs, err := ix.o.Embedder.Vectors(ctx, []string{clipText(q.Text, 2000)})
+		switch {
+		case ctx.Err() != nil:
+			return res, ctx.Err()
+		case err != nil || len(vs) != 1:
+			res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the embeddings of %s cannot be had: %v", ix.o.Embedder.Name(), err))
+		default:
+			v = vs[0]
+		}
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return res, session.ErrClosed
+	}
+	defer ix.db.interrupted(ctx)()
+	var notes, messages []Hit
+	var err error
+	if q.Memory && ix.o.Workspace != "" {
+		if notes, err = ix.searchMemory(ctx, q, v, &res); err != nil {
+			return res, err
+		}
+	}
+	if q.Sessions && ix.o.Store != nil {
+		if messages, err = ix.searchSessions(ctx, q, v, &res); err != nil {
+			return res, err
+		}
+	}
+	res.Hits = interleave(messages, notes, q.Limit)
+	return res, nil
+}
+
+// interleave takes turns: scores of messages and of notes cannot be compared.
+func interleave(a, b []Hit, limit int) []Hit {
+	var out []Hit
+	for i := 0; len(out) < limit && (i < len(a) || i < len(b)); i++ {
+		if i < len(a) {
+			out = append(out, a[i])
+		}
+		if i < len(b) && len(out) < limit {
+			out = append(out, b[i])
+		}
+	}
+	return out
+}
+
+func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
+	if _, err := ix.memory.sync(ix.o.Workspace, ix.o.Memory); err != nil {
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("the memory files cannot be read: %v", err))
+		return nil, nil
+	}
+	m := &ix.memory
+	c := newCorpus([]*segment{m.seg})
+	w, k := &bare, noteCandidates
+	var qv code
+	if v != nil {
+		if err := ix.loadNotes(); err != nil {
+			return nil, err
+		}
+		if len(m.codes) > 0 {
+			w, qv = &notes, unit(append(floats{}, v...))
+		}
+	}
+	c.allow = func(d doc) bool {
+		return (q.Since.IsZero() || d.time >= q.Since.Unix()) && (q.Until.IsZero() || d.time < q.Until.Unix())
+	}
+	cands, err := c.rank(w, ask(q.Text, q.Now), k)
+	if err != nil {
+		return nil, err
+	}
+	var kept []candidate
+	for _, cand := range cands {
+		if m.hit(cand.at) {
+			at := m.at[cand.at]
+			if f, ok := m.codes[at.file.hashes[at.note]]; ok {
+				cand.code = f
+			}
+			kept = append(kept, cand)
+		}
+	}
+	res.covered(kept)
+	if qv != nil {
+		w.fuse(qv, kept, func(candidate, int) code { return nil })
+	}
+	var hits []Hit
+	var seen collapse
+	for _, cand := range kept {
+		at := m.at[cand.at]
+		n := at.file.notes[at.note]
+		h := Hit{File: at.file.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: time.Unix(cand.doc.time, 0).UTC(), Text: n.text, Score: cand.score}
+		if first := seen.add(n.text, len(hits)); first >= 0 {
+			hits[first].Also = append(hits[first].Also, h.Cite())
+			continue
+		}
+		if hits = append(hits, h); len(hits) == q.Limit {
+			break
+		}
+	}
+	return hits, nil
+}
+
+func (ix *Index) searchSessions(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
+	for try := 0; ; try++ {
+		hits, err := ix.findMessages(ctx, q, v, res)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return hits, err
+		case try == 0 && (errors.Is(err, errDocs) || errors.Is(err, errPostings) || damaged(err)):
+			if bad := ix.repair(err); bad == nil {
+				continue
+			}
+			fallthrough
+		case errors.Is(err, errDocs) || errors.Is(err, errPostings) || damaged(err):
+			res.Incomplete = append(res.Incomplete, fmt.Sprintf("the transcripts were not searched, their index is damaged: %v", err))
+			return nil, nil
+		default:
+			return nil, err
+		}
+	}
+}
+
+func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
+	if err := ix.sync(ctx); err != nil {
+		return nil, err
+	}
+	if ix.behind > 0 {
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("%d records could not be written to the index, and were searched as they are", ix.behind))
+	}
+	segs := make([]*segment, 0, len(ix.segs)+1)
+	for _, s := range ix.segs {
+		segs = append(segs, s.segment)
+	}
+	c := newCorpus(append(segs, ix.tail))
+	allow, err := ix.filter(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	c.allow = allow
+	cands, err := c.rank(&chat, ask(q.Text, q.Now), max(candidates, 3*q.Limit))
+	if err != nil {
+		return nil, err
+	}
+	if v != nil {
+		ix.codes = map[[2]int64][]byte{}
+		for i := range cands {
+			if cands[i].code, err = ix.code(cands[i].doc); err != nil {
+				return nil, err
+			}
+		}
+		chat.fuse(fold(append([]float32(nil), v...)), cands, func(cand candidate, d int) code {
+			docs := c.segs[cand.seg].docs
+			if j := cand.at + d; j >= 0 && j < len(docs) && docs[j].group == cand.doc.group {
+				if o, err := ix.code(docs[j]); err == nil {
+					return o
+				}
+			}
+			return nil
+		})
+		ix.codes = nil
+	}
+	res.covered(cands)
+	return ix.messages(ctx, cands, q.Limit)
+}
+
+// covered notes how many candidates have vectors.
+func (r *Result) covered(cands []candidate) {
+	n := 0
+	for _, c := range cands {
+		if c.code != nil {
+			n++
+		}
+	}
+	if len(cands) > 0 {
+		r.Vectors = float64(n) / float64(len(cands))
+	}
+}
+
+// filter returns which docs q allows.
+func (ix *Index) filter(ctx context.Context, q Query) (func(doc) bool, error) {
+	var groups map[uint32]bool
+	if q.Session != "" || q.Key != "" || q.Agent != "" {
+		ids := map[session.ID]bool{}
+		for in, err := range ix.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
+			if err != nil {
+				return nil, err
+			}
+			ids[in.ID] = true
+		}
+		groups = map[uint32]bool{}
+		for g, id := range ix.ids {
+			if ids[id] {
+				groups[g] = true
+			}
+		}
+	}
+	since, until := q.Since.Unix(), q.Until.Unix()
+	return func(d doc) bool {
+		switch {
+		case groups != nil && !groups[d.group],
+			!q.Since.IsZero() && d.time < since,
+			!q.Until.IsZero() && d.time >= until,
+			q.Role != "" && d.role() != q.Role:
+			return false
+		}
+		return true
+	}, nil
+}
+
+// messages reads the best of cands from the log.
+func (ix *Index) messages(ctx context.Context, cands []candidate, limit int) ([]Hit, error) {
+	var hits []Hit
+	var seen collapse
+	infos := map[session.ID]session.Info{}
+	for _, c := range cands {
+		id := ix.ids[c.doc.group]
+		in, ok := infos[id]
+		if !ok {
+			for i, err := range ix.o.Store.List(ctx, session.Query{ID: id, Limit: 1}) {
+				if err != nil {
+					return nil, err
+				}
+				in = i
+			}
+			infos[id] = in
+		}
+		if in.ID == "" {
+			continue // in the trash since
+		}
+		rec, ok, err := recordAt(ctx, ix.o.Store, id, session.Seq(c.doc.seq))
+		if err != nil {
+			return nil, err
+		}
+		s, says := speak(rec)
+		if !ok || !says {
+			continue
+		}
+		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: c.score}
+		if first := seen.add(s.text, len(hits)); first >= 0 {
+			hits[first].Also = append(hits[first].Also, h.Cite())
+			continue
+		}
+		if hits = append(hits, h); len(hits) == limit {
+			break
+		}
+	}
+	return hits, nil
+}
+
+// recordAt reads one record.
+func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.Seq) (session.Record, bool, error) {
+	for r, err := range st.Read(ctx, id, seq-1) {
+		var d *session.Damage
+		switch {
+		case errors.As(err, &d):
+			continue
+		case errors.Is(err, session.ErrNotFound):
+			return r, false, nil
+		case err != nil:
+			return r, false, err
+		}
+		return r, r.Seq == seq, nil
+	}
+	return session.Record{}, false, nil
+}
+
+// collapse finds texts that say the same.
+type collapse struct {
+	texts []map[string]bool
+	at    []int
+}
+
+// What makes texts the same: nine tenths of their words, and more words than
+// a greeting has.
+const (
+	sameShare = 0.9
+	sameWords = 6
+)
+
+// add returns which of the texts before says the same as text, -1 if none
+// does; then text is the one numbered n.
+func (c *collapse) add(text string, n int) int {
+	set := map[string]bool{}
+	words(clipText(text, 8000), func(w word) { set[w.term] = true })
+	if len(set) < sameWords {
+		return -1
+	}
+	for i, o := range c.texts {
+		both := 0
+		for t := range set {
+			if o[t] {
+				both++
+			}
+		}
+		if float64(both) >= sameShare*float64(len(set)+len(o)-both) {
+			return c.at[i]
+		}
+	}
+	c.texts, c.at = append(c.texts, set), append(c.at, n)
+	return -1
+}
+
+// clipText returns the first n bytes of s, whole characters.
+func clipText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

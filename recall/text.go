@@ -1,0 +1,206 @@
+package recall
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord is how many bytes of a word count. What is longer is no word, but
+// may be asked for by its beginning.
+const maxWord = 40
+
+// word is a word of a text: its term and where it stands.
+type word struct {
+	term     string
+	from, to int  // bytes of the text
+	capital  bool // it is written as a name
+}
+
+// words calls f for each word of text that is not a stop word, in order, and
+// returns how many words there are in all. It takes any text: nothing in it
+// is syntax.
+func words(text string, f func(w word)) (n int) {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case dense(r):
+			j := i + size
+			for j < len(text) {
+				r, size := utf8.DecodeRuneInString(text[j:])
+				if !dense(r) && !unicode.IsMark(r) {
+					break
+				}
+				j += size
+			}
+			n += pairs(text, i, j, f)
+			i = j
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			j := wordEnd(text, i)
+			n++
+			if t := term(text[i:j]); t != "" {
+				f(word{t, i, j, unicode.IsUpper(r)})
+			}
+			i = j
+		default:
+			i += size
+		}
+	}
+	return n
+}
+
+// wordEnd returns where the word that begins at i ends. An apostrophe belongs
+// to a word that goes on behind it.
+func wordEnd(text string, i int) int {
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == '\'' || r == '’' {
+			next, _ := utf8.DecodeRuneInString(text[i+size:])
+			if !unicode.IsLetter(next) {
+				return i
+			}
+		} else if dense(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			return i
+		}
+		i += size
+	}
+	return i
+}
+
+// dense reports whether r is of a script that puts no spaces between words.
+func dense(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// pairs takes each two characters that stand together as a word; a single one
+// is a word itself.
+func pairs(text string, from, to int, f func(w word)) (n int) {
+	prev, prevAt := rune(-1), from
+	for i, r := range text[from:to] {
+		if prev >= 0 {
+			n++
+			f(word{string([]rune{prev, r}), prevAt, from + i + utf8.RuneLen(r), false})
+		}
+		prev, prevAt = r, from+i
+	}
+	if n == 0 {
+		f(word{text[from:to], from, to, false})
+		n = 1
+	}
+	return n
+}
+
+// term returns what a word is found by: its stem, without marks, in lower
+// case; "" for a stop word.
+func term(w string) string {
+	ascii := true
+	for i := 0; i < len(w); i++ {
+		if w[i] >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	w = strings.ToLower(w)
+	if !ascii {
+		w = plain(w)
+	}
+	if i := strings.IndexByte(w, '\''); i >= 0 {
+		switch {
+		case strings.HasSuffix(w, "'s"):
+			w = w[:len(w)-2]
+		case stop[w]:
+			return ""
+		default:
+			w = strings.ReplaceAll(w, "'", "")
+		}
+	}
+	if len(w) > maxWord {
+		cut := maxWord
+		for !utf8.RuneStart(w[cut]) {
+			cut--
+		}
+		return w[:cut]
+	}
+	if stop[w] {
+		return ""
+	}
+	if base, ok := irregular[w]; ok {
+		w = base
+	}
+	if !ascii || w == "" || w[0] <= '9' {
+		return w
+	}
+	return english.Stem(w, false)
+}
+
+// plain takes the marks off letters, and writes compatible characters as one.
+func plain(w string) string {
+	w = strings.ReplaceAll(w, "’", "'")
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(w) {
+		if !unicode.Is(unicode.Mn, r) {
+			b.WriteRune(r)
+		}
+	}
+	return strings.ToLower(b.String())
+}
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// stop are words that say nothing about what a text is about.
+var stop = set(`a about above after again all also am an and any are aren't as at be because been before being below
+between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from
+further had hadn't has hasn't have haven't having he her here hers herself him himself his how i i'd i'll i'm i've if in into
+is isn't it it's its itself just let's me more most my myself no nor not of off on once only or other our ours
+ourselves out over own same she should shouldn't so some such than that that's the their theirs them themselves then there
+these they they're they've this those through to too under until up us very was wasn't we we're we've were weren't what
+what's when where which while who who's whom whose why will with won't would wouldn't you you'd you'll you're you've your
+yours yourself yourselves hey hi oh ok okay yeah yes wow gonna wanna`)
+
+// irregular are forms that no stemmer knows.
+var irregular = func() map[string]string {
+	m := map[string]string{}
+	for _, line := range strings.Split(`be was were been being am is are
+go went gone goes going|buy bought|see saw seen|eat ate eaten|take took taken|give gave given|get got gotten|make made|write wrote written
+speak spoke spoken|break broke broken|choose chose chosen|drive drove driven|ride rode ridden|rise rose risen|fall fell fallen|feel felt
+find found|fight fought|think thought|teach taught|catch caught|bring brought|build built|send sent|spend spent|lend lent|lose lost
+leave left|keep kept|sleep slept|meet met|sell sold|tell told|say said|pay paid|hold held|hear heard|stand stood|understand understood
+win won|begin began begun|drink drank drunk|sing sang sung|swim swam swum|run ran|come came|become became|know knew known|grow grew grown
+throw threw thrown|fly flew flown|draw drew drawn|wear wore worn|bear bore borne|swear swore sworn|tear tore torn|shake shook shaken
+steal stole stolen|freeze froze frozen|wake woke woken|forget forgot forgotten|bite bit bitten|hide hid hidden|shoot shot|sit sat|lead led
+read|feed fed|bleed bled|speed sped|hang hung|stick stuck|strike struck|dig dug|spin spun|light lit|show shown|sew sewn|mean meant|deal dealt
+dream dreamt|learn learnt|burn burnt|bend bent|child children kid kids|man men|woman women|person people|foot feet|tooth teeth|mouse mice
+goose geese|life lives|wife wives|knife knives|leaf leaves|wolf wolves|half halves|shelf shelves|good better best|bad worse worst|movie film
+photo photograph picture pic photos pictures|mom mother mum mama|dad father|bike bicycle|tv television|phone telephone cellphone
+hike hiking|paint painting painted|vet veterinarian|doc doctor|math mathematics|gym gymnasium|fridge refrigerator|ad advertisement advert|app application
+uni university|xmas christmas|thanks thank|favourite favorite|colour color|theatre theater|centre center|travelling traveling|grey gray`, "\n") {
+		for _, group := range strings.Split(line, "|") {
+			f := strings.Fields(group)
+			for _, w := range f[1:] {
+				if _, ok := m[w]; !ok {
+					m[w] = f[0]
+				}
+			}
+		}
+	}
+	return m
+}()
+
+// everyWord calls f for the terms of text, be they stop words or not.
+func everyWord(text string, f func(term string)) {
+	words(text, func(w word) { f(w.term) })
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if t := term(w); t != "" {
+			f(t)
+		}
+	}
+}
