@@ -79,9 +79,13 @@ func (r Report) Records() (n int) {
 	return n
 }
 
-// workers is how many transcripts are read at once. Their appends share a
-// sync of the disk.
-const workers = 4
+// How many transcripts are read at once: appends share a sync of the disk, and
+// a small one is hardly more than that.
+const (
+	workers      = 4
+	smallWorkers = 32
+	small        = 128 << 10
+)
 
 // Take copies into st what it lacks of c. Each transcript becomes a log with
 // the program's own key and id; a log that was begun is continued, wherever a
@@ -104,8 +108,18 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		}
 	}
 	first, second := im.plan(c.Transcripts)
-	im.run(ctx, first, rep.Outcomes)
-	im.run(ctx, second, rep.Outcomes)
+	for _, jobs := range [][]job{first, second} {
+		var few, many []job
+		for _, j := range jobs {
+			if j.t.Size > small || j.t.old != nil {
+				few = append(few, j)
+			} else {
+				many = append(many, j)
+			}
+		}
+		im.run(ctx, workers, few, rep.Outcomes)
+		im.run(ctx, smallWorkers, many, rep.Outcomes)
+	}
 	rep.Took = time.Since(begin)
 	err := ctx.Err()
 	for i, t := range c.Transcripts {
@@ -199,10 +213,10 @@ func (t *Transcript) otherID() session.ID {
 	return session.ID(fmt.Sprintf("%s-%08x-%s", or(t.Archive, "copy"), crc32.ChecksumIEEE([]byte(t.ref())), t.ID))
 }
 
-func (im *importer) run(ctx context.Context, jobs []job, out []Outcome) {
+func (im *importer) run(ctx context.Context, hands int, jobs []job, out []Outcome) {
 	work := make(chan job)
 	var wg sync.WaitGroup
-	for range min(workers, len(jobs)) {
+	for range min(hands, len(jobs)) {
 		wg.Go(func() {
 			for j := range work {
 				o := im.one(ctx, j)
