@@ -14,15 +14,31 @@ import (
 
 func (a *app) doctorCmd() *cobra.Command {
 	var fix, asJSON bool
+	var repairTo string
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [PATH]",
 		Short: "Check the configuration, the store and every log",
 		Long: `Checks the configuration, who may read the files, and every log and index of
 the store. --fix rebuilds indexes from the logs; it never changes a log.
-Exits 0 when all is well, 1 when not.`,
-		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), fix, asJSON) },
+Exits 0 when all is well, 1 when not.
+
+With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
+Codex or goclaw is examined instead, and not changed: what is damaged, on which
+line, and what that costs. --repair-to writes a healed copy of it.`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && fix:
+				return usage("--fix is for goclaw's own store: --repair-to NEW writes a healed copy of %s", args[0])
+			case len(args) == 1:
+				return a.fsck(cmd.Context(), args[0], repairTo, asJSON)
+			case repairTo != "":
+				return usage("--repair-to needs the PATH to examine: see goclaw doctor --help")
+			}
+			return a.doctor(cmd.Context(), fix, asJSON)
+		},
 	}
+	cmd.Flags().StringVar(&repairTo, "repair-to", "", "write a healed copy of PATH to this new file or folder")
 	cmd.Flags().BoolVar(&fix, "fix", false, "rebuild indexes from the logs")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as an object")
 	return cmd
