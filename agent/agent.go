@@ -78,9 +78,9 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 	switch {
 	case last == nil && !warned:
 		return Rest{}
-	case warned || last.Role == llm.User:
+	case warned || last.Role == llm.User || last.Stop == llm.StopError: // what failed is asked again
 		return ask(s, b, q, p, last, warned)
-	case last.Stop == llm.StopError || last.Stop == llm.StopAborted:
+	case last.Stop == llm.StopAborted:
 		return Rest{}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && t.As != window.AsSystem {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +36,7 @@ func TestNext(t *testing.T) {
 		{"a title came in between", []session.Body{User("q"), Title("t")}, agent.Ask{}},
 		{"the user speaks over an open call", []session.Body{User("q"), Call("c1", "read"), User("stop")}, agent.Ask{}},
 		{"the answer was stopped", []session.Body{User("q"), Stopped(llm.StopAborted, Call("c1", "read"))}, agent.Rest{}},
-		{"the answer failed", []session.Body{User("q"), Stopped(llm.StopError, Answer("ha"))}, agent.Rest{}},
+		{"the answer failed: it is asked again", []session.Body{User("q"), Stopped(llm.StopError, Answer("ha"))}, agent.Ask{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := agent.Next(Replay(t, c.log...), window.Budget{}, window.Loose, agent.Policy{})
@@ -237,13 +238,56 @@ func TestStopKeepsWhatWasSaid(t *testing.T) {
 	}
 }
 
+func TestStopBeforeTheFirstWord(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	silent := func(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) { cancel(); yield(llm.Delta{}, ctx.Err()) }
+	}
+	kept, _, err := play(t, ctx, Replay(t), llm.UserText("hi"), agent.Env{Provider: llmtest.New(silent)})
+	if want := []string{"user: hi", "assistant: [aborted]"}; !cmp.Equal(kept, want) || !errors.Is(err, context.Canceled) {
+		t.Errorf("kept %q, error %v; want %q", kept, err, want)
+	}
+}
+
+func TestNoToolOutlivesItsTurn(t *testing.T) {
+	var done atomic.Bool
+	started := make(chan struct{})
+	tools := hands{
+		"slow": func(ctx context.Context) (string, error) {
+			close(started)
+			<-ctx.Done()
+			done.Store(true)
+			return "", ctx.Err()
+		},
+		"fast": func(context.Context) (string, error) { <-started; return "ok", nil },
+	}
+	s := Replay(t)
+	model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: "c1", Name: "fast", Args: []byte("{}")}, llm.ToolCall{ID: "c2", Name: "slow", Args: []byte("{}")}))
+	for ev, err := range agent.Turn(context.Background(), s, llm.UserText("go"), agent.Env{Provider: model, Tools: tools, Clock: &Clock{}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := ev.(agent.Called); ok {
+			break // the consumer leaves while slow still runs
+		}
+		if r, ok := ev.(agent.Recorded); ok {
+			if err := s.Apply(r.Record); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !done.Load() {
+		t.Error("the turn is over and a tool still runs")
+	}
+}
+
 func TestStopWhileToolsRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var once sync.Once
 	tools := hands{"wait": func(ctx context.Context) (string, error) {
 		once.Do(cancel)
 		<-ctx.Done()
-		return "", ctx.Err()
+		return "half", ctx.Err()
 	}}
 	s := Replay(t)
 	model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: "c1", Name: "wait", Args: []byte("{}")}, llm.ToolCall{ID: "c2", Name: "wait", Args: []byte("{}")}))
@@ -251,12 +295,12 @@ func TestStopWhileToolsRun(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 stopped by the user", "user: result c2 stopped by the user"}
+	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 half\nstopped by the user", "user: result c2 half\nstopped by the user", "assistant: [aborted]"}
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := agent.Next(s, window.Budget{}, window.Loose, agent.Policy{}); got != (agent.Ask{}) {
-		t.Errorf("a stopped turn leaves %T to do; the next one must be able to ask", got)
+	if got := agent.Next(s, window.Budget{}, window.Loose, agent.Policy{}); got != (agent.Rest{}) {
+		t.Errorf("a stopped turn leaves %T to do: it looks like a crash", got)
 	}
 }
 

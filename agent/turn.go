@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"goclaw/compact"
@@ -320,7 +321,9 @@ func (h *quiet) end() string {
 	return text
 }
 
-// broken records what came of an answer that did not end.
+// broken records what came of an answer that did not end. One that the user
+// stopped is recorded even if nothing came of it: the log then tells it from a
+// crash.
 func (t *turn) broken(part *partial, began time.Time, err error) error {
 	stop, text := llm.StopError, err.Error()
 	if t.ctx.Err() != nil {
@@ -328,8 +331,8 @@ func (t *turn) broken(part *partial, began time.Time, err error) error {
 		stop, text = llm.StopAborted, "stopped by the user"
 	}
 	blocks := part.blocks()
-	if len(blocks) == 0 {
-		return err
+	if len(blocks) == 0 && stop == llm.StopError {
+		return err // the question waits for an answer
 	}
 	a := llm.Answer{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, Stop: stop}
 	if !t.answer(a, began, text) {
@@ -354,6 +357,8 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 		err error
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
+	var running sync.WaitGroup
+	defer running.Wait() // no tool outlives its turn
 	defer cancel()
 	outs := make([]chan outcome, len(calls))
 	for i, c := range calls {
@@ -361,10 +366,10 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			return false
 		}
 		outs[i] = make(chan outcome, 1)
-		go func() {
+		running.Go(func() {
 			r, err := t.run(ctx, c)
 			outs[i] <- outcome{r, err}
-		}()
+		})
 	}
 	var failed error
 	for i, c := range calls {
@@ -374,10 +379,11 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			if failed == nil {
 				failed = out.err
 			}
-			r = llm.Failed(c, "stopped: "+out.err.Error())
+			why := "stopped: " + out.err.Error()
 			if t.ctx.Err() != nil {
-				r = llm.Failed(c, "stopped by the user")
+				why = "stopped by the user"
 			}
+			r = stopped(r, why)
 			cancel()
 		}
 		r.CallID, r.Name = c.ID, c.Name
@@ -387,11 +393,26 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	}
 	if t.ctx.Err() != nil {
 		failed = t.ctx.Err()
+		if !t.answer(llm.Answer{Stop: llm.StopAborted}, t.env.Clock.Now(), "stopped by the user") {
+			return false
+		}
 	}
 	if failed != nil {
 		return t.fail(failed)
 	}
 	return true
+}
+
+// stopped returns a result as far as it came, and why it came no further.
+func stopped(r llm.ToolResult, why string) llm.ToolResult {
+	var blocks []llm.Block
+	for _, b := range r.Blocks {
+		if t, ok := b.(llm.Text); !ok || strings.TrimSpace(t.Text) != "" {
+			blocks = append(blocks, b)
+		}
+	}
+	r.IsError, r.Blocks = true, append(blocks, llm.Text{Text: why})
+	return r
 }
 
 // run calls one tool. A tool that panics has failed; the conversation has not.

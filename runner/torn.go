@@ -8,7 +8,7 @@ import (
 // Torn says what a session was doing when its log broke off.
 type Torn struct {
 	Calls  []llm.ToolCall // tools that were running
-	Waits  bool           // the user's words, or tool results, have no answer
+	Waits  bool           // the user's words, or tool results, have no answer, or one that broke off
 	Prompt string         // what the user said last
 }
 
@@ -21,7 +21,7 @@ func TornIn(s *session.Session) (t Torn, ok bool) {
 			continue
 		}
 		if !ok {
-			t.Waits = m.Role == llm.User
+			t.Waits = m.Role == llm.User || m.Stop == llm.StopError
 			ok = t.Waits || len(t.Calls) > 0
 			if !ok {
 				return t, false
