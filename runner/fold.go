@@ -82,6 +82,9 @@ func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session
 		return session.Record{}, cut, err
 	}
 	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(body, r.o.Clock))
+	if err == nil {
+		cut.After = window.Measure(s, env.Prompt, env.Tokens, env.Budget).Used
+	}
 	return rec, cut, err
 }
 

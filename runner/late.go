@@ -85,7 +85,7 @@ func contains(s *session.Session, id string) bool {
 // improve is due where the past was folded without a model: after the first
 // turn since, the second, the fourth, and so on.
 func (r *Runner) improve(s *session.Session, env agent.Env) (job, bool) {
-	if !compact.IsExtract(s) {
+	if _, same := env.Summarizer.(compact.Extractor); same || !compact.IsExtract(s) {
 		return job{}, false
 	}
 	at, _, _ := s.Fold()

@@ -35,6 +35,9 @@ type Options struct {
 	// Late is told what the background has appended, or why it could not. It
 	// may be nil, and is called from any goroutine.
 	Late func(id session.ID, rec session.Record, err error)
+	// Learnt is told what a refusal says about a model's window, so that Env
+	// can remember it. It may be nil.
+	Learnt func(agent.Learnt)
 }
 
 // Waiting says that another holds the session, and that it is waited for.
@@ -50,7 +53,8 @@ type Continued struct {
 	From, To session.Info
 }
 
-// Runner runs turns. It may be used from many goroutines.
+// Runner runs turns. It may be used from many goroutines: a session in memory
+// belongs to whoever took it.
 type Runner struct {
 	o Options
 
@@ -80,35 +84,46 @@ func New(o Options) *Runner {
 // Load returns the current session of key, begun now if there is none or if
 // the last one has been idle for too long.
 func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, error) {
+	id, err := r.find(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return session.Open(ctx, r.o.Store, id)
+}
+
+// find is Load without the reading.
+func (r *Runner) find(ctx context.Context, key session.Key) (session.ID, error) {
 	in, err := session.Current(ctx, r.o.Store, key)
 	if err == nil && in.Mirror() {
 		own, err := session.Own(ctx, r.o.Store, in)
 		switch {
 		case errors.Is(err, session.ErrNotFound): // begun when something is said
-			return r.open(ctx, in)
+			return in.ID, nil
 		case err != nil:
-			return nil, err
+			return "", err
 		}
 		in = own
 	}
 	if errors.Is(err, session.ErrNotFound) || err == nil && r.expired(in) {
-		return session.Begin(ctx, r.o.Store, session.Header{Key: key}, r.o.Clock)
+		s, err := session.Begin(ctx, r.o.Store, session.Header{Key: key}, r.o.Clock)
+		if err != nil {
+			return "", err
+		}
+		return s.ID, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r.open(ctx, in)
+	return in.ID, err
 }
 
 func (r *Runner) expired(in session.Info) bool {
 	return r.o.TTL > 0 && in.Turns > 0 && r.o.Clock.Now().Sub(in.Updated) > r.o.TTL
 }
 
-// open returns the session in holds, from memory if nothing was appended
-// since.
+// open returns the session in, from memory if nothing was appended since. It
+// is the caller's alone until remember gives it back.
 func (r *Runner) open(ctx context.Context, in session.Info) (*session.Session, error) {
 	r.mu.Lock()
 	s := r.live[in.ID]
+	delete(r.live, in.ID)
 	r.mu.Unlock()
 	if s != nil && s.Last == in.Last {
 		return s, nil
@@ -121,12 +136,12 @@ func (r *Runner) open(ctx context.Context, in session.Info) (*session.Session, e
 // when it is seen. Breaking out of the loop ends the turn.
 func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
-		s, err := r.Load(ctx, key)
+		id, err := r.find(ctx, key)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		r.run(ctx, s.ID, in, yield)
+		r.run(ctx, id, in, yield)
 	}
 }
 
@@ -174,11 +189,13 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 	for ev, err := range agent.Turn(ctx, s, in, env) {
 		if rec, ok := ev.(agent.Recorded); ok && err == nil {
 			if rec.Record, err = h.keep(ctx, rec.Record); err != nil {
-				r.forget(id)
 				yield(nil, err)
 				return
 			}
 			ev = rec
+		}
+		if l, ok := ev.(agent.Learnt); ok && r.o.Learnt != nil {
+			r.o.Learnt(l)
 		}
 		if _, ok := ev.(agent.Done); ok {
 			if err := h.title(ctx, yield); err != nil {
@@ -318,7 +335,11 @@ func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (ses
 	if err != nil {
 		return session.Record{}, err
 	}
-	return hand{r: r, s: s}.keep(ctx, s.Next(b, r.o.Clock))
+	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(b, r.o.Clock))
+	if err == nil {
+		r.remember(s)
+	}
+	return rec, err
 }
 
 // Follow yields what is recorded in the session id behind after, and then

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -294,5 +295,39 @@ func TestFollow(t *testing.T) {
 
 func turnQuiet(r *runner.Runner, text string) {
 	for range r.Run(context.Background(), key, llm.UserText(text)) {
+	}
+}
+
+// TestManyGoroutines is for the race detector: turns and records of one
+// session at the same time, in one process.
+func TestManyGoroutines(t *testing.T) {
+	st := session.NewMemory()
+	r := newRunner(st, llmtest.New(), func(o *runner.Options) { o.Wait = time.Minute })
+	turn(t, r, "begin")
+	id := load(t, st).ID
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() { turnQuiet(r, fmt.Sprint("turn ", i)) })
+		wg.Go(func() {
+			if _, err := r.Record(context.Background(), id, Title(fmt.Sprint("title ", i))); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := r.Load(context.Background(), key); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s := load(t, st)
+	titles := 0
+	for _, rec := range s.Branch {
+		if _, ok := rec.Body.(session.Title); ok {
+			titles++
+		}
+	}
+	if s.Turns != 5 || titles < 5 {
+		t.Errorf("%d turns and %d titles kept, want 5 and 5", s.Turns, titles)
 	}
 }
