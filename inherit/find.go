@@ -55,7 +55,7 @@ type Options struct {
 // programs. What is not there is passed over; what cannot be read is a
 // Problem. The transcripts are in the order in which they shall be taken.
 func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
-	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, indices: map[string]*index{}, memo: o.Memo}
+	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, walked: map[string]bool{}, indices: map[string]*index{}, memo: o.Memo}
 	if f.memo == nil {
 		f.memo = NewMemo("")
 	}
@@ -76,7 +76,9 @@ func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
 		}
 	}
 	for _, i := range f.order {
-		f.missing(f.indices[i])
+		if ix := f.indices[i]; f.walked[ix.dir] {
+			f.missing(ix)
+		}
 	}
 	slices.SortStableFunc(f.c.Transcripts, func(a, b *Transcript) int {
 		if r := rank(a) - rank(b); r != 0 {
@@ -109,6 +111,7 @@ type finder struct {
 	o       Options
 	c       *Catalogue
 	seen    map[string]bool // folders, by their real path
+	walked  map[string]bool // folders that were looked through
 	indices map[string]*index
 	order   []string
 	memo    *Memo
@@ -176,6 +179,7 @@ func (f *finder) folder(dir string) {
 		f.problem(dir, err)
 		return
 	}
+	f.walked[dir] = true
 	if fi, err := os.Stat(filepath.Join(dir, "agents")); err == nil && fi.IsDir() {
 		f.moved(dir)
 		list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {
