@@ -66,6 +66,10 @@ func TestBuild(t *testing.T) {
 			[]string{"user q", `call c1 read {"p":1}`, "result c1 false one", `call c1_2_90f1a9266521b29c read {"p":2}`, "result c1_2_90f1a9266521b29c false two"}},
 		{"a server that uses an id again", []session.Body{User("q"), Call("c1", "now"), Result("c1", "one"), Call("c1", "now"), Result("c1", "two")},
 			[]string{"user q", "call c1 now {}", "result c1 false one", "call c1_2_90f1a9266521b29c now {}", "result c1_2_90f1a9266521b29c false two"}},
+		{"what a crash left open takes no result of another call", []session.Body{User("q1"), Call("c1", "deploy"), User("q2"), Call("c1", "bash"), Result("c1", "of bash")},
+			[]string{"user q1", "call c1 deploy {}", interrupted, "user q2", "call c1_2_90f1a9266521b29c bash {}", "result c1_2_90f1a9266521b29c false of bash"}},
+		{"a result whose call was folded away is no one's", []session.Body{User("q1"), Call("c1", "deploy"), Compaction("SUM", "e4"), Result("c1", "late"), User("q2"), Call("c1", "bash")},
+			[]string{"user " + summary("SUM"), "user q2", "call c1 bash {}", interrupted}},
 		{"failed and empty answers are left out", []session.Body{User("q"), Stopped(llm.StopError, Answer("half")), Answer(""), Answer("  \n"), User("again"), Answer("a")},
 			[]string{"user q", "user again", "assistant a"}},
 		{"of a stopped answer the text stays, not its calls", []session.Body{User("q"), Stopped(llm.StopAborted, func() session.Message {
@@ -277,14 +281,19 @@ func TestPrefixIsStable(t *testing.T) {
 					add(mine(think(Answer("a"), "sig")))
 					break
 				}
+				// Some servers number the calls of each answer anew.
 				calls++
-				id := fmt.Sprint("k", calls)
-				add(mine(Calls(llm.ToolCall{ID: id, Name: "read"}, llm.ToolCall{ID: id + "b", Name: "list"})))
-				add(Result(id, "ok"))
+				id := rapid.SampledFrom([]string{"c1", "c2", fmt.Sprint("k", calls)}).Draw(t, "id")
+				args := json.RawMessage(fmt.Sprintf(`{"n":%d}`, calls))
+				add(mine(Calls(llm.ToolCall{ID: id, Name: "read", Args: args}, llm.ToolCall{ID: id + "b", Name: "list", Args: args})))
+				if kind == 4 && rapid.Bool().Draw(t, "early") { // killed before any result
+					break
+				}
+				add(Result(id, fmt.Sprint("read ", calls)))
 				if kind == 4 { // killed between two results
 					break
 				}
-				add(Result(id+"b", "ok"))
+				add(Result(id+"b", fmt.Sprint("list ", calls)))
 			}
 			for _, b := range []session.Body{Title("t"), Pin("e2"), session.Notice{Percent: 50, Text: "half", As: "system"}} {
 				if rapid.Bool().Draw(t, "aside") {

@@ -18,26 +18,72 @@ const Interrupted = "interrupted: the tool did not finish, and it is not known h
 // begun opens a request whose first words would be the model's.
 const begun = "(the beginning of this conversation is not shown)"
 
-// answer is a result found in the log.
-type answer struct {
-	at     int // index of the item it stood in
-	result llm.ToolResult
-	used   bool
+// spot is a place of a tool call: the item, and the block in it.
+type spot struct{ item, block int }
+
+// bind gives each call of items its result. A result belongs to the nearest
+// call of its id that stands before it and has none yet: some servers use an
+// id again, and what a crash left unanswered must not take another's result.
+// Only if there is none, it may belong to a call that comes later, as in logs
+// of programs that write results first; not in a past that was cut, where the
+// call may be gone.
+//
+// A call that repeats an open one of the same turn, word for word, is a
+// double: some programs store each call twice.
+func bind(items []item, whole bool) (results map[spot]llm.ToolResult, doubles map[spot]bool) {
+	type open struct {
+		spot
+		turn int
+		call llm.ToolCall
+	}
+	results, doubles = map[spot]llm.ToolResult{}, map[spot]bool{}
+	waiting := map[string][]open{} // calls without a result, by id
+	early := map[string][]llm.ToolResult{}
+	answered := map[string]bool{}
+	for i, it := range items {
+		for j, b := range it.Blocks {
+			switch b := b.(type) {
+			case llm.ToolCall:
+				at := spot{i, j}
+				calls := waiting[b.ID]
+				if n := len(calls); n > 0 && calls[n-1].turn == it.turn && sameCall(calls[n-1].call, b) {
+					doubles[at] = true
+					continue
+				}
+				if rs := early[b.ID]; whole && len(rs) > 0 {
+					results[at], early[b.ID] = rs[0], rs[1:]
+					answered[b.ID] = true
+					continue
+				}
+				waiting[b.ID] = append(calls, open{at, it.turn, b})
+			case llm.ToolResult:
+				calls := waiting[b.CallID]
+				if n := len(calls); n > 0 {
+					results[calls[n-1].spot] = b
+					waiting[b.CallID] = calls[:n-1]
+					answered[b.CallID] = true
+				} else if !answered[b.CallID] {
+					early[b.CallID] = append(early[b.CallID], b)
+				}
+			}
+		}
+	}
+	return results, doubles
+}
+
+func sameCall(a, b llm.ToolCall) bool {
+	return a.ID != "" && a.Name == b.Name && bytes.Equal(object(a.Args), object(b.Args))
 }
 
 // pair makes messages of items: calls with their results, roles in turns.
-func pair(items []item, q Squeeze) []llm.Message {
-	results := map[string][]*answer{}
-	for i, it := range items {
-		for _, r := range it.Results() {
-			results[r.CallID] = append(results[r.CallID], &answer{at: i, result: r})
-		}
-	}
+// whole says that nothing before them was cut off.
+func pair(items []item, q Squeeze, whole bool) []llm.Message {
+	results, doubles := bind(items, whole)
 	last := 0
 	if n := len(items); n > 0 {
 		last = items[n-1].turn
 	}
-	w := writer{ids: map[string]bool{}, calls: map[string][]llm.ToolCall{}}
+	w := writer{ids: map[string]bool{}}
 	for i, it := range items {
 		if it.Role == llm.User {
 			for _, b := range it.Blocks {
@@ -48,26 +94,26 @@ func pair(items []item, q Squeeze) []llm.Message {
 			continue
 		}
 		var says, answers []llm.Block
-		for _, b := range it.Blocks {
+		for j, b := range it.Blocks {
 			c, ok := b.(llm.ToolCall)
 			if !ok {
 				says = append(says, b)
 				continue
 			}
-			a := pick(results[c.ID], i)
-			if c, ok = w.call(c, a != nil); !ok {
+			at := spot{i, j}
+			if c.Name == "" || doubles[at] {
 				continue
 			}
+			c = w.call(c)
 			says = append(says, c)
-			r := llm.Failed(c, Interrupted)
-			if a != nil {
-				a.used = true
-				r = a.result
-				r.CallID = c.ID
-				if q >= Fold || q >= Results && it.turn <= last-spared {
-					r = cut(r)
-				}
+			r, ok := results[at]
+			switch {
+			case !ok:
+				r = llm.Failed(c, Interrupted)
+			case q >= Fold || q >= Results && it.turn <= last-spared:
+				r = cut(r)
 			}
+			r.CallID = c.ID
 			answers = append(answers, r)
 		}
 		if onlyThinking(says) {
@@ -83,27 +129,10 @@ func pair(items []item, q Squeeze) []llm.Message {
 	return w.out
 }
 
-// pick chooses the answer of a call in item i: the first one behind it, else
-// one that stands before it.
-func pick(as []*answer, i int) *answer {
-	var before *answer
-	for _, a := range as {
-		switch {
-		case a.used:
-		case a.at >= i:
-			return a
-		case before == nil:
-			before = a
-		}
-	}
-	return before
-}
-
 // writer collects messages whose roles take turns.
 type writer struct {
-	out   []llm.Message
-	ids   map[string]bool           // ids in use
-	calls map[string][]llm.ToolCall // calls written so far, by their id in the log
+	out []llm.Message
+	ids map[string]bool // ids in use
 }
 
 func (w *writer) put(role llm.Role, b llm.Block) {
@@ -133,27 +162,16 @@ func onlyThinking(blocks []llm.Block) bool {
 }
 
 // call returns c as it may be sent: with an id of its own that every API
-// takes, and an object for arguments. It returns false for a call that was
-// written before and has no result of its own: some programs store one twice.
-// With a result of its own it is another call: some servers use an id again.
-func (w *writer) call(c llm.ToolCall, answered bool) (llm.ToolCall, bool) {
-	if c.Name == "" {
-		return c, false
-	}
+// takes, and an object for arguments.
+func (w *writer) call(c llm.ToolCall) llm.ToolCall {
 	c.Args = object(c.Args)
-	for _, old := range w.calls[c.ID] {
-		if !answered && c.ID != "" && old.Name == c.Name && bytes.Equal(old.Args, c.Args) {
-			return c, false
-		}
-	}
-	w.calls[c.ID] = append(w.calls[c.ID], c)
 	id := callID(c.ID)
 	for n := 2; w.ids[id]; n++ {
 		id = callID(c.ID + "#" + strconv.Itoa(n))
 	}
 	w.ids[id] = true
 	c.ID = id
-	return c, true
+	return c
 }
 
 // maxCallID is the longest id that every API takes.

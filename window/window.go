@@ -51,10 +51,11 @@ func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"
 // What Build returns for a longer log begins with what it returned for the
 // shorter one, block by block, unless a fold lies between.
 func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
+	_, _, folded := s.Fold()
 	return llm.Request{
 		Model:     p.Model,
 		System:    p.System,
-		Messages:  pair(emit(s, p), q),
+		Messages:  pair(emit(s, p), q, !folded),
 		Tail:      p.Tail,
 		Tools:     p.Tools,
 		MaxTokens: p.MaxTokens,
