@@ -44,7 +44,7 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 func (s *Store) nothing(ctx context.Context, id session.ID) error {
 	trashed := false
 	err := s.with(ctx, id, func(l *log) error {
-		trashed = !s.infoOf(l).Trashed.IsZero()
+		trashed = !l.at().trashed.IsZero()
 		return nil
 	})
 	switch {
@@ -84,7 +84,7 @@ func (s *Store) target(id session.ID, recs []session.Record) (*log, error) {
 	}
 	h := recs[0].Body.(session.Header)
 	rel := s.layout.place(h.Key, id)
-	return &log{id: id, live: rel, rel: rel}, nil
+	return newLog(id, rel, ""), nil
 }
 
 // append adds recs to l, which the caller holds.
@@ -98,8 +98,9 @@ func (s *Store) append(ctx context.Context, l *log, recs []session.Record) error
 		return err
 	}
 	s.mu.Lock()
-	path, trashed, known := s.path(l.rel), !l.trashed.IsZero(), s.logs[l.id] == l
+	known := s.logs[l.id] == l
 	s.mu.Unlock()
+	path, trashed := s.where(l), !l.at().trashed.IsZero()
 	made := false
 	f, err := s.disk.open(path, os.O_RDWR|os.O_APPEND)
 	switch {
@@ -335,9 +336,7 @@ func (s *Store) batchPath(id session.ID) string {
 // writeBatch makes buf, which is about to be written at the end of l, durable
 // as a whole.
 func (s *Store) writeBatch(l *log, old int64, buf []byte) (string, error) {
-	s.mu.Lock()
-	rel := l.rel
-	s.mu.Unlock()
+	rel := l.at().rel
 	b := []byte(batchMagic)
 	b = binary.LittleEndian.AppendUint64(b, uint64(old))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(rel)))

@@ -22,7 +22,7 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		return err
 	}
 	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
-		if _, _, clean := parseIndex(b); !clean {
+		if !parseIndex(string(b), func(*entry) {}) {
 			report("", fmt.Errorf("%s is damaged: it can be made anew from the logs", s.indexPath()))
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Store) everything() []*log {
 	for _, l := range s.files {
 		logs = append(logs, l)
 	}
-	slices.SortFunc(logs, func(a, b *log) int { return strings.Compare(a.rel, b.rel) })
+	slices.SortFunc(logs, func(a, b *log) int { return strings.Compare(a.at().rel, b.at().rel) })
 	return logs
 }
 
@@ -156,7 +156,7 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 		report(l.id, fmt.Errorf("%s has no records: it is not listed", path))
 		return nil
 	}
-	have := s.infoOf(l)
+	have := l.info()
 	sess.Trashed = have.Trashed
 	if sess.Key == "" {
 		sess.Key = have.Key // from sessions.json, for a log without a header
@@ -207,10 +207,13 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.sync(); err != nil {
 		return 0, err
 	}
-	on := map[string]entry{}
+	on := map[string]session.Info{}
 	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
-		var clean bool
-		if on, _, clean = parseIndex(b); !clean {
+		if !parseIndex(string(b), func(e *entry) {
+			if filepath.Base(e.rel) != indexName {
+				on[e.rel] = e.view.info
+			}
+		}) {
 			changed++
 		}
 	}
@@ -219,9 +222,10 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 		l.mu.Lock()
 		l.view = view{}
 		err := s.refresh(ctx, l)
-		e, ok := on[s.rel(l)]
-		delete(on, s.rel(l))
-		if err == nil && (!ok || !sameInfo(e.view.info, l.view.info)) {
+		rel := l.at().rel
+		e, ok := on[rel]
+		delete(on, rel)
+		if err == nil && (!ok || !sameInfo(e, l.view.info)) {
 			changed++
 		}
 		l.mu.Unlock()
@@ -235,19 +239,9 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 			errs = append(errs, err)
 		}
 	}
-	for rel := range on {
-		if filepath.Base(rel) != indexName {
-			changed++ // of a log that is gone
-		}
-	}
+	changed += len(on) // of logs that are gone
 	tables, err := s.rewrite()
 	return changed + tables, errors.Join(append(errs, err)...)
-}
-
-func (s *Store) rel(l *log) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return l.rel
 }
 
 // rewrite writes all projections, whether or not they seem to be good, and

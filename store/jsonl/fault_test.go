@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -296,6 +297,7 @@ func TestBatchCutAtEveryByte(t *testing.T) {
 						d := &shaky{disk: osDisk{}}
 						bad, err := open(dir, Options{Layout: y}, d)
 						must(t, err)
+						bad.pause = time.Hour // nothing happens by itself
 						d.n, d.fail, d.cut, d.die = 0, fail, cut, true
 						err = bad.Append(t.Context(), "s1", recs[begin:]...)
 						died = d.n >= fail
@@ -396,6 +398,7 @@ func TestEveryOperationFails(t *testing.T) {
 						}
 						continue
 					}
+					st.pause = time.Hour // nothing happens by itself
 					now := ""
 					for _, s := range steps {
 						err := s.do(st)

@@ -96,7 +96,7 @@ func (s *Store) look(dir string) (more bool, err error) {
 	var fresh []string
 	s.mu.Lock()
 	for _, e := range list {
-		rel := filepath.Join(dir, e.Name())
+		rel := dir + string(filepath.Separator) + e.Name()
 		if s.files[rel] == nil && s.isLog(rel) && e.Type().IsRegular() {
 			fresh = append(fresh, rel)
 		}
@@ -108,7 +108,7 @@ func (s *Store) look(dir string) (more bool, err error) {
 			continue
 		}
 		s.mu.Lock()
-		s.register(newLog(id, rel))
+		s.register(newLog(id, rel, ""))
 		s.mu.Unlock()
 	}
 	s.folders[dir] = seen
@@ -122,15 +122,6 @@ func (s *Store) isLog(rel string) bool {
 		return ok
 	}
 	return strings.HasSuffix(rel, ext)
-}
-
-// newLog returns the log id at rel, of which nothing else is known.
-func newLog(id session.ID, rel string) *log {
-	l := &log{id: id, rel: rel, live: rel}
-	if live, at, ok := fromTrash(rel); ok {
-		l.live, l.trashed = live, at
-	}
-	return l
 }
 
 // peek returns the id of the log at rel: what its first record says, if that
@@ -186,7 +177,7 @@ func (s *Store) locate(id session.ID) (bool, error) {
 			rel := filepath.Join(dir, session.FileName(string(id))+ext)
 			if st, err := s.disk.lstat(s.path(rel)); err == nil && st.mode.IsRegular() {
 				s.mu.Lock()
-				s.register(newLog(id, rel))
+				s.register(newLog(id, rel, ""))
 				s.mu.Unlock()
 			}
 			if _, err := s.look(filepath.Join(dir, trash)); err != nil {

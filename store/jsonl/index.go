@@ -1,12 +1,12 @@
 package jsonl
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"goclaw/session"
@@ -36,9 +36,11 @@ type entry struct {
 }
 
 // coder walks the fields of an entry, writing them to b or reading them from
-// it: one walk cannot disagree with itself.
+// in: one walk cannot disagree with itself. What is read are parts of in, not
+// copies.
 type coder struct {
 	b    []byte
+	in   string
 	read bool
 	bad  bool
 }
@@ -48,12 +50,16 @@ func (c *coder) i64(p *int64) {
 		c.b = binary.AppendVarint(c.b, *p)
 		return
 	}
-	v, n := binary.Varint(c.b)
-	if n <= 0 {
-		c.bad = true
-		return
+	var u uint64
+	for i := 0; i < len(c.in) && i < binary.MaxVarintLen64; i++ {
+		u |= uint64(c.in[i]&0x7f) << (7 * i)
+		if c.in[i] < 0x80 {
+			c.in = c.in[i+1:]
+			*p = int64(u>>1) ^ -int64(u&1)
+			return
+		}
 	}
-	*p, c.b = v, c.b[n:]
+	c.bad = true
 }
 
 func (c *coder) text(p *string) {
@@ -63,11 +69,11 @@ func (c *coder) text(p *string) {
 		c.b = append(c.b, *p...)
 		return
 	}
-	if c.bad || n < 0 || n > int64(len(c.b)) {
+	if c.bad || n < 0 || n > int64(len(c.in)) {
 		c.bad = true
 		return
 	}
-	*p, c.b = string(c.b[:n]), c.b[n:]
+	*p, c.in = c.in[:n], c.in[n:]
 }
 
 func (c *coder) bool(p *bool) {
@@ -183,32 +189,32 @@ func appendEntry(b []byte, e entry) []byte {
 	return c.b
 }
 
-// parseIndex returns the entries that b holds, the last for each path, and how
-// many there were. Damage ends the reading: what follows is computed again,
-// and clean is false.
-func parseIndex(b []byte) (all map[string]entry, n int, clean bool) {
-	all = map[string]entry{}
-	b, ok := bytes.CutPrefix(b, []byte(indexMagic))
-	for ok && len(b) >= 8 {
-		size, sum := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-		if uint64(size) > uint64(len(b)-8) {
+// parseIndex calls f with each entry of an index, of which the last for a path
+// holds. Damage ends the reading: what follows is computed again, and clean is
+// false.
+func parseIndex(in string, f func(*entry)) (clean bool) {
+	in, ok := strings.CutPrefix(in, indexMagic)
+	for ok && len(in) >= 8 {
+		var b [8]byte
+		copy(b[:], in)
+		size, sum := binary.LittleEndian.Uint32(b[:]), binary.LittleEndian.Uint32(b[4:])
+		if uint64(size) > uint64(len(in)-8) {
 			break
 		}
-		payload := b[8 : 8+size]
-		if checksum(payload) != sum {
+		payload := in[8 : 8+size]
+		if checksum([]byte(payload)) != sum {
 			break
 		}
-		b = b[8+size:]
+		in = in[8+size:]
 		var e entry
-		c := coder{b: payload, read: true}
+		c := coder{in: payload, read: true}
 		if c.entry(&e); c.bad {
-			break
+			return false
 		}
 		e.view.known = true
-		all[e.rel] = e
-		n++
+		f(&e)
 	}
-	return all, n, ok && len(b) == 0
+	return ok && in == ""
 }
 
 func (s *Store) indexPath() string { return filepath.Join(s.dir, own, "index") }
@@ -220,23 +226,25 @@ func (s *Store) loadIndex() {
 	if err != nil {
 		return // there is none, or it cannot be read: the logs tell
 	}
-	all, n, clean := parseIndex(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.entries = n; !clean {
-		s.entries = math.MaxInt32 // to be written anew
-	}
-	for rel, e := range all {
-		if filepath.Base(rel) == indexName {
-			s.tables[rel] = &table{stat: e.view.stat}
-			continue
+	clean := parseIndex(string(b), func(e *entry) {
+		s.entries++
+		if filepath.Base(e.rel) == indexName {
+			s.tables[e.rel] = &table{stat: e.view.stat}
+			return
 		}
-		l := &log{id: e.id, rel: rel, key: e.key, view: e.view}
-		l.live, l.trashed = rel, time.Time{}
-		if live, at, ok := fromTrash(rel); ok {
-			l.live, l.trashed = live, at
+		if l := s.files[e.rel]; l != nil && l.id == e.id {
+			l.view = e.view
+			l.at().key = e.key // nobody else knows of it yet
+			return
 		}
+		l := newLog(e.id, e.rel, e.key)
+		l.view = e.view
 		s.register(l)
+	})
+	if !clean {
+		s.entries = math.MaxInt32 // to be written anew
 	}
 }
 

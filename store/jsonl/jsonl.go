@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -44,6 +45,7 @@ type Store struct {
 	codec  codec.Codec
 	clock  session.Clock
 	disk   disk
+	pause  time.Duration // how long projections wait for more changes
 	load   sync.Once
 
 	// syncing is held by whoever looks for files. It is taken before mu, and
@@ -78,11 +80,28 @@ type log struct {
 	mu   sync.Mutex
 	view view
 
-	// Guarded by Store.mu.
+	spot    atomic.Pointer[spot] // replaced by who holds Store.mu
+	unsaved bool                 // guarded by Store.mu
+}
+
+// spot is what the store knows of a log besides what it says.
+type spot struct {
 	rel     string
-	trashed time.Time
+	trashed time.Time   // zero unless in the trash
 	key     session.Key // from sessions.json, for a log that does not tell
-	unsaved bool
+}
+
+func (l *log) at() *spot { return l.spot.Load() }
+
+// newLog returns the log id at rel, of which nothing else is known.
+func newLog(id session.ID, rel string, key session.Key) *log {
+	l := &log{id: id, live: rel}
+	at := spot{rel: rel, key: key}
+	if live, when, ok := fromTrash(rel); ok {
+		l.live, at.trashed = live, when
+	}
+	l.spot.Store(&at)
+	return l
 }
 
 // folder is what was seen of a folder, and when.
@@ -113,7 +132,7 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 		}
 	}
 	return &Store{
-		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d,
+		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d, pause: 2 * time.Second,
 		folders: map[string]*folder{}, logs: map[session.ID]*log{}, files: map[string]*log{},
 		tables: map[string]*table{},
 		grown:  make(chan struct{}), done: make(chan struct{}),
@@ -159,49 +178,51 @@ func (s *Store) Path(id session.ID) (string, bool) {
 	s.mu.Lock()
 	l := s.logs[id]
 	s.mu.Unlock()
-	if l == nil {
-		if s.sync() != nil {
-			return "", false
-		}
+	if l == nil && s.sync() == nil {
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		if l = s.logs[id]; l == nil {
-			return "", false
-		}
-		return s.path(l.rel), true
+		l = s.logs[id]
+		s.mu.Unlock()
+	}
+	if l == nil {
+		return "", false
 	}
 	return s.where(l), true
 }
 
-func (s *Store) path(rel string) string { return filepath.Join(s.dir, rel) }
+// path returns the path of rel, which is clean.
+func (s *Store) path(rel string) string { return s.dir + string(filepath.Separator) + rel }
 
 // where returns the path of l's file.
-func (s *Store) where(l *log) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.path(l.rel)
-}
+func (s *Store) where(l *log) string { return s.path(l.at().rel) }
 
 // register makes l known. Of files with one id, the one that has the name of
 // the id counts, else the first; a log in the trash counts least. The caller
 // holds mu.
 func (s *Store) register(l *log) {
-	if s.files[l.rel] != nil {
+	rel := l.at().rel
+	if s.files[rel] != nil {
 		return
 	}
-	s.files[l.rel] = l
-	old := s.logs[l.id]
-	if old == nil || s.rank(l) < s.rank(old) || s.rank(l) == s.rank(old) && l.rel < old.rel && l.trashed.IsZero() ||
-		!l.trashed.IsZero() && l.trashed.After(old.trashed) && !old.trashed.IsZero() {
+	s.files[rel] = l
+	if old := s.logs[l.id]; old == nil || s.before(l, old) {
 		s.logs[l.id] = l
 	}
+}
+
+// before reports whether a is rather the log of its id than b.
+func (s *Store) before(a, b *log) bool {
+	i, j := s.rank(a), s.rank(b)
+	if i == 2 && j == 2 {
+		return a.at().trashed.After(b.at().trashed)
+	}
+	return i < j || i == j && a.at().rel < b.at().rel
 }
 
 // rank orders files that claim one id, the best first.
 func (s *Store) rank(l *log) int {
 	name := strings.TrimSuffix(filepath.Base(l.live), ext)
 	switch {
-	case !l.trashed.IsZero():
+	case !l.at().trashed.IsZero():
 		return 2
 	case name == session.FileName(string(l.id)), s.layout == Claw0Old && strings.HasSuffix(name, "_"+session.FileName(string(l.id))):
 		return 0
@@ -213,8 +234,8 @@ func (s *Store) rank(l *log) int {
 func (s *Store) forget(l *log) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.files[l.rel] == l {
-		delete(s.files, l.rel)
+	if rel := l.at().rel; s.files[rel] == l {
+		delete(s.files, rel)
 		s.lost = true
 	}
 	if s.logs[l.id] != l {
@@ -226,7 +247,7 @@ func (s *Store) forget(l *log) {
 	}
 	for _, other := range s.files {
 		if other.id == l.id {
-			delete(s.files, other.rel)
+			delete(s.files, other.at().rel)
 			s.register(other)
 		}
 	}

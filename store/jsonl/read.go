@@ -108,9 +108,7 @@ func (s *Store) keyOf(l *log) session.Key {
 	if !l.view.keyless {
 		return ""
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return l.key
+	return l.at().key
 }
 
 // List implements session.Store. It asks for the state of each file, and
@@ -146,7 +144,7 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 		var logs []*log
 		s.mu.Lock()
 		for _, l := range s.logs {
-			if !seen[l] && l.trashed.IsZero() != q.Trash {
+			if !seen[l] && l.at().trashed.IsZero() != q.Trash {
 				logs = append(logs, l)
 				seen[l] = true
 			}
@@ -170,7 +168,7 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 func (s *Store) listOne(ctx context.Context, q session.Query) ([]*session.Info, error) {
 	var infos []*session.Info
 	err := s.with(ctx, q.ID, func(l *log) error {
-		if in := s.infoOf(l); in.Records > 0 && q.Match(in) {
+		if in := l.info(); in.Records > 0 && q.Match(in) {
 			infos = append(infos, &in)
 		}
 		return nil
@@ -181,14 +179,13 @@ func (s *Store) listOne(ctx context.Context, q session.Query) ([]*session.Info, 
 	return infos, err
 }
 
-// infoOf returns l's row. The caller holds l.mu.
-func (s *Store) infoOf(l *log) session.Info {
-	in := l.view.info
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.Trashed = l.trashed
+// info returns l's row. The caller holds l.mu.
+func (l *log) info() (in session.Info) {
+	in = l.view.info
+	at := l.at()
+	in.Trashed = at.trashed
 	if l.view.keyless {
-		in.Key = l.key
+		in.Key = at.key
 	}
 	return in
 }
@@ -196,7 +193,7 @@ func (s *Store) infoOf(l *log) session.Info {
 // inspect brings logs up to date and returns the rows that q asks for. lost
 // says that a file was gone.
 func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (infos []*session.Info, lost bool, err error) {
-	rows := make([]*session.Info, len(logs))
+	rows := make([]session.Info, len(logs))
 	var mu sync.Mutex
 	var errs []error
 	var next atomic.Int64
@@ -206,7 +203,7 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 			if i >= len(logs) || ctx.Err() != nil {
 				return
 			}
-			in, err := s.row(ctx, logs[i], q)
+			err := s.row(ctx, logs[i], q, &rows[i])
 			if err == errGone {
 				s.forget(logs[i])
 			}
@@ -219,7 +216,6 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 				}
 				mu.Unlock()
 			}
-			rows[i] = in
 		}
 	}
 	var wg sync.WaitGroup
@@ -231,31 +227,28 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	for _, in := range rows {
-		if in != nil {
-			infos = append(infos, in)
+	infos = make([]*session.Info, 0, len(rows))
+	for i := range rows {
+		if rows[i].Records > 0 {
+			infos = append(infos, &rows[i])
 		}
 	}
 	return infos, lost, errors.Join(errs...)
 }
 
-// row returns l's row if q asks for it. Whose a log is does not change: one
+// row sets in to l's row if q asks for it. Whose a log is does not change: one
 // of another key is not looked at.
-func (s *Store) row(ctx context.Context, l *log, q session.Query) (*session.Info, error) {
+func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.Info) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.view.known && !l.view.keyless && q.Key != "" && l.view.info.Key != q.Key {
-		return nil, nil
+		return nil
 	}
 	if err := s.refresh(ctx, l); err != nil {
-		return nil, err
+		return err
 	}
-	if l.view.info.Records == 0 {
-		return nil, nil
+	if *in = l.info(); !q.Match(*in) {
+		in.Records = 0 // no row
 	}
-	in := s.infoOf(l)
-	if !q.Match(in) {
-		return nil, nil
-	}
-	return &in, nil
+	return nil
 }

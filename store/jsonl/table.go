@@ -98,8 +98,10 @@ func (s *Store) readTable(dir string, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.files {
-		if filepath.Dir(l.live) == dir && l.key != keys[l.id] {
-			l.key, l.unsaved = keys[l.id], true
+		if at := *l.at(); at.key != keys[l.id] && filepath.Dir(l.live) == dir {
+			at.key = keys[l.id]
+			l.spot.Store(&at)
+			l.unsaved = true
 		}
 	}
 	if t == nil || !t.stat.same(st) {
@@ -118,13 +120,10 @@ func (s *Store) stale(rel string) {
 	s.tables[name].dirty = true
 }
 
-// pause is how long projections wait for more changes.
-const pause = 2 * time.Second
-
 // later has the projections written in a while. The caller holds mu.
 func (s *Store) later() {
 	if s.timer == nil && !s.closed {
-		s.timer = time.AfterFunc(pause, func() {
+		s.timer = time.AfterFunc(s.pause, func() {
 			s.mu.Lock()
 			s.timer = nil
 			s.mu.Unlock()
@@ -180,9 +179,10 @@ func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
 	for _, l := range logs {
 		l.mu.Lock()
 		if l.view.known {
-			sv := saved{live: l.live, info: s.infoOf(l)}
+			at := l.at()
+			sv := saved{live: l.live, info: l.info()}
+			sv.entry = entry{rel: at.rel, id: l.id, key: at.key, view: l.view}
 			s.mu.Lock()
-			sv.entry = entry{rel: l.rel, id: l.id, key: l.key, view: l.view}
 			sv.fresh, l.unsaved = l.unsaved, false
 			sv.main = s.logs[l.id] == l
 			s.mu.Unlock()

@@ -54,13 +54,10 @@ func (s *Store) move(ctx context.Context, id session.ID, trashed bool, f func(*l
 			return err
 		}
 		defer unlock()
-		s.mu.Lock()
-		in := !l.trashed.IsZero()
-		s.mu.Unlock()
 		if _, err := s.disk.lstat(s.where(l)); err != nil {
 			return gone(err) // another process was quicker
 		}
-		if in != trashed || l.view.info.Records == 0 {
+		if l.at().trashed.IsZero() == trashed || l.view.info.Records == 0 {
 			return notFound(id)
 		}
 		if err := f(l); err != nil {
@@ -80,10 +77,13 @@ func (s *Store) relocate(l *log, rel string, trashed time.Time) error {
 		return err
 	}
 	s.mu.Lock()
-	if s.files[l.rel] == l {
-		delete(s.files, l.rel)
+	at := *l.at()
+	if s.files[at.rel] == l {
+		delete(s.files, at.rel)
 	}
-	l.rel, l.trashed, l.unsaved = rel, trashed, true
+	at.rel, at.trashed = rel, trashed
+	l.spot.Store(&at)
+	l.unsaved = true
 	s.files[rel] = l
 	s.lost = true
 	s.stale(l.live)
