@@ -37,8 +37,6 @@ func TestStore(t *testing.T) {
 
 func TestProcesses(t *testing.T) { storetest.Processes(t, openDir) }
 
-func BenchmarkStore(b *testing.B) { storetest.Bench(b, openDir, false) }
-
 var bg = context.Background()
 
 func must(t testing.TB, err error) {

@@ -103,11 +103,13 @@ type writer struct {
 	inbox   []planned // what is in the table inbox, if version holds
 	pending int       // records in it
 	size    int       // bytes in it
+	crowd   bool      // many wrote together in this round
 	wal     int       // pages in the write-ahead log
 
 	checkpointing atomic.Bool
+	checkpointed  atomic.Bool
 	settling      atomic.Bool
-	crowded       atomic.Int64 // when the inbox was used last, in nanoseconds
+	crowded       atomic.Int64 // when many wrote together last, in nanoseconds
 }
 
 // planned is an append whose outcome is known and not yet written.
@@ -131,7 +133,7 @@ const (
 // Pages in the write-ahead log from which it is checkpointed: beside the
 // writer, and, if that does not keep up, by the writer.
 const (
-	checkpointBeside = 1000
+	checkpointBeside = 2000
 	checkpointNow    = 16000
 )
 
@@ -294,9 +296,7 @@ func (w *writer) append(reqs []*sqlstore.Request) error {
 			records += len(r.Lines)
 		}
 	}
-	if len(plans) >= crowd {
-		w.crowded.Store(time.Now().UnixNano())
-	}
+	w.crowd = w.crowd || len(plans) >= crowd
 	if (len(plans) >= crowd || len(w.inbox) > 0) && size <= maxRow && w.pending+records <= maxPending && w.size+size <= maxInbox {
 		if err := w.c.exec("INSERT INTO inbox (data) VALUES ($1)", frames(plans, size)); err != nil {
 			return err
@@ -451,13 +451,20 @@ func (w *writer) after() {
 	if w.c == nil {
 		return
 	}
+	if w.crowd {
+		w.crowd = false
+		w.crowded.Store(time.Now().UnixNano())
+	}
 	if len(w.inbox) > 0 && w.settling.CompareAndSwap(false, true) {
 		go w.settleWhenQuiet()
 	}
-	if w.wal >= checkpointNow {
+	switch {
+	case w.checkpointed.CompareAndSwap(true, false), w.wal >= checkpointNow:
+		// What was written in the meantime is little. With it done the log
+		// begins anew, and a file that does not grow is synced sooner.
 		w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal = 0
-	} else if w.wal >= checkpointBeside && w.checkpointing.CompareAndSwap(false, true) {
+	case w.wal >= checkpointBeside && w.checkpointing.CompareAndSwap(false, true):
 		go w.checkpoint()
 	}
 	if w.c.large {
@@ -498,11 +505,12 @@ func (w *writer) settleWhenQuiet() {
 // checkpoint copies the write-ahead log into the database, beside the writer.
 // It may fail: the log keeps what it has, and is copied later.
 func (w *writer) checkpoint() {
-	defer w.checkpointing.Store(false)
 	_ = w.s.lend(context.Background(), func(c *conn) error {
 		_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		return err
 	})
+	w.checkpointed.Store(true)
+	w.checkpointing.Store(false)
 }
 
 // shut settles the inbox and closes the connection.
