@@ -1,10 +1,12 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -15,18 +17,21 @@ import (
 // The vectors of messages lie in chunks of chunkSize records: for each that
 // has one, its place in the chunk and its bits.
 const (
-	chunkBits = 6
+	chunkBits = 5
 	chunkSize = 1 << chunkBits
 	entrySize = 1 + codeBits/8
 )
 
+// chunkOf says which chunk the vector of a record is in.
+func chunkOf(n int64, seq session.Seq) int64 { return n<<32 | int64(seq>>chunkBits) }
+
 // code returns the vector of a message, nil if there is none yet.
 func (ix *Index) code(d doc) (code, error) {
-	at := [2]int64{int64(d.group), int64(d.seq >> chunkBits)}
+	at := chunkOf(int64(d.group), session.Seq(d.seq))
 	data, ok := ix.codes[at]
 	if !ok {
 		var err error
-		if data, err = ix.db.blob("SELECT data FROM recall_codes WHERE session = ? AND chunk = ?", at[0], at[1]); err != nil {
+		if data, err = ix.db.blob("SELECT data FROM recall_codes WHERE pos = ?", at); err != nil {
 			return nil, err
 		}
 		ix.codes[at] = data
@@ -48,7 +53,7 @@ func (ix *Index) code(d doc) (code, error) {
 const maxEmbedded = 2000
 
 // batch is how many texts are embedded between two looks at the clock.
-const batch = 16
+const batch = 64
 
 // Embed makes vectors that are missing, the latest sessions first, until all
 // are made or ctx is done, and returns how many messages and notes got one.
@@ -68,10 +73,24 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 		}
 	}
 	for {
-		more, n, err := ix.embedSome(ctx)
-		made += n
-		if err != nil || !more {
+		todo, err := ix.uncoded(ctx)
+		if err != nil || len(todo) == 0 {
 			return made, err
+		}
+		// In the order of the table, which then has full pages.
+		slices.SortFunc(todo, func(a, b uncoded) int { return cmp.Compare(a.n, b.n) })
+		before := made
+		for _, l := range todo {
+			for l.coded < l.last {
+				n, err := ix.embedSome(ctx, &l)
+				made += n
+				if err != nil {
+					return made, err
+				}
+			}
+		}
+		if made == before && len(todo) < uncodedAtOnce { // what is left cannot be read
+			return made, nil
 		}
 	}
 }
@@ -102,57 +121,60 @@ func (ix *Index) Background() {
 
 const backgroundPause = 2 * time.Second
 
-// uncoded returns a session with records without vectors: the one that was
-// used last.
-func (ix *Index) uncoded(ctx context.Context) (l lag, coded session.Seq, err error) {
+// uncodedAtOnce is how many sessions are looked for at once.
+const uncodedAtOnce = 256
+
+// uncoded is a session with records without vectors.
+type uncoded struct {
+	id          session.ID
+	n           int64
+	last, coded session.Seq
+}
+
+// uncoded returns sessions with records without vectors, those that were used
+// last first.
+func (ix *Index) uncoded(ctx context.Context) (out []uncoded, err error) {
+	if ix.o.Store == nil {
+		return nil, nil
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err := ix.sync(ctx); err != nil {
+		return nil, err
+	}
 	if ix.o.Shared {
 		err = ix.db.each(func(s *sqlite3.Stmt) error {
-			l = lag{id: session.ID(s.ColumnText(0)), last: session.Seq(s.ColumnInt64(1)), n: s.ColumnInt64(2)}
-			coded = session.Seq(s.ColumnInt64(3))
+			out = append(out, uncoded{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3))})
 			return nil
 		}, `SELECT s.id, s.last, r.n, r.coded FROM sessions s JOIN recall_sessions r ON r.id = s.id
-			WHERE s.trashed IS NULL AND s.last > r.coded ORDER BY s.updated DESC LIMIT 1`)
-		return l, coded, err
+			WHERE s.trashed IS NULL AND s.last > r.coded ORDER BY s.updated DESC LIMIT ?`, uncodedAtOnce)
+		return out, err
 	}
-	known := map[session.ID]lag{}
+	known := map[session.ID]uncoded{}
 	err = ix.db.each(func(s *sqlite3.Stmt) error {
-		known[session.ID(s.ColumnText(1))] = lag{n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2))}
+		known[session.ID(s.ColumnText(1))] = uncoded{n: s.ColumnInt64(0), coded: session.Seq(s.ColumnInt64(2))}
 		return nil
 	}, "SELECT n, id, coded FROM recall_sessions")
 	if err != nil {
-		return l, 0, err
+		return nil, err
 	}
 	for in, err := range ix.o.Store.List(ctx, session.Query{}) {
 		if err != nil {
-			return l, 0, err
+			return nil, err
 		}
-		if k, ok := known[in.ID]; ok && in.Last > k.have {
-			return lag{id: in.ID, n: k.n, last: in.Last}, k.have, nil
+		if k, ok := known[in.ID]; ok && in.Last > k.coded {
+			out = append(out, uncoded{in.ID, k.n, in.Last, k.coded})
+		}
+		if len(out) == uncodedAtOnce {
+			break
 		}
 	}
-	return l, 0, nil
+	return out, nil
 }
 
-// embedSome embeds the next messages of one session.
-func (ix *Index) embedSome(ctx context.Context) (more bool, n int, err error) {
-	if ix.o.Store == nil {
-		return false, 0, nil
-	}
-	ix.mu.Lock()
-	if ix.db == nil {
-		ix.mu.Unlock()
-		return false, 0, session.ErrClosed
-	}
-	err = ix.sync(ctx)
-	var l lag
-	var coded session.Seq
-	if err == nil {
-		l, coded, err = ix.uncoded(ctx)
-	}
-	ix.mu.Unlock()
-	if err != nil || l.n == 0 {
-		return false, 0, err
-	}
+// embedSome embeds the next messages of l, and returns how many.
+func (ix *Index) embedSome(ctx context.Context, l *uncoded) (n int, err error) {
+	coded := l.coded
 	var seqs []session.Seq
 	var texts []string
 	upto := coded
@@ -161,8 +183,12 @@ func (ix *Index) embedSome(ctx context.Context) (more bool, n int, err error) {
 		if errors.As(err, &d) {
 			continue
 		}
+		if errors.Is(err, session.ErrNotFound) { // purged in the meantime
+			l.coded = l.last
+			return 0, nil
+		}
 		if err != nil {
-			return false, 0, err
+			return 0, err
 		}
 		upto = r.Seq
 		// What tools put out is found by its words.
@@ -173,41 +199,44 @@ func (ix *Index) embedSome(ctx context.Context) (more bool, n int, err error) {
 			break
 		}
 	}
-	upto = max(upto, min(l.last, coded+1)) // records that cannot be read have none
+	if len(texts) < batch && upto-coded < 4*chunkSize { // the end of it
+		upto = max(upto, l.last)
+	}
 	vs, err := ix.o.Embedder.Vectors(ctx, texts)
 	if err != nil {
-		return false, 0, err
+		return 0, err
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if ix.db == nil {
-		return false, 0, session.ErrClosed
+		return 0, session.ErrClosed
+	}
+	byChunk := map[int64][]byte{}
+	for i, v := range vs {
+		chunk := chunkOf(l.n, seqs[i])
+		entry := append(byChunk[chunk], byte(seqs[i]&(chunkSize-1)))
+		for _, w := range signsOf(fold(v)) {
+			entry = binary.LittleEndian.AppendUint64(entry, w)
+		}
+		byChunk[chunk] = entry
 	}
 	err = ix.db.within(func() error {
 		if n, err := ix.db.int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", l.n, int64(coded)); err != nil || n == 0 {
 			return err // deleted, or done by another
 		}
-		for i, v := range vs {
-			if err := ix.putCode(l.n, seqs[i], signsOf(fold(v))); err != nil {
+		for chunk, entries := range byChunk {
+			data, err := ix.db.blob("SELECT data FROM recall_codes WHERE pos = ?", chunk)
+			if err != nil {
+				return err
+			}
+			if err := ix.db.exec("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, append(data, entries...)); err != nil {
 				return err
 			}
 		}
 		return ix.db.exec("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), l.n)
 	})
-	return true, len(texts), err
-}
-
-func (ix *Index) putCode(n int64, seq session.Seq, s signs) error {
-	chunk := int64(seq >> chunkBits)
-	data, err := ix.db.blob("SELECT data FROM recall_codes WHERE session = ? AND chunk = ?", n, chunk)
-	if err != nil {
-		return err
-	}
-	data = append(data, byte(seq&(chunkSize-1)))
-	for _, w := range s {
-		data = binary.LittleEndian.AppendUint64(data, w)
-	}
-	return ix.db.exec("INSERT OR REPLACE INTO recall_codes VALUES (?, ?, ?)", n, chunk, data)
+	l.coded = upto
+	return len(texts), err
 }
 
 // loadNotes reads the vectors of the memory files that are there, and drops
@@ -273,7 +302,7 @@ func (ix *Index) embedNotes(ctx context.Context) (int, error) {
 	for _, f := range m.order {
 		for i, h := range f.hashes {
 			if _, ok := m.codes[h]; !ok && len(texts) < batch && err == nil && !contains(hashes, h) {
-				hashes, texts = append(hashes, h), append(texts, clipText(f.notes[i].text, maxEmbedded))
+				hashes, texts = append(hashes, h), append(texts, clipText(itemLine.ReplaceAllString(f.notes[i].text, ""), maxEmbedded))
 			}
 		}
 	}

@@ -46,15 +46,10 @@ CREATE TABLE IF NOT EXISTS recall_terms (
 	data BLOB NOT NULL,
 	PRIMARY KEY (seg, term)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS recall_codes (
-	session INTEGER NOT NULL,
-	chunk   INTEGER NOT NULL,
-	data    BLOB NOT NULL,
-	PRIMARY KEY (session, chunk)
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recall_codes (pos INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS recall_notes (hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS recall_forget AFTER DELETE ON recall_sessions BEGIN
-	DELETE FROM recall_codes WHERE session = OLD.n;
+	DELETE FROM recall_codes WHERE pos >= OLD.n << 32 AND pos < (OLD.n + 1) << 32;
 	DELETE FROM recall_segments WHERE seg IN (SELECT seg FROM recall_in WHERE session = OLD.n);
 END;
 CREATE TRIGGER IF NOT EXISTS recall_drop AFTER DELETE ON recall_segments BEGIN

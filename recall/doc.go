@@ -120,10 +120,10 @@ func (d doc) role() Role {
 const nameMark = "@"
 
 // digest returns the doc of a text, and how often each term is in it.
-func digest(s said) (doc, map[string]uint32) {
+func (l *lexer) digest(s said) (doc, map[string]uint32) {
 	terms := map[string]uint32{}
 	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
-	d.words = uint32(words(s.text, func(w word) {
+	d.words = uint32(l.words(s.text, func(w word) {
 		terms[w.term]++
 		if timeWords[w.term] {
 			d.flags |= flagTimes

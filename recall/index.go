@@ -58,28 +58,23 @@ type Index struct {
 	db      *db
 	version int64 // of the database, as tail and segs know it
 	fresh   bool  // they know it
-	segs    map[int64]*diskSegment
+	segs    map[int64]*segment
 	tail    *segment
 	ids     map[uint32]session.ID // by group
 	behind  int                   // records that could not be written to segments
 	memory  memory
-	codes   map[[2]int64][]byte // chunks read, for one search
+	codes   map[int64][]byte // chunks read, for one search
 
 	shut chan struct{}
 	work sync.WaitGroup
 }
 
-type diskSegment struct {
-	*segment
-	seg int64
-}
-
 // Sizes of segments. What is behind is searched as it is until it is worth a
 // segment; small segments are joined when there are many.
 const (
-	flushAt  = 256      // records
-	maxDocs  = 32 << 10 // messages in a segment
-	maxSmall = 8        // segments of one size
+	flushAt  = 256       // records
+	maxDocs  = 128 << 10 // messages in a segment
+	maxSmall = 8         // segments of one size
 )
 
 // Open opens the index. It reads nothing yet.
@@ -91,7 +86,7 @@ func Open(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix := &Index{o: o, db: d, segs: map[int64]*diskSegment{}, ids: map[uint32]session.ID{}, shut: make(chan struct{})}
+	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, shut: make(chan struct{})}
 	if o.Embedder != nil {
 		if err := ix.model(); err != nil {
 			d.close()
@@ -159,10 +154,11 @@ func (ix *Index) sync(ctx context.Context) error {
 	defer ix.db.interrupted(ctx)()
 	if ix.o.Shared {
 		// Asking anything makes the store put everything into its place.
-		for _, err := range ix.o.Store.List(ctx, session.Query{Limit: 1}) {
-			if err != nil {
+		for _, err := range ix.o.Store.Read(ctx, "", 0) {
+			if err != nil && !errors.Is(err, session.ErrNotFound) {
 				return err
 			}
+			break
 		}
 		v, err := ix.db.int("PRAGMA data_version")
 		if err != nil {
@@ -437,7 +433,7 @@ func (ix *Index) insert(b *builder, parts []part) error {
 	}
 	seg := ix.db.LastInsertRowID()
 	for _, t := range b.sorted() {
-		if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?, ?)", seg, t, b.terms[t].data); err != nil {
+		if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?, ?)", seg, t, b.terms[t].encode()); err != nil {
 			return err
 		}
 	}
@@ -576,9 +572,9 @@ func (ix *Index) loadSegment(seg int64) error {
 	if err != nil {
 		return &segmentError{seg, err}
 	}
-	ix.segs[seg] = &diskSegment{seg: seg, segment: &segment{docs: docs, words: words, postings: func(t string) ([]byte, error) {
+	ix.segs[seg] = &segment{seg: seg, docs: docs, words: words, postings: func(t string) ([]byte, error) {
 		return ix.db.blob("SELECT data FROM recall_terms WHERE seg = ? AND term = ?", seg, t)
-	}}}
+	}}
 	return nil
 }
 
@@ -603,4 +599,22 @@ func (ix *Index) repair(err error) error {
 		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments") })
 	}
 	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
+}
+
+// Size returns how many bytes of the database are in use, by the index and by
+// what else is in it.
+func (ix *Index) Size() (int64, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return 0, session.ErrClosed
+	}
+	var used [3]int64
+	for i, name := range []string{"page_count", "freelist_count", "page_size"} {
+		var err error
+		if used[i], err = ix.db.int("PRAGMA " + name); err != nil {
+			return 0, err
+		}
+	}
+	return (used[0] - used[1]) * used[2], nil
 }

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"container/heap"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 		if lists[i], n, err = c.lists(t.term); err != nil {
 			return nil, err
 		}
-		t.idf = math.Log(1 + (float64(c.n-n)+0.5)/(float64(n)+0.5))
+		t.idf = math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
 		by, spoken, err := c.lists(nameMark + t.term)
 		if err != nil {
 			return nil, err
@@ -119,17 +120,18 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 			t.weight = w.mention
 		}
 	}
-	var best top
-	best.k = k
-	var x scratch
+	x := scratch{length: make([]float32, maxLength)}
+	for n := range x.length {
+		x.length[n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
+	}
+	best := top{k: k}
 	for si, s := range c.segs {
 		if err := c.score(w, q, si, s, lists, names, &x); err != nil {
 			return nil, err
 		}
 		for _, at := range x.touched {
-			d := s.docs[at]
-			if c.allow == nil || c.allow(d) {
-				best.offer(candidate{seg: si, at: int(at), doc: d, score: float64(x.score[at])})
+			if score := float64(x.score[at]); !best.full(score) && (c.allow == nil || c.allow(s.docs[at])) {
+				best.offer(candidate{seg: si, at: int(at), doc: s.docs[at], score: score})
 			}
 			x.score[at], x.own[at] = 0, 0
 		}
@@ -145,22 +147,29 @@ func (c *corpus) lists(term string) ([][]byte, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		out[i] = data
-		if data != nil {
-			if err := eachPosting(data, len(s.docs), func(int, uint32) { n++ }); err != nil {
-				return nil, 0, err
-			}
+		if data == nil {
+			continue
 		}
+		count, size := binary.Uvarint(data)
+		if size <= 0 || count > uint64(len(s.docs)) {
+			return nil, 0, &segmentError{s.seg, errPostings}
+		}
+		out[i] = data
+		n += int(count)
 	}
 	return out, n, nil
 }
+
+// maxLength is the number of words from which on texts are equally long.
+const maxLength = 4096
 
 // scratch is what scoring a segment needs; all zero between segments.
 type scratch struct {
 	score, own, tf []float32
 	named          []bool
-	touched        []int32
-	hit            []int32
+	touched, hit   []int32
+	ps             []posting
+	length         []float32 // what a word counts in a text of so many
 }
 
 func (x *scratch) fit(n int) {
@@ -173,48 +182,59 @@ func (x *scratch) fit(n int) {
 // score leaves in x the scores of the docs of s that hold anything of q.
 func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names [][][]byte, x *scratch) error {
 	x.fit(len(s.docs))
+	var near [5]float32
+	for i, v := range w.near {
+		near[i] = float32(v)
+	}
+	k1 := float32(w.k1)
 	all := 0.0
+	docs := s.docs
+	tfs := x.tf[:len(docs)]
+	var err error
 	for i, t := range q.terms {
-		value := t.weight * t.idf
-		all += value
-		data := lists[i][si]
-		if data == nil {
+		all += t.weight * t.idf
+		if lists[i][si] == nil {
 			continue
 		}
+		value := float32(t.weight * t.idf)
+		if x.ps, err = decode(lists[i][si], len(docs), x.ps[:0]); err != nil {
+			return &segmentError{s.seg, err}
+		}
 		x.hit = x.hit[:0]
-		err := eachPosting(data, len(s.docs), func(at int, n uint32) {
-			d := &s.docs[at]
-			tf := float32(float64(n) / (1 - w.b + w.b*float64(d.words)/c.avg))
+		for _, p := range x.ps {
+			at := int(p.at)
+			d := &docs[at]
+			tf := float32(p.n) * x.length[min(d.words, maxLength-1)]
 			// What is said here is context of the two before and behind.
-			for j := max(at-2, 0); j <= min(at+2, len(s.docs)-1); j++ {
-				if s.docs[j].group != d.group {
+			for j := max(at-2, 0); j <= min(at+2, len(docs)-1); j++ {
+				if docs[j].group != d.group {
 					continue
 				}
-				if x.tf[j] == 0 {
+				if tfs[j] == 0 {
 					x.hit = append(x.hit, int32(j))
 				}
-				x.tf[j] += float32(w.near[at-j+2]) * tf
+				tfs[j] += near[at-j+2] * tf
 			}
-			x.own[at] += float32(value)
-		})
-		if err != nil {
-			return err
+			x.own[at] += value
 		}
 		for _, j := range x.hit {
-			tf := float64(x.tf[j])
-			x.tf[j] = 0
+			tf := tfs[j]
+			tfs[j] = 0
 			if x.score[j] == 0 {
 				x.touched = append(x.touched, j)
 			}
-			x.score[j] += float32(value*tf*(w.k1+1)/(tf+w.k1)) + math.SmallestNonzeroFloat32
+			x.score[j] += value*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
 		}
 	}
 	for _, by := range names {
 		if by[si] == nil {
 			continue
 		}
-		if err := eachPosting(by[si], len(s.docs), func(at int, _ uint32) { x.named[at] = true }); err != nil {
-			return err
+		if x.ps, err = decode(by[si], len(docs), x.ps[:0]); err != nil {
+			return &segmentError{s.seg, err}
+		}
+		for _, p := range x.ps {
+			x.named[p.at] = true
 		}
 	}
 	for _, j := range x.touched {
@@ -222,7 +242,7 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names
 		if all > 0 {
 			own = float64(x.own[j]) / all
 		}
-		x.score[j] = float32(w.weigh(q, s.docs[j], float64(x.score[j]), own, x.named[j]))
+		x.score[j] = float32(w.weigh(q, &docs[j], float64(x.score[j]), own, x.named[j]))
 	}
 	if len(names) > 0 {
 		clear(x.named)
@@ -230,8 +250,16 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names
 	return nil
 }
 
+// lengths are the capped logarithms of lengths.
+var lengths = func() (l [31]float64) {
+	for n := range l {
+		l[n] = math.Log(1 + float64(n)/10)
+	}
+	return l
+}()
+
 // weigh adds to the score of the words what else speaks for d.
-func (w *weights) weigh(q *question, d doc, score, own float64, named bool) float64 {
+func (w *weights) weigh(q *question, d *doc, score, own float64, named bool) float64 {
 	score += w.cover * own
 	if named {
 		score += w.name
@@ -245,7 +273,7 @@ func (w *weights) weigh(q *question, d doc, score, own float64, named bool) floa
 	if d.flags&flagAsks != 0 {
 		score += w.ask
 	}
-	score += w.length * math.Log(1+math.Min(float64(d.words), 30)/10)
+	score += w.length * lengths[min(d.words, uint32(len(lengths)-1))]
 	if q.when && d.flags&flagTimes != 0 {
 		score += w.when
 	}
@@ -346,6 +374,9 @@ func (t *top) Pop() any {
 	t.heap = t.heap[:len(t.heap)-1]
 	return c
 }
+
+// full reports whether nothing with this score gets in.
+func (t *top) full(score float64) bool { return len(t.heap) == t.k && score < t.heap[0].score }
 
 func (t *top) offer(c candidate) {
 	switch {

@@ -172,7 +172,7 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	for _, cand := range cands {
 		if m.hit(cand.at) {
 			at := m.at[cand.at]
-			if f, ok := m.codes[at.file.hashes[at.note]]; ok {
+			if f := m.codes[at.file.hashes[at.note]]; f != nil {
 				cand.code = f
 			}
 			kept = append(kept, cand)
@@ -228,7 +228,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Re
 	}
 	segs := make([]*segment, 0, len(ix.segs)+1)
 	for _, s := range ix.segs {
-		segs = append(segs, s.segment)
+		segs = append(segs, s)
 	}
 	c := newCorpus(append(segs, ix.tail))
 	allow, err := ix.filter(ctx, q)
@@ -241,7 +241,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Re
 		return nil, err
 	}
 	if v != nil {
-		ix.codes = map[[2]int64][]byte{}
+		ix.codes = map[int64][]byte{}
 		for i := range cands {
 			if cands[i].code, err = ix.code(cands[i].doc); err != nil {
 				return nil, err

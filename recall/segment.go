@@ -9,6 +9,7 @@ import (
 // segment is a part of the index: docs in the order of their groups and
 // places, and for each term where it is. It does not change.
 type segment struct {
+	seg      int64 // its number in the database; 0: it is in memory only
 	docs     []doc
 	words    int                               // in all docs
 	postings func(term string) ([]byte, error) // as encoded, nil if there is none
@@ -19,10 +20,12 @@ type builder struct {
 	docs  []doc
 	words int
 	terms map[string]*list
+	lex   lexer
 }
 
-// list is the encoded postings of one term: for each doc the distance to the
-// one before, with a bit that tells whether a count follows.
+// list is the encoded postings of one term: how many docs have it, then for
+// each the distance to the one before, with a bit that tells whether a count
+// follows.
 type list struct {
 	data []byte
 	last int // doc, plus 1
@@ -33,7 +36,7 @@ func newBuilder() *builder { return &builder{terms: map[string]*list{}} }
 
 // add adds what is behind all that was added: groups and places ascend.
 func (b *builder) add(group uint32, s said) {
-	d, terms := digest(s)
+	d, terms := b.lex.digest(s)
 	d.group = group
 	b.put(d, terms)
 }
@@ -64,36 +67,60 @@ func (b *builder) put(d doc, terms map[string]uint32) {
 func (b *builder) segment() *segment {
 	return &segment{docs: b.docs, words: b.words, postings: func(t string) ([]byte, error) {
 		if l := b.terms[t]; l != nil {
-			return l.data, nil
+			return l.encode(), nil
 		}
 		return nil, nil
 	}}
 }
 
+func (l *list) encode() []byte {
+	return append(binary.AppendUvarint(make([]byte, 0, len(l.data)+4), uint64(l.n)), l.data...)
+}
+
 var errPostings = errors.New("recall: postings that cannot be read")
 
-// eachPosting calls f for each doc in data.
-func eachPosting(data []byte, docs int, f func(doc int, n uint32)) error {
+// posting is one doc of a list, and how often it has the term.
+type posting struct {
+	at int32
+	n  uint32
+}
+
+// decode appends what data holds to ps. at is the number of docs that there
+// are.
+func decode(data []byte, docs int, ps []posting) ([]posting, error) {
+	count, size := binary.Uvarint(data)
+	if size <= 0 || count > uint64(docs) {
+		return ps, errPostings
+	}
+	data = data[size:]
 	at := -1
 	for len(data) > 0 {
-		gap, size := binary.Uvarint(data)
-		if size <= 0 || gap>>1 == 0 || gap>>1 > uint64(docs) {
-			return errPostings
+		gap := uint64(data[0])
+		size := 1
+		if gap >= 0x80 {
+			if gap, size = binary.Uvarint(data); size <= 0 {
+				return ps, errPostings
+			}
 		}
 		data = data[size:]
 		n := uint64(1)
 		if gap&1 == 1 {
-			if n, size = binary.Uvarint(data); size <= 0 {
-				return errPostings
+			if n, size = binary.Uvarint(data); size <= 0 || n > 1<<31 {
+				return ps, errPostings
 			}
 			data = data[size:]
 		}
-		if at += int(gap >> 1); at >= docs {
-			return errPostings
+		if gap>>1 == 0 || gap>>1 > uint64(docs-1-at) {
+			return ps, errPostings
 		}
-		f(at, uint32(n))
+		at += int(gap >> 1)
+		count--
+		ps = append(ps, posting{int32(at), uint32(n)})
 	}
-	return nil
+	if count != 0 {
+		return ps, errPostings
+	}
+	return ps, nil
 }
 
 // encodeDocs writes docs: columns of differences, which are small.
@@ -160,7 +187,7 @@ func decodeDocs(b []byte) ([]doc, error) {
 	return docs, nil
 }
 
-// cmpTerms orders terms by their bytes.
+// sorted returns the terms, by their bytes.
 func (b *builder) sorted() []string {
 	terms := make([]string, 0, len(b.terms))
 	for t := range b.terms {

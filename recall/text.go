@@ -20,10 +20,31 @@ type word struct {
 	capital  bool // it is written as a name
 }
 
+// lexer remembers the terms of words it has seen: most words of a text were in
+// another before. It is for one goroutine. The zero value is ready.
+type lexer struct{ seen map[string]string }
+
+// maxSeen is how many words are remembered.
+const maxSeen = 1 << 16
+
+func (l *lexer) term(w string) string {
+	t, ok := l.seen[w]
+	if !ok {
+		if l.seen == nil || len(l.seen) >= maxSeen {
+			l.seen = make(map[string]string, 1024)
+		}
+		t = term(w)
+		l.seen[strings.Clone(w)] = strings.Clone(t)
+	}
+	return t
+}
+
 // words calls f for each word of text that is not a stop word, in order, and
 // returns how many words there are in all. It takes any text: nothing in it
 // is syntax.
-func words(text string, f func(w word)) (n int) {
+func words(text string, f func(w word)) (n int) { return new(lexer).words(text, f) }
+
+func (l *lexer) words(text string, f func(w word)) (n int) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
@@ -41,7 +62,7 @@ func words(text string, f func(w word)) (n int) {
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			j := wordEnd(text, i)
 			n++
-			if t := term(text[i:j]); t != "" {
+			if t := l.term(text[i:j]); t != "" {
 				f(word{t, i, j, unicode.IsUpper(r)})
 			}
 			i = j

@@ -199,6 +199,8 @@ func openNotes(ctx context.Context, dir, conversation string, e recall.Embedder)
 	}, nil
 }
 
+var local recall.Embedder = recall.Local{}
+
 // score is recall@5, recall@10, nDCG@10 and MRR.
 type score [4]float64
 
@@ -210,7 +212,7 @@ func measure(ctx context.Context, task string, queries []query, run string, open
 	for _, b := range baselines[task] {
 		fmt.Printf("  %-32s %5s  %9.1f %9.1f %9.1f %9.1f\n", b[0], "", b[1], b[2], b[3], b[4])
 	}
-	for _, e := range []recall.Embedder{nil, recall.Local{}} {
+	for _, e := range []recall.Embedder{nil, local} {
 		name := "goclaw, no model"
 		if e != nil {
 			name = "goclaw + " + e.Name()
