@@ -46,6 +46,12 @@ func (k Key) Parts() Parts {
 	return Parts{Peer: string(k)}
 }
 
+// Complete reports whether k has the form of a whole key, agent:channel:peer
+// or longer. What a person types for a session may be a prefix of a key; a
+// whole key never is, for "main:telegram:4" and "main:telegram:42" are two
+// people.
+func (k Key) Complete() bool { return strings.Count(string(k), ":") >= 2 }
+
 // special are the first words of keys that name a purpose, not a channel.
 var special = map[string]bool{
 	"cron": true, "hook": true, "subagent": true, "acp": true, "dashboard": true,

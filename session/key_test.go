@@ -37,6 +37,14 @@ func TestKeyParts(t *testing.T) {
 	}
 }
 
+func TestCompleteKeys(t *testing.T) {
+	for key, want := range map[Key]bool{"main:cli:user": true, "agent:main:main": true, "main:cli:": true, "main:cli": false, "main": false, "": false, "01a1dd4f-4f31": false} {
+		if got := key.Complete(); got != want {
+			t.Errorf("Key(%q).Complete() = %v", key, got)
+		}
+	}
+}
+
 func TestFileNamesNeverMeetOrEscape(t *testing.T) {
 	emoji := strings.Repeat("🦀", 75)
 	texts := []string{"a:b", "a_b", "A:B", "a:B", "a%3ab", "../x", "..", ".", "", "a:", ":a", "a/b", `a\b`, "a\x00b", "nul", "%nul", "n%ul",

@@ -552,3 +552,31 @@ func TestErrorsSayWhatTheyKnow(t *testing.T) {
 		}
 	}
 }
+
+// A whole key is never the prefix of another's.
+func TestAddress(t *testing.T) {
+	st := session.NewMemory()
+	for id, key := range map[session.ID]session.Key{"0001": "main:telegram:42", "0002": "work:cli:alice", "0003": "home:cli:bob"} {
+		if err := st.Append(ctx, id, session.Record{Seq: 1, Time: Start, Body: session.Header{ID: id, Key: key}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		ref  string
+		want session.ID // "": ref is a key to load
+	}{
+		{"main:telegram:42", ""}, {"main:telegram:4", ""}, {"main:telegram:", ""}, {"nobody", ""}, {"main:telegram", "0001"}, {"work", "0002"}, {"0003", "0003"}, {"000", "ambiguous"},
+	} {
+		in, ok, err := session.Address(ctx, st, c.ref)
+		var many *session.AmbiguousError
+		if c.want == "ambiguous" {
+			if !errors.As(err, &many) {
+				t.Errorf("Address(%q) = %q, %v, want that it is ambiguous", c.ref, in.ID, err)
+			}
+			continue
+		}
+		if err != nil || in.ID != c.want || ok != (c.want != "") {
+			t.Errorf("Address(%q) = %q, %v, %v, want %q", c.ref, in.ID, ok, err, c.want)
+		}
+	}
+}

@@ -250,46 +250,73 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("session %q is ambiguous: %s", e.Ref, strings.Join(names, ", "))
 }
 
-// Find resolves what a person typed: a key (its newest log), a session id, or
-// a prefix of either that fits one key or one session only.
+// Find resolves what a person typed: a session id, a key (its newest log), or
+// a prefix of either that fits one key or one session only. Ids and whole
+// keys are looked up; only a prefix costs a list of all.
 func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
-	var keyed, prefixed []Info
-	for in, err := range st.List(ctx, Query{Trash: trash}) {
-		if err != nil {
-			return Info{}, err
-		}
-		switch {
-		case string(in.ID) == ref:
-			return in, nil
-		case string(in.Key) == ref:
-			keyed = append(keyed, in)
-		case ref != "" && (strings.HasPrefix(string(in.Key), ref) || strings.HasPrefix(string(in.ID), ref)):
-			prefixed = append(prefixed, in)
-		}
+	none := fmt.Errorf("session %q: %w", ref, ErrNotFound)
+	if ref == "" {
+		return Info{}, none
+	}
+	for in, err := range st.List(ctx, Query{ID: ID(ref), Trash: trash}) {
+		return in, err
+	}
+	keyed, err := collect(st.List(ctx, Query{Key: Key(ref), Trash: trash}))
+	if err != nil {
+		return Info{}, err
 	}
 	if keyed = newest(keyed); len(keyed) > 0 {
 		return keyed[0], nil
 	}
+	all, err := collect(st.List(ctx, Query{Trash: trash}))
+	if err != nil {
+		return Info{}, err
+	}
 	// Logs of one key are one candidate, unless the prefix is of their ids.
-	byKey := prefixed[:0:0]
-	for _, in := range prefixed {
-		if strings.HasPrefix(string(in.Key), ref) {
+	var byKey, byID []Info
+	for _, in := range all {
+		switch {
+		case strings.HasPrefix(string(in.Key), ref):
 			byKey = append(byKey, in)
+		case strings.HasPrefix(string(in.ID), ref):
+			byID = append(byID, in)
 		}
 	}
-	cands := newest(byKey)
-	for _, in := range prefixed {
-		if !strings.HasPrefix(string(in.Key), ref) {
-			cands = append(cands, in)
-		}
-	}
+	cands := append(newest(byKey), byID...)
 	switch len(cands) {
 	case 0:
-		return Info{}, fmt.Errorf("session %q: %w", ref, ErrNotFound)
+		return Info{}, none
 	case 1:
 		return cands[0], nil
 	}
 	return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
+}
+
+// Address resolves what a person typed for a session to say something in. ok
+// is false if ref is a key, there or not: load it. A whole key is never taken
+// for the prefix of another, which would put words into someone else's
+// conversation.
+func Address(ctx context.Context, st Store, ref string) (in Info, ok bool, err error) {
+	in, err = Find(ctx, st, ref, false)
+	var amb *AmbiguousError
+	switch {
+	case err == nil && string(in.ID) == ref:
+		return in, true, nil
+	case Key(ref).Complete() && (err == nil || errors.As(err, &amb)), errors.Is(err, ErrNotFound), err == nil && string(in.Key) == ref:
+		return Info{}, false, nil
+	}
+	return in, err == nil, err
+}
+
+func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
+	var out []Info
+	for in, err := range infos {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, in)
+	}
+	return out, nil
 }
 
 // newest keeps of each key the log begun last.

@@ -57,9 +57,10 @@ type Session struct {
 
 // Inherit is whether and from where other agents' sessions are taken.
 type Inherit struct {
-	Enabled bool   `json:"enabled"`
-	Source  string `json:"source"`
-	Format  string `json:"format"`
+	Enabled bool   `json:"enabled" doc:"take over other agents' sessions at the first start, and with goclaw import"`
+	Source  string `json:"source" doc:"a folder to look in beside the usual ones"`
+	Format  string `json:"format" doc:"auto, or the one program to look for: openclaw, pi, claw0, claude-code or codex"`
+	Follow  bool   `json:"follow" doc:"take what they write while a chat is open"`
 }
 
 // Checkpoint is when summaries are made ahead of time.
@@ -140,7 +141,8 @@ func Default() Config {
 	}
 }
 
-// paths fills in and expands the folders.
+// paths fills in and expands the folders. What is relative is so to home:
+// where the program is started must not decide which conversations it finds.
 func (c *Config) paths(home string, getenv func(string) string) {
 	if c.Workspace == "" {
 		c.Workspace = filepath.Join(home, "workspace")
@@ -153,8 +155,13 @@ func (c *Config) paths(home string, getenv func(string) string) {
 		}
 	}
 	for _, p := range []*string{&c.Workspace, &c.Session.Path, &c.Session.Inherit.Source} {
-		if rest, ok := strings.CutPrefix(*p, "~/"); ok {
+		switch rest, ok := strings.CutPrefix(*p, "~/"); {
+		case ok:
 			*p = filepath.Join(getenv("HOME"), rest)
+		case *p == "~":
+			*p = getenv("HOME")
+		case !filepath.IsAbs(*p):
+			*p = filepath.Join(home, *p)
 		}
 	}
 }

@@ -96,6 +96,11 @@ func TestWrong(t *testing.T) {
 		{`{"session": {"defaultKey": ""}}`, "session.defaultKey must not be empty"},
 		{`{"maxTokens": -1}`, "maxTokens must be at least 0, not -1"},
 		{`{"maxTokens": 1.5}`, "maxTokens must be a whole number, not 1.5"},
+		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50}]}}}", `config.json:1: session.memoryFlush.thresholds[0].injectAs must be system, user, marked, not ""`},
+		{`{"thinking": "lots"}`, `thinking must be off, minimal, low, medium, high, xhigh, not "lots"`},
+		{`{"session": {"checkpoint": {"tokenThresholdPercents": [25, 500]}}}`, "tokenThresholdPercents[1] must be from 1 to 99, not 500"},
+		{`{"models": {"a/b": {"contextWindow": -5}}}`, "models.a/b.contextWindow must be at least 0, not -5"},
+		{`{"providers": {"x": {"baseUrl": "not a url"}}}`, `providers.x.baseUrl must be an address such as`},
 		{`[]`, "the configuration must be an object"},
 		{`{"model": "x"`, "unexpected EOF"},
 	} {
@@ -118,6 +123,17 @@ func TestEnvironment(t *testing.T) {
 	want := []any{"c/d", "$GOCLAW_MODEL", 14 * 24 * time.Hour, false, "from-file", "k"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Where the program is started does not decide which conversations it finds.
+func TestRelativePaths(t *testing.T) {
+	l, err := load(t, `{"workspace": "~", "session": {"path": "rel.db"}}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Session.Path != filepath.Join(l.Home, "rel.db") || l.Workspace != "/h" {
+		t.Errorf("path %s, workspace %s", l.Session.Path, l.Workspace)
 	}
 }
 

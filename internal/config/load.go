@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -377,7 +378,11 @@ func (l *Loaded) check() error {
 		if n := Nearest(got, want); n != "" {
 			hint = fmt.Sprintf(" (did you mean %q?)", n)
 		}
-		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, strings.Join(want, ", "), got, hint)
+		named := want
+		if named[0] == "" { // nothing said is fine, too
+			named = named[1:]
+		}
+		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, strings.Join(named, ", "), got, hint)
 	}
 	atLeast := func(key string, got, least int) error {
 		if got >= least {
@@ -406,6 +411,21 @@ func (l *Loaded) check() error {
 		}
 		errs = append(errs, oneOf(key+".injectAs", t.InjectAs, "system", "user", "marked"))
 	}
+	for i, n := range s.Checkpoint.TokenPercents {
+		if n < 1 || n > 99 {
+			key := fmt.Sprintf("session.checkpoint.tokenThresholdPercents[%d]", i)
+			errs = append(errs, fmt.Errorf("config: %s: %s must be from 1 to 99, not %d", l.Source(key), key, n))
+		}
+	}
+	for name, m := range l.Models {
+		errs = append(errs, atLeast("models."+name+".contextWindow", m.ContextWindow, 0), atLeast("models."+name+".maxTokens", m.MaxTokens, 0))
+	}
+	for name, p := range l.Providers {
+		key := "providers." + name + ".baseUrl"
+		if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			errs = append(errs, fmt.Errorf("config: %s: %s must be an address such as http://127.0.0.1:8000/v1, not %q", l.Source(key), key, p.BaseURL))
+		}
+	}
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -414,12 +434,23 @@ func (l *Loaded) check() error {
 	return nil
 }
 
-// Source says where the value of key came from.
+// Source says where the value of key came from. What is missing in an object
+// that was given comes from where that object stands.
 func (l *Loaded) Source(key string) string {
-	if s, ok := l.Sources[key]; ok {
-		return s
+	for {
+		if s, ok := l.Sources[key]; ok {
+			return s
+		}
+		if cut, ok := strings.CutSuffix(key, "]"); ok {
+			key = cut[:strings.LastIndexByte(cut, '[')]
+			continue
+		}
+		i := strings.LastIndexByte(key, '.')
+		if i < 0 || !strings.Contains(key[:i], "[") {
+			return "default"
+		}
+		key = key[:i]
 	}
-	return "default"
 }
 
 // ParseDuration reads 30s, 15m, 12h, 30d, 2w; "" is none.
