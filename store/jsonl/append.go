@@ -271,9 +271,8 @@ func (s *Store) count(l *log, f file, begin, n int64, ls lines, torn bool) {
 		v.version = h.Version
 	}
 	st, err := f.stat()
-	if err != nil || st.ino != v.stat.ino && v.stat.ino != 0 || st.size != v.stat.size+n {
-		l.view.known = false // another program was quicker: read it all
-		return
+	if err != nil || st.ino != v.stat.ino || st.size != v.stat.size+n {
+		return // another program has written too: what there is will be read
 	}
 	line := v.lines + 1
 	if torn {

@@ -125,7 +125,7 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jsonl: %w", err)
 	}
-	if err := d.mkdir(filepath.Join(dir, own)); err != nil {
+	if err := makeOwn(d, dir); err != nil {
 		// What cannot be written to can still be read.
 		if st, e := d.lstat(dir); e != nil || st.mode.IsRegular() {
 			return nil, fmt.Errorf("jsonl: %w", err)
@@ -137,6 +137,18 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 		tables: map[string]*table{},
 		grown:  make(chan struct{}), done: make(chan struct{}),
 	}, nil
+}
+
+// makeOwn makes the store's own folder, for good: batch files rely on it.
+func makeOwn(d disk, dir string) error {
+	path := filepath.Join(dir, own)
+	if _, err := d.lstat(path); err == nil {
+		return nil
+	}
+	if err := d.mkdir(path); err != nil {
+		return err
+	}
+	return d.syncDir(dir)
 }
 
 var bgContext = context.Background()

@@ -101,6 +101,9 @@ func (s *Store) foreignHold(id session.ID) *session.HeldError {
 	if s.layout != OpenClaw {
 		return nil
 	}
+	if _, ok := s.Path(id); !ok {
+		return nil
+	}
 	s.mu.Lock()
 	l := s.logs[id]
 	s.mu.Unlock()
