@@ -32,6 +32,39 @@ func carry(r session.Record, name string, line []byte) session.Record {
 	return recs[0]
 }
 
+// draft is an answer that is written on several lines, as far as it is read.
+// Its id is that of its last line: when more of it comes, it is another record
+// in the place of this one, and a log that has this one goes on beside it.
+type draft struct {
+	rec   session.Record
+	lines [][]byte
+	after []session.Record // what stood between its lines and has no place
+}
+
+// add takes in the next line of the answer.
+func (d *draft) add(id string, m session.Message, line []byte) {
+	have := d.rec.Body.(session.Message)
+	have.Blocks = append(have.Blocks, m.Blocks...)
+	have.Stop = m.Stop
+	if m.Usage != (llm.Usage{}) {
+		have.Usage = m.Usage
+	}
+	d.rec.ID, d.rec.Body = id, have
+	d.lines = append(d.lines, bytes.TrimSpace(line))
+}
+
+// emit appends the answer, and what stood between its lines.
+func (d *draft) emit(name string, out []session.Record) []session.Record {
+	if d == nil {
+		return out
+	}
+	line := d.lines[0]
+	if len(d.lines) > 1 {
+		line = append(append([]byte("["), bytes.Join(d.lines, []byte(","))...), ']')
+	}
+	return append(append(out, carry(d.rec, name, line)), d.after...)
+}
+
 // verbatim keeps a line that has no place in the conversation.
 func verbatim(n int, line []byte) session.Record {
 	recs, err := codec.Native.Decode(line)

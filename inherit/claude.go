@@ -1,6 +1,7 @@
 package inherit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // as a boundary and a user line with the summary.
 //
 // A line is a record with the line's uuid, and carries the line in the field
-// "claude-code". Lines that say nothing to a model but that others continue
+// "claude-code"; the lines of one answer that stand together are one record.
+// Lines that say nothing to a model but that others continue
 // (system, progress, attachment) are custom data; titles are titles; anything
 // else is kept verbatim, outside of the conversation.
 //
@@ -30,11 +32,17 @@ type claude struct {
 	turn   map[string]bool // uuids of the turn that goes on
 	at     map[string]bool // all uuids
 	calls  map[string]string
-	answer string // id of the answer whose usage was counted
+	held   *draft // an answer that may go on
+	answer string // its id
+	// counted are the answers whose usage was counted.
+	counted map[string]bool
+	// merged are the uuids that are part of an answer, and its id.
+	merged map[string]string
+	parts  []string // of the answer that is held
 }
 
 func newClaude() *claude {
-	return &claude{turn: map[string]bool{}, at: map[string]bool{}, calls: map[string]string{}}
+	return &claude{turn: map[string]bool{}, at: map[string]bool{}, calls: map[string]string{}, counted: map[string]bool{}, merged: map[string]string{}}
 }
 
 type claudeLine struct {
@@ -84,30 +92,58 @@ func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	at := isoTime(l.Timestamp)
 	if title := or(l.CustomTitle, or(l.AITitle, l.Summary)); title != "" && l.UUID == "" {
 		r := session.Record{ID: codec.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
-		return append(out, carry(r, ClaudeCode, line)), nil
+		return c.aside(out, carry(r, ClaudeCode, line)), nil
 	}
 	if l.UUID == "" || c.at[l.UUID] {
-		return append(out, verbatim(n, line)), nil
+		return c.aside(out, verbatim(n, line)), nil
 	}
 	if !c.begun {
 		c.begun, c.side = true, l.Sidechain
 	}
-	r := session.Record{ID: l.UUID, Time: at, Body: c.body(l, at)}
-	r.Side = l.Sidechain && !c.side
-	r.Parent = c.parent(l)
+	side := l.Sidechain && !c.side
+	body := c.body(l, at)
 	c.at[l.UUID] = true
-	if !r.Side {
-		if prompt(l, r.Body) {
+	m, isMessage := body.(session.Message)
+	answer := isMessage && m.Role == llm.Assistant && !side && l.Message.ID != ""
+	if answer && c.held != nil && l.Message.ID == c.answer {
+		c.parts = append(c.parts, c.held.rec.ID)
+		for _, part := range c.parts {
+			c.merged[part] = l.UUID
+		}
+		c.held.add(l.UUID, m, line)
+		c.turn[l.UUID], c.leaf = true, l.UUID
+		return out, nil
+	}
+	out = c.End(out)
+	r := session.Record{ID: l.UUID, Parent: c.parent(l), Side: side, Time: at, Body: body}
+	if !side {
+		if prompt(l, body) {
 			clear(c.turn)
 		}
-		c.turn[l.UUID] = true
-		c.leaf = l.UUID
+		c.turn[l.UUID], c.leaf = true, l.UUID
+	}
+	if answer {
+		c.held, c.answer = &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}}, l.Message.ID
+		return out, nil
 	}
 	return append(out, carry(r, ClaudeCode, line)), nil
 }
 
+// aside takes in a record that has no place in the conversation.
+func (c *claude) aside(out []session.Record, r session.Record) []session.Record {
+	if c.held != nil {
+		c.held.after = append(c.held.after, r)
+		return out
+	}
+	return append(out, r)
+}
+
 // End implements codec.Stream.
-func (c *claude) End(out []session.Record) []session.Record { return out }
+func (c *claude) End(out []session.Record) []session.Record {
+	out = c.held.emit(ClaudeCode, out)
+	c.held, c.parts = nil, nil
+	return out
+}
 
 // prompt reports whether a line begins a turn.
 func prompt(l claudeLine, b session.Body) bool {
@@ -126,7 +162,7 @@ func (c *claude) parent(l claudeLine) string {
 	case up != "" && c.turn[up], l.Subtype == "compact_boundary" && !c.at[up]:
 		return c.leaf
 	case up != "" && c.at[up]:
-		return up
+		return or(c.merged[up], up)
 	case up != "": // not in this file: what there is comes before it
 		return c.leaf
 	}
@@ -166,11 +202,12 @@ func (c *claude) body(l claudeLine, at time.Time) session.Body {
 			}
 			return m
 		}
-		// Each line of an answer repeats the usage of the whole.
-		if l.Message.ID == "" || l.Message.ID != c.answer {
+		// Each line of an answer repeats the usage of the whole: the last one
+		// of those that stand together counts, and of others none.
+		if c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[l.Message.ID] {
 			u := l.Message.Usage
 			m.Usage = llm.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
-			c.answer = l.Message.ID
+			c.counted[l.Message.ID] = true
 		}
 		return m
 	}

@@ -1,6 +1,7 @@
 package inherit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,9 +24,8 @@ type codex struct {
 	model string
 	maker string
 	begun bool
-	held  *session.Record // an answer that its token count may follow
-	line  []byte
-	after []session.Record // verbatim lines behind it
+	held  *draft // an answer that may go on, and that its token count may follow
+	done  bool   // that has come
 }
 
 func newCodex() *codex { return &codex{maker: "openai"} }
@@ -106,10 +106,10 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 	case l.Type == "compacted":
 		return c.put(out, id, at, session.Compaction{Summary: p.compacted(), FirstKept: id}, line), nil
 	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil && c.held != nil:
-		m := c.held.Body.(session.Message)
+		m := c.held.rec.Body.(session.Message)
 		u := p.Info.Last
 		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
-		c.held.Body = m
+		c.held.rec.Body, c.done = m, true
 		return c.keep(out, n, line), nil
 	case l.Type == "response_item", bare && l.Type != "":
 		if b := c.item(p, at); b != nil {
@@ -136,13 +136,21 @@ func (p codexItem) compacted() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// put takes in the next record of the conversation.
+// put takes in the next record of the conversation. What the model says in
+// one go is one answer.
 func (c *codex) put(out []session.Record, id string, at time.Time, b session.Body, line []byte) []session.Record {
+	m, ok := b.(session.Message)
+	answer := ok && m.Role == llm.Assistant
+	if answer && c.held != nil && !c.done {
+		c.held.add(id, m, line)
+		c.leaf = id
+		return out
+	}
 	out = c.End(out)
 	r := session.Record{ID: id, Parent: c.leaf, Time: at, Body: b}
 	c.leaf = id
-	if m, ok := b.(session.Message); ok && m.Role == llm.Assistant {
-		c.held, c.line = &r, line
+	if answer {
+		c.held = &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}}
 		return out
 	}
 	return append(out, carry(r, Codex, line))
@@ -151,7 +159,7 @@ func (c *codex) put(out []session.Record, id string, at time.Time, b session.Bod
 // keep takes in a line that is no part of the conversation.
 func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record {
 	if c.held != nil {
-		c.after = append(c.after, verbatim(n, line))
+		c.held.after = append(c.held.after, verbatim(n, line))
 		return out
 	}
 	return append(out, verbatim(n, line))
@@ -159,11 +167,8 @@ func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record 
 
 // End implements codec.Stream.
 func (c *codex) End(out []session.Record) []session.Record {
-	if c.held != nil {
-		out = append(out, carry(*c.held, Codex, c.line))
-		out = append(out, c.after...)
-		c.held, c.line, c.after = nil, nil, nil
-	}
+	out = c.held.emit(Codex, out)
+	c.held, c.done = nil, false
 	return out
 }
 

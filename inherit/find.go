@@ -14,22 +14,25 @@ import (
 	"goclaw/session"
 )
 
-// Places returns the folders where the known programs keep their sessions on
-// this machine, whether they are there or not. home is the user's.
-func Places(home string, getenv func(string) string) []string {
+// Place is a folder where a program keeps its sessions.
+type Place struct{ Program, Path string }
+
+// Places returns where the known programs keep their sessions on this machine,
+// whether they are there or not. home is the user's.
+func Places(home string, getenv func(string) string) []Place {
 	at := func(env string, rest ...string) string {
 		if dir := getenv(env); dir != "" {
 			return expand(dir, home)
 		}
 		return filepath.Join(append([]string{home}, rest...)...)
 	}
-	return []string{
-		at("OPENCLAW_STATE_DIR", ".openclaw"),
-		filepath.Join(at("PI_CODING_AGENT_DIR", ".pi", "agent"), "sessions"),
-		filepath.Join(at("CLAUDE_CONFIG_DIR", ".claude"), "projects"),
-		filepath.Join(at("CODEX_HOME", ".codex"), "sessions"),
-		filepath.Join(at("CODEX_HOME", ".codex"), "archived_sessions"),
-		filepath.Join(home, "claw0", "workspace", ".sessions"),
+	return []Place{
+		{OpenClaw, at("OPENCLAW_STATE_DIR", ".openclaw")},
+		{Pi, filepath.Join(at("PI_CODING_AGENT_DIR", ".pi", "agent"), "sessions")},
+		{Claw0, filepath.Join(home, "claw0", "workspace", ".sessions")},
+		{ClaudeCode, filepath.Join(at("CLAUDE_CONFIG_DIR", ".claude"), "projects")},
+		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "sessions")},
+		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "archived_sessions")},
 	}
 }
 

@@ -1,0 +1,58 @@
+package inherit_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"goclaw/inherit"
+	"goclaw/session"
+)
+
+// TestFollow: what a program writes is there soon after, also in a folder and
+// a file that were not there before, and also where the system does not tell.
+func TestFollow(t *testing.T) {
+	src := t.TempDir()
+	st := openStore(t, t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- inherit.Follow(ctx, st, []string{src}, inherit.Following{
+			Take: inherit.Taking{Memo: inherit.NewMemo("")}, Poll: 500 * time.Millisecond,
+			Taken: func(_ inherit.Report, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			},
+		})
+	}()
+	turns := func(id session.ID, want int) {
+		t.Helper()
+		var in session.Info
+		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+			if in, _ = session.Stat(ctx, st, id); in.Turns == want {
+				return
+			}
+		}
+		t.Errorf("%s has %d turns, want %d", id, in.Turns, want)
+	}
+	file := filepath.Join(src, "a.jsonl")
+	appendTo(t, file, header("a"))
+	appendTo(t, file, userLine("1", "", "one"))
+	turns("a", 1)
+	appendTo(t, file, userLine("2", "1", "two"))
+	turns("a", 2)
+	if err := os.Mkdir(filepath.Join(src, "new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, filepath.Join(src, "new", "b.jsonl"), header("b"))
+	appendTo(t, filepath.Join(src, "new", "b.jsonl"), userLine("1", "", "one"))
+	turns("b", 1)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Follow ended with %v", err)
+	}
+}
