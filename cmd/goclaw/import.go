@@ -60,22 +60,36 @@ type importing struct {
 // memoPath is where it is remembered how far sources were taken.
 func (a *app) memoPath() string { return filepath.Join(a.conf.Home, "inherit.json") }
 
-// sources are where other agents keep their sessions.
+// sources are where other agents keep their sessions: all that are known, or
+// those of the one that the configuration names.
 func (a *app) sources() []string {
-	paths := inherit.Places(a.getenv("HOME"), a.getenv)
-	if s := a.conf.Session.Inherit.Source; s != "" {
-		paths = append(paths, s)
+	in := a.conf.Session.Inherit
+	var paths []string
+	for _, p := range inherit.Places(a.getenv("HOME"), a.getenv) {
+		if in.Format == "auto" || in.Format == "" || in.Format == p.Program {
+			paths = append(paths, p.Path)
+		}
+	}
+	if in.Source != "" {
+		paths = append(paths, in.Source)
 	}
 	return paths
 }
 
 // lookFor looks through paths, our own folders aside.
 func (a *app) lookFor(ctx context.Context, paths []string, from string, memo *inherit.Memo) (*inherit.Catalogue, error) {
+	o := a.looking(from)
+	o.Memo = memo
+	return inherit.Find(ctx, paths, o)
+}
+
+// looking says how sessions are looked for.
+func (a *app) looking(from string) inherit.Options {
 	skip := []string{a.conf.Home}
 	if a.conf.Session.Store == "jsonl" {
 		skip = append(skip, a.conf.Session.Path)
 	}
-	return inherit.Find(ctx, paths, inherit.Options{From: from, Skip: skip, Home: a.getenv("HOME"), Memo: memo})
+	return inherit.Options{From: from, Skip: skip, Home: a.getenv("HOME")}
 }
 
 func (a *app) importAll(ctx context.Context, paths []string, o importing) error {
@@ -307,5 +321,30 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		fmt.Fprintln(a.err, "goclaw: stopped: goclaw import goes on where it was")
 	case err != nil:
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+	}
+}
+
+// follow takes what other agents write while a chat is open, if that is
+// wanted, until what it returns is called.
+func (a *app) follow(ctx context.Context, st store) (stop func()) {
+	if i := a.conf.Session.Inherit; !i.Enabled || !i.Follow {
+		return func() {}
+	}
+	memo, err := inherit.OpenMemo(a.memoPath())
+	if err != nil {
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// What could not be taken now is taken by the next look, or by goclaw
+		// import, which says why.
+		_ = inherit.Follow(ctx, st, a.sources(), inherit.Following{Find: a.looking(""), Take: inherit.Taking{Memo: memo}})
+	}()
+	return func() {
+		cancel()
+		<-done
 	}
 }
