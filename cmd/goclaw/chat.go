@@ -39,6 +39,7 @@ func (a *app) chat(ctx context.Context) error {
 		return err
 	}
 	defer done()
+	defer a.follow(ctx, a.st)()
 	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
 	first := a.voice
 	r.Model = func() repl.Model { return a.spoken() }

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"goclaw/codec"
+	"goclaw/inherit"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -34,7 +35,7 @@ agent wrote it, and changes nothing.`,
 			var s *session.Session
 			var err error
 			if file != "" {
-				s, err = readFile(file, strict)
+				s, err = a.readFile(cmd.Context(), file, strict)
 			} else {
 				s, err = a.contextOf(cmd.Context(), args[0], strict)
 			}
@@ -44,7 +45,7 @@ agent wrote it, and changes nothing.`,
 			return a.showContext(cmd.Context(), s, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "a transcript file instead of a session")
+	cmd.Flags().StringVar(&file, "file", "", "a transcript of any agent instead of a session; of a database PATH#ID, else the one used last")
 	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","budget"}`)
 	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without healing it")
 	return cmd
@@ -61,30 +62,52 @@ func (a *app) contextOf(ctx context.Context, ref string, strict bool) (*session.
 	return session.Open(ctx, st, in.ID)
 }
 
-// readFile replays a transcript without touching it.
-func readFile(path string, strict bool) (*session.Session, error) {
-	st, err := os.Stat(path)
+// readFile replays a transcript without touching it: of a file of any agent,
+// or of a database, "PATH#ID" or the session that was used last.
+func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.Session, error) {
+	file, id := path, ""
+	fi, err := os.Stat(file)
+	if i := strings.LastIndexByte(path, '#'); err != nil && i > 0 {
+		file, id = path[:i], path[i+1:]
+		fi, err = os.Stat(file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", file)
 	}
-	f, err := os.Open(path)
+	cat, err := inherit.Find(ctx, []string{file}, inherit.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer cat.Close()
 	var opts []session.Option
 	if strict {
 		opts = append(opts, session.Strict())
 	}
-	name := filepath.Base(path)
-	s, err := session.Replay(session.ID(name), codec.Read(path, f, codec.Options{}), opts...)
-	if err != nil {
-		return nil, err
+	var best *session.Session
+	for _, t := range cat.Transcripts {
+		if id != "" && id != string(t.ID) && id != string(t.Key) || id == "" && len(cat.Transcripts) > 1 && t.Archive != "" {
+			continue
+		}
+		s, err := session.Replay(t.ID, t.Records(ctx), opts...)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || s.Updated.After(best.Updated) {
+			best = s
+		}
 	}
-	return s, nil
+	switch {
+	case best != nil:
+		return best, nil
+	case id != "":
+		return nil, fmt.Errorf("%s has no session %q", file, id)
+	case len(cat.Problems) > 0:
+		return nil, errors.New(cat.Problems[0].String())
+	}
+	return nil, fmt.Errorf("%s is not a transcript that is known here", file)
 }
 
 func (a *app) showContext(ctx context.Context, s *session.Session, asJSON bool) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/codec"
+	"goclaw/internal/handover"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/window"
@@ -434,21 +435,25 @@ func (a *app) forkCmd() *cobra.Command {
 
 func (a *app) exportCmd() *cobra.Command {
 	var format, output string
+	var secrets bool
 	cmd := &cobra.Command{
 		Use:   "export KEY",
 		Short: "Write a conversation to a file or to standard output",
 		Long: `Writes a conversation as native lines (which OpenClaw and pi read as well), as
-claw0 lines, or as a Markdown document.`,
+claw0 lines, or as a note for a person or another agent: Markdown, HTML or
+JSON, one file, tool output folded away. Passwords and keys are taken out of
+a note unless --secrets is given; lines are always whole.`,
 		Args: exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, in, err := a.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return a.output(output, func(w io.Writer) error { return a.export(cmd.Context(), st, in.ID, format, w) })
+			return a.output(output, func(w io.Writer) error { return a.exportAs(cmd.Context(), st, in.ID, format, secrets, w) })
 		},
 	}
-	cmd.Flags().StringVarP(&format, "format", "f", "native", "native, claw0 or markdown")
+	cmd.Flags().StringVarP(&format, "format", "f", "native", "native, claw0, claw0-old, markdown, html or json")
+	cmd.Flags().BoolVar(&secrets, "secrets", false, "leave passwords and keys in a note")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a new file instead of standard output")
 	return cmd
 }
@@ -474,23 +479,32 @@ func (a *app) output(path string, write func(io.Writer) error) error {
 }
 
 func (a *app) export(ctx context.Context, st session.Store, id session.ID, format string, w io.Writer) error {
+	return a.exportAs(ctx, st, id, format, false, w)
+}
+
+func (a *app) exportAs(ctx context.Context, st session.Store, id session.ID, format string, secrets bool, w io.Writer) error {
 	var enc codec.Codec
 	switch format {
 	case "native", "openclaw", "pi", "jsonl":
 		enc = codec.Native
 	case "claw0":
 		enc = codec.Claw0
-	case "markdown", "md":
+	case "claw0-old":
+		enc = codec.Claw0Old
+	case "markdown", "md", "html", "json":
+		if format == "md" {
+			format = "markdown"
+		}
 		s, err := session.Replay(id, st.Read(ctx, id, 0))
 		if err != nil {
 			return err
 		}
-		if err := transcript.Markdown(w, s); err != nil {
+		if err := handover.Write(w, s, format, secrets); err != nil {
 			return err
 		}
 		return a.damage(s.Damage)
 	default:
-		return usage("--format must be native, claw0 or markdown, not %q", format)
+		return usage("--format must be native, claw0, claw0-old, markdown, html or json, not %q", format)
 	}
 	for r, err := range st.Read(ctx, id, 0) {
 		var d *session.Damage
