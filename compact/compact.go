@@ -91,6 +91,9 @@ func limit(window int) int {
 // be worth it.
 const gain = 10
 
+// least is how many tokens a fold must put away: a summary has as many.
+const least = 100
+
 // relief is the part of what fits, in percent, that should stay at most: a
 // fold that leaves more is followed by the next one too soon.
 const relief = 75
@@ -133,7 +136,7 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 		return c, false
 	}
 	put := x.prefix(i)
-	if !o.Force && (put < total*gain/100 || put < 100 && b.Window > 0) {
+	if put < least || !o.Force && put < total*gain/100 {
 		return c, false
 	}
 	c.Asks = i > from
@@ -307,10 +310,10 @@ func (x *layout) choose(want, least, fits int) int {
 	switch {
 	case turn > 0 && x.suffix[turn] <= max(fits/2, want+want/2):
 		return turn
+	case x.suffix[0] <= fits: // no need to cut a turn in two
+		return turn
 	case inside > 0 && x.suffix[inside] <= fits:
 		return inside
-	case x.suffix[0] <= fits:
-		return 0
 	case ease > 0:
 		return ease
 	}

@@ -32,6 +32,22 @@ func DetailsOf(c session.Compaction) Details {
 	return d
 }
 
+// extracted is who made a summary that no model made.
+const extracted = "extract"
+
+// Extractor is the Summarizer where there is no model that could be asked: it
+// makes extracts, which a model improves when one is there.
+type Extractor struct{}
+
+// Summarize implements Summarizer.
+func (Extractor) Summarize(_ context.Context, j Job) (Summary, string, llm.Usage, error) {
+	s := Extract(j.Prev, j.Past)
+	if s.Text == "" {
+		return s, "", llm.Usage{}, ErrNoSummary
+	}
+	return s, extracted, llm.Usage{}, nil
+}
+
 // Extracted opens a summary that was made without a model.
 const Extracted = "(No model was there to write this summary: it is an extract of what was said.)"
 
@@ -56,9 +72,10 @@ func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, erro
 		}
 		if err != nil {
 			s, from = c.extract()
-			d.By, d.Extract = "extract", true
+			d.By = extracted
 			d.Problem = oneLine(err.Error(), 300)
 		}
+		d.Extract = d.By == extracted
 	}
 	s = c.complete(s)
 	text := s.String()

@@ -22,6 +22,7 @@ import (
 	"goclaw/runner"
 	"goclaw/session"
 )
+	"goclaw/window"
 
 // maxInput is how much of standard input is attached.
 const maxInput = 8 << 20
@@ -213,7 +214,11 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 				fmt.Fprintln(a.err, st.Red("← "+transcript.OneLine(transcript.Printable(ev.Result.Text()), 160)))
 			}
 		case agent.Squeezed:
-			fmt.Fprintln(a.err, st.Dim("too long for the model: asking again with shorter tool results"))
+			fmt.Fprintln(a.err, st.Dim(squeezed(ev)))
+		case agent.Folding:
+			fmt.Fprintln(a.err, st.Dim("the window is full: folding the past"))
+		case agent.Learnt:
+			fmt.Fprintln(a.err, st.Dim(learnt(ev)))
 		case runner.Continued:
 			fmt.Fprintln(a.err, st.Dim(continued(ev)))
 		case runner.Waiting:
@@ -254,14 +259,34 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			if err != nil {
 				return err
 			}
-			return enc.Encode(map[string]any{"type": "recorded", "record": line})
+			if err := enc.Encode(map[string]any{"type": "recorded", "record": line}); err != nil {
+				return err
+			}
+			if n, ok := ev.Record.Body.(session.Notice); ok {
+				return enc.Encode(map[string]any{"type": "notice", "text": n.Text, "percent": n.Percent, "injectAs": n.As})
+			}
 		case agent.Calling:
 			return enc.Encode(map[string]any{"type": "tool", "state": "running", "id": ev.Call.ID, "name": ev.Call.Name, "input": ev.Call.Args})
 		case agent.Called:
 			return enc.Encode(map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()})
 		case agent.Squeezed:
-			return enc.Encode(map[string]any{"type": "notice", "text": "too long for the model: asking again with shorter tool results", "squeeze": ev.To.String()})
+			return enc.Encode(map[string]any{"type": "notice", "text": squeezed(ev), "squeeze": ev.To.String()})
+		case agent.Folding:
+			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Folded, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
+		case agent.Learnt:
+			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
 		case runner.Continued:
+func squeezed(ev agent.Squeezed) string {
+	if ev.To == window.Fold {
+		return "too long for the model: folding the past"
+	}
+	return "too long for the model: asking again with shorter tool results"
+}
+
+func learnt(ev agent.Learnt) string {
+	return fmt.Sprintf("%s/%s takes only %s tokens: remembered", ev.Provider, ev.Model, window.Short(ev.Window))
+}
+
 			return enc.Encode(map[string]any{"type": "notice", "text": continued(ev), "session": ev.To.ID, "key": ev.To.Key})
 		case runner.Waiting:
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})

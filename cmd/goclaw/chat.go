@@ -101,7 +101,7 @@ func (a *app) spoken() repl.Model {
 	v := a.voice
 	p := v.prompt(a.conf)
 	p.Tools = a.specs
-	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p}
+	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: a.cost}
 }
 
 // models are what /model completes: what the configuration names, and the

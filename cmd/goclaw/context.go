@@ -42,11 +42,11 @@ agent wrote it, and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return a.showContext(cmd.Context(), s, asJSON)
+			return a.showContext(cmd.Context(), s, file != "", asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "a transcript of any agent instead of a session; of a database PATH#ID, else the one used last")
-	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","budget"}`)
+	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","budget","breakdown","cost"}`)
 	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without healing it")
 	return cmd
 }
@@ -110,19 +110,27 @@ func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.
 	return nil, fmt.Errorf("%s is not a transcript that is known here", file)
 }
 
-func (a *app) showContext(ctx context.Context, s *session.Session, asJSON bool) error {
-	v, err := a.choose(ctx)
+func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON bool) error {
+	v, err := a.contextVoice(ctx, s, file)
 	if err != nil {
 		return err
 	}
 	p := v.prompt(a.conf)
-	budget := window.Measure(s, p, v.tokens, v.budget)
-	p.Tail = budget.String()
+	x := window.Explain(s, p, v.tokens, v.budget, v.cost)
+	budget := x.Budget
+	p.Tail = window.Tail(s, budget)
 	req := window.Build(s, p, window.Loose)
 	if asJSON {
+		parts := []map[string]any{}
+		for _, part := range x.Parts {
+			parts = append(parts, map[string]any{"name": part.Name, "tokens": part.Tokens, "count": part.Count})
+		}
 		return a.printJSON(map[string]any{
 			"model": v.name(), "system": req.System, "messages": wireMessages(req.Messages), "tail": req.Tail,
-			"budget": map[string]int{"window": budget.Window, "reserve": budget.Reserve, "used": budget.Used, "percent": budget.Percent()},
+			"budget":    map[string]int{"window": budget.Window, "reserve": budget.Reserve, "used": budget.Used, "percent": budget.Percent()},
+			"breakdown": map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
+			"folds":     x.Folds, "flushWarned": x.Warned, "flushActioned": x.Saved,
+			"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
 		})
 	}
 	st := a.style()
@@ -144,6 +152,9 @@ func (a *app) showContext(ctx context.Context, s *session.Session, asJSON bool) 
 		}
 	}
 	fmt.Fprintln(a.out)
+	for _, line := range transcript.Window(x, 40) {
+		fmt.Fprintln(a.out, st.Dim(line))
+	}
 	fmt.Fprintln(a.out, st.Dim(v.name()+" "+budget.String()))
 	return a.damage(s.Damage)
 }

@@ -118,7 +118,7 @@ Without a command it opens a chat and resumes the last session.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVarP(&a.session, "session", "s", "", "key, id or prefix of the session to open")
-	root.AddCommand(a.askCmd(), a.sessionsCmd(), a.contextCmd(), a.importCmd(), a.doctorCmd(), a.configCmd())
+	root.AddCommand(a.askCmd(), a.searchCmd(), a.mcpCmd(), a.sessionsCmd(), a.contextCmd(), a.compactCmd(), a.importCmd(), a.doctorCmd(), a.configCmd())
 	return root
 }
 

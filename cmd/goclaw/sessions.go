@@ -174,7 +174,7 @@ func ago(d time.Duration) string {
 }
 
 func (a *app) showCmd() *cobra.Command {
-	var asJSON, full, all bool
+	var asJSON, full, all, checkpoints bool
 	var last int
 	cmd := &cobra.Command{
 		Use:   "show KEY",
@@ -186,7 +186,14 @@ func (a *app) showCmd() *cobra.Command {
 				return err
 			}
 			recs := s.Branch
-			if last > 0 && last < len(recs) {
+			if checkpoints {
+				return a.showCheckpoints(s, asJSON)
+			}
+			if around != "" {
+				if recs, err = a.around(cmd.Context(), s, around, last); err != nil {
+					return err
+				}
+			} else if last > 0 && last < len(recs) {
 				recs = recs[len(recs)-last:]
 			}
 			if asJSON {
@@ -210,11 +217,42 @@ func (a *app) showCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&full, "full", false, "tool output and thinking in full")
 	cmd.Flags().BoolVar(&all, "records", false, "every record of the live branch, a line each")
 	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
+	cmd.Flags().BoolVar(&checkpoints, "checkpoints", false, "the summaries that were made ahead of time")
 	return cmd
 }
 
 func (a *app) showJSON(s *session.Session, recs []session.Record) error {
 	lines := []rawJSON{}
+// showCheckpoints lists the checkpoints of a session.
+func (a *app) showCheckpoints(s *session.Session, asJSON bool) error {
+	if !asJSON {
+		for _, line := range transcript.Checkpoints(s, a.style()) {
+			fmt.Fprintln(a.out, line)
+		}
+		return a.damage(s.Damage)
+	}
+	type checkpoint struct {
+		ID        string   `json:"id"`
+		Seq       int64    `json:"seq"`
+		Time      string   `json:"timestamp"`
+		Summary   string   `json:"summary"`
+		Topics    []string `json:"topics"`
+		Decisions []string `json:"keyDecisions"`
+		Questions []string `json:"openQuestions"`
+		Covers    string   `json:"covers"`
+		Tokens    int      `json:"tokensAtCheckpoint"`
+		Messages  int      `json:"messageCountAtCheckpoint"`
+		Model     string   `json:"model"`
+	}
+	out := []checkpoint{}
+	for _, r := range s.Branch {
+		if cp, ok := r.Body.(session.Checkpoint); ok {
+			out = append(out, checkpoint{r.ID, int64(r.Seq), stamp(r.Time), cp.Summary, list(cp.Topics), list(cp.Decisions), list(cp.Questions), cp.Covers, cp.Tokens, cp.Messages, cp.Model})
+		}
+	}
+	return a.printJSON(out)
+}
+
 	for _, r := range recs {
 		line, err := recordJSON(r)
 		if err != nil {
@@ -225,7 +263,9 @@ func (a *app) showJSON(s *session.Session, recs []session.Record) error {
 	if err := a.printJSON(struct {
 		row
 		Branch []rawJSON `json:"branch"`
-	}{rowOf(s.Info), lines}); err != nil {
+	}{rowOf(s.Info), window.Warned(s), window.Saved(s), lines}); err != nil {
+		Warned bool      `json:"flushWarned"`
+		Saved  bool      `json:"flushActioned"`
 		return err
 	}
 	return a.damage(s.Damage)

@@ -39,13 +39,16 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
 			v := a.voice
-			return agent.Env{
+			env := agent.Env{
 				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: tools, Budget: v.budget, Tokens: v.tokens, API: v.api,
-			}, nil
+			}
+			a.guard(&env, v)
+			return env, nil
 		},
 	})
 	return r, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		Learnt: a.learn,
 		defer cancel()
 		r.Close(ctx)
 		tools.Close()

@@ -121,7 +121,7 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 // named returns the model of a spec such as anthropic/claude-sonnet-4-5.
 func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
 	if spec == offline.Name {
-		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true, tokens: encoding(bpe.CL100K)}
+		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true}
 		v.settle(c)
 		v.Provider = offline.New(offline.Config{Window: v.budget.Window})
 		return v, nil
@@ -137,7 +137,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 			return nil, fmt.Errorf("model %s needs a key: set ANTHROPIC_API_KEY, or providers.anthropic.apiKey in %s", spec, c.File)
 		}
 		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
-		v.api, v.tokens = "anthropic-messages", encoding(bpe.CL100K)
+		v.api = "anthropic-messages"
 	} else {
 		base := p.BaseURL
 		if base == "" {
@@ -154,7 +154,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 			return nil, fmt.Errorf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)
 		}
 		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
-		v.api, v.tokens = "openai-completions", encoding(bpe.O200K)
+		v.api = "openai-completions"
 	}
 	v.settle(c)
 	return v, nil
@@ -171,6 +171,7 @@ func providers() []string {
 
 // settle fills in window, output limit and prices: from the catalogue, then
 // from the configuration.
+	v.tokens = counterOf(v.provider)
 func (v *voice) settle(c *config.Loaded) {
 	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
 		v.price, v.noImages = m, !m.Images
@@ -178,9 +179,30 @@ func (v *voice) settle(c *config.Loaded) {
 	}
 	over := c.Models[v.provider+"/"+v.model]
 	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
+	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
+		v.budget.Window = n
+	}
+	v.reserve(c)
+}
+
+// reserve keeps a part of the window free, but never most of a small one.
+func (v *voice) reserve(c *config.Loaded) {
 	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
 	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
 }
+// counterOf counts for the models of a provider. Anthropic's vocabulary is not
+// public: one token of cl100k_base is about 1.25 of its own, until a session
+// shows it more exactly. Those of other servers differ by less.
+func counterOf(provider string) *window.Counter {
+	switch provider {
+	case "anthropic":
+		return window.NewCounter(encoding(bpe.CL100K), 1.25)
+	case "openai", offline.Name:
+		return window.NewCounter(encoding(bpe.O200K), 1)
+	}
+	return window.NewCounter(encoding(bpe.O200K), 1.1)
+}
+
 
 // lastSet returns the last of ns that is not zero.
 func lastSet(ns ...int) int {

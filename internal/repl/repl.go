@@ -38,7 +38,8 @@ type Model struct {
 	Note            string // what the user should know about the choice
 	Budget          window.Budget
 	Tokens          window.Tokenizer
-	Prompt          window.Prompt // with the tools
+	Prompt          window.Prompt           // with the tools
+	Cost            func(llm.Usage) float64 // in dollars; nil: not known
 }
 
 // REPL is a chat. Fields without a word on nil must be set; none may change

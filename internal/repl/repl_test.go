@@ -313,20 +313,49 @@ func TestContext(t *testing.T) {
 	}
 	want(t, "out", out, ""+
 		"[███████████████·····················░░░░] [Context: 390/1k tokens (39%)]\n"+
-		"  system prompt       2    0%\n"+
-		"  tools              12    3%\n"+
-		"  you               100   26%\n"+
-		"  answers            50   13%\n"+
-		"  tool calls          6    1%\n"+
-		"  tool results      204   54%\n")
-	want(t, "err", errs, "Restored: 1 previous turn of main:cli:user\n"+
-		"  100 tokens are kept free for the answer\n  parts are counted here; the line above uses what test/one reported last\n")
+		"  system prompt                  2    0%\n"+
+		"  tools                         12    3%\n"+
+		"  results of look              208   53%  1 result\n"+
+		"  you                          104   26%  1 message\n"+
+		"  answers                       64   16%  2 messages\n"+
+		"  100 tokens are kept free for the answer\n"+
+		"  spent so far: 0 tokens in, 0 out\n")
+	want(t, "err", errs, "Restored: 1 previous turn of main:cli:user\n")
 	out, _, err = b.pipe(t, "/model test/two\n/context\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, _, _ := strings.Cut(out, "\n"); first != "390 tokens; how many test/two takes is not known" {
+	if first, _, _ := strings.Cut(out, "\n"); first != "390 tokens; the model's window is not known" {
 		t.Errorf("without a known window the first line is %q", first)
+	}
+}
+
+func TestCompactAndUndo(t *testing.T) {
+	b := newBench()
+	var log []session.Body
+	for i := range 12 {
+		log = append(log, User(fmt.Sprint("question ", i, strings.Repeat(" word", 30))), Answer(fmt.Sprint("answer ", i, strings.Repeat(" word", 30))))
+	}
+	b.seed(t, "s1", "main:cli:user", append(log, session.Checkpoint{Summary: "## Summary\nall was asked", Topics: []string{"words"}, Covers: "e4", Tokens: 160, Messages: 4, Model: "test/one"})...)
+	out, errs, err := b.pipe(t, "/undo\n/compact --dry-run\n/compact the words\n/undo\n/undo\n/checkpoints\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"would fold 18 messages and keep 6 messages", "to summarise: about", "topics: words", "4 messages, 160 tokens, by test/one"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for _, want := range []string{"folded 18 messages, kept 6 messages", "an extract", "had folded is sent again"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q is not in\n%s", want, errs)
+		}
+	}
+	if n := strings.Count(errs, "nothing is folded"); n != 2 {
+		t.Errorf("%d of 2 undos had nothing to undo:\n%s", n, errs)
+	}
+	if out, errs, _ = newBench().pipe(t, "/compact\n"); !strings.Contains(errs, "too short to be folded") {
+		t.Errorf("%s%s", out, errs)
 	}
 }
 
@@ -354,7 +383,7 @@ func TestFoldingIsTold(t *testing.T) {
 		r.show(ev)
 	}
 	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
-		"the window is full: folding the past\nthe past before the last turns is now a summary; nothing was removed\n")
+		"the window is full: folding the past\nthe past before the last turns is now a summary; nothing was removed, and /undo takes it back\n")
 	if r.cur.Last != 9 {
 		t.Errorf("the chat knows %d records, want 9", r.cur.Last)
 	}

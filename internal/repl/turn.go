@@ -81,8 +81,8 @@ func (r *REPL) news(ctx context.Context) error {
 	if !in.Trashed.IsZero() {
 		return errors.New("this session was deleted elsewhere: /new begins another, goclaw sessions restore " + string(in.ID) + " brings it back")
 	}
-	if n := in.Last - r.cur.Last; n > 0 {
-		r.note("another program added %s to this session meanwhile: /history shows them", count(int(n), "record"))
+	if n := r.foreign(ctx, in); n > 0 {
+		r.note("another program added %s to this session meanwhile: /history shows them", count(n, "record"))
 	}
 	r.cur = in
 	return nil
@@ -93,6 +93,25 @@ func (r *REPL) show(ev agent.Event) {
 	switch ev := ev.(type) {
 	case agent.Said:
 		switch {
+// foreign counts what was added that our own background does not add.
+func (r *REPL) foreign(ctx context.Context, in session.Info) int {
+	if in.Last <= r.cur.Last {
+		return 0
+	}
+	n := 0
+	for rec, err := range r.Store.Read(ctx, in.ID, r.cur.Last) {
+		if err != nil {
+			continue
+		}
+		switch rec.Body.(type) {
+		case session.Checkpoint, session.Compaction:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 		case ev.Text != "":
 			r.screen.said(ev.Text)
 			r.screen.waiting("waiting for " + r.Model().Name)
@@ -136,7 +155,7 @@ func (r *REPL) recorded(rec session.Record) {
 	case session.Title:
 		r.cur.Title = b.Title
 	case session.Compaction:
-		r.note("the past before the last turns is now a summary; nothing was removed")
+		r.note("the past before the last turns is now a summary; nothing was removed, and /undo takes it back")
 	case session.Message:
 		if session.IsTurn(b) {
 			r.cur.Turns++

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/compact"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+func (a *app) compactCmd() *cobra.Command {
+	var dry, undo, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "compact KEY [FOCUS]",
+		Short: "Fold the past of a conversation into a summary",
+		Long: `Folds the past of a conversation into a summary, so that it takes less of the
+model's window. Nothing is removed: the summary is a new record, and --undo
+takes it back. FOCUS says what the summary should dwell on.`,
+		Example: `  goclaw compact main --dry-run         what would be folded, kept and lost
+  goclaw compact main "the migration"   dwell on the migration
+  goclaw compact main --undo            take the last fold back`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exactly("KEY")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			focus := strings.TrimSpace(strings.Join(args[1:], " "))
+			if undo && (dry || focus != "") {
+				return usage("--undo stands alone: see goclaw compact --help")
+			}
+			return a.compact(cmd.Context(), args[0], focus, dry, undo, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&undo, "undo", false, "take the last fold back")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object")
+	return cmd
+}
+
+func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON bool) error {
+	_, in, err := a.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	r, done, err := a.runner(ctx, a.approver(true))
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	switch {
+	case undo:
+		return a.unfold(ctx, r, in, asJSON)
+	case dry:
+		cut, err := r.Plan(ctx, in.ID, focus)
+		if err != nil {
+			return foldError(err, in)
+		}
+		return a.showReport(cut.DryRun(), asJSON)
+	}
+	rec, cut, err := r.Fold(ctx, in.ID, focus)
+	if err != nil {
+		return foldError(err, in)
+	}
+	return a.showFold(rec, cut, asJSON)
+}
+
+func foldError(err error, in session.Info) error {
+	switch {
+	case errors.Is(err, runner.ErrNothingToFold):
+		return fmt.Errorf("%s is too short to be folded: there is nothing to gain", in.Key)
+	case errors.Is(err, runner.ErrNotFolded):
+		return fmt.Errorf("%s is not folded: there is nothing to undo", in.Key)
+	}
+	return err
+}
+
+func (a *app) unfold(ctx context.Context, r *runner.Runner, in session.Info, asJSON bool) error {
+	undone, err := r.Unfold(ctx, in.ID)
+	if err != nil {
+		return foldError(err, in)
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{"key": in.Key, "id": in.ID, "undone": undone.ID})
+	}
+	_, err = fmt.Fprintf(a.out, "unfolded %s: what record %d had folded is sent again\n", in.Key, undone.Seq)
+	return err
+}
+
+// foldJSON is what a fold did, or would do. Other programs read it.
+type foldJSON struct {
+	DryRun         bool     `json:"dryRun"`
+	Record         string   `json:"record,omitempty"`
+	Folded         int      `json:"folded"`
+	Kept           int      `json:"kept"`
+	FirstKept      string   `json:"firstKeptEntryId"`
+	TokensBefore   int      `json:"tokensBefore"`
+	TokensAfter    int      `json:"tokensAfter"`
+	FromCheckpoint string   `json:"fromCheckpoint,omitempty"`
+	AsksModel      bool     `json:"asksModel"`
+	By             string   `json:"by,omitempty"`
+	Extract        bool     `json:"extract,omitempty"`
+	InputTokens    int      `json:"inputTokens"`
+	OutputTokens   int      `json:"outputTokens"`
+	Cost           float64  `json:"cost"`
+	Pinned         int      `json:"pinned"`
+	OpenRequests   []string `json:"openRequests"`
+	Lost           []string `json:"lostIdentifiers"`
+	Summary        string   `json:"summary"`
+}
+
+func (a *app) showReport(r compact.Report, asJSON bool) error {
+	cost := a.cost(r.Cost)
+	if asJSON {
+		return a.printJSON(foldJSON{
+			DryRun: true, Folded: r.Folded, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
+			InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: cost, Pinned: r.Pinned, OpenRequests: list(r.Open), Lost: list(r.Lost), Summary: r.Preview,
+		})
+	}
+	for _, line := range reportLines(r, cost) {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// maxLost is how many identifiers a dry run names.
+const maxLost = 20
+
+// reportLines says what a fold would do.
+func reportLines(r compact.Report, cost float64) []string {
+	out := []string{
+		fmt.Sprintf("would fold %s and keep %s, from record %s on", count(r.Folded, "message"), count(r.Kept, "message"), r.Keep),
+		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
+	}
+	switch {
+	case !r.Asks:
+		out = append(out, "no model is asked: checkpoint "+r.From+" has the summary")
+	case cost > 0:
+		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, $%.4f", window.Short(r.Cost.Input), window.Short(r.Cost.Output), cost))
+	default:
+		out = append(out, fmt.Sprintf("to summarise: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
+	}
+	if r.Pinned > 0 {
+		out = append(out, count(r.Pinned, "pinned message")+" would be kept word for word")
+	}
+	for _, q := range r.Open {
+		out = append(out, "open request kept: "+transcript.OneLine(transcript.Printable(q), 100))
+	}
+	if len(r.Lost) == 0 {
+		return append(out, "no identifier would be lost")
+	}
+	lost := r.Lost
+	more := ""
+	if len(lost) > maxLost {
+		more = fmt.Sprintf(" and %d more", len(lost)-maxLost)
+		lost = lost[:maxLost]
+	}
+	how := "identifiers that a summary may lose"
+	if !r.Asks {
+		how = "identifiers that would be lost"
+	}
+	return append(out, fmt.Sprintf("%s (they stay searchable): %s%s", how, transcript.Printable(strings.Join(lost, ", ")), more))
+}
+
+func (a *app) showFold(rec session.Record, cut compact.Cut, asJSON bool) error {
+	c := rec.Body.(session.Compaction)
+	d := compact.DetailsOf(c)
+	if asJSON {
+		return a.printJSON(foldJSON{
+			Record: rec.ID, Folded: cut.Folded, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
+			By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: a.cost(c.Usage), OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
+		})
+	}
+	fmt.Fprintln(a.out, foldLine(rec, cut))
+	return nil
+}
+
+// foldLine says what a fold has done.
+func foldLine(rec session.Record, cut compact.Cut) string {
+	c := rec.Body.(session.Compaction)
+	d := compact.DetailsOf(c)
+	by := d.By
+	switch {
+	case d.Extract:
+		by = "an extract: no model was there to summarise"
+	case !cut.Asks:
+		by = "the summary of a checkpoint"
+	}
+	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now (%s)", count(cut.Folded, "message"), count(cut.Kept, "message"), window.Short(c.TokensBefore), window.Short(cut.After), by)
+}
+
+// cost is what u comes to in dollars, 0 where that is not known.
+func (a *app) cost(u llm.Usage) float64 {
+	return a.voice.cost(u)
+}
+
+// cost prices usage that may be of many calls: what single long ones cost
+// more is not known then.
+func (v *voice) cost(u llm.Usage) float64 {
+	m := v.price
+	m.Above = nil
+	usd, _ := m.Cost(u)
+	return usd
+}

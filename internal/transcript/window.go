@@ -1,0 +1,125 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// Window says what fills a window: a bar, and a line for each part.
+func Window(x window.Breakdown, width int) []string {
+	b := x.Budget
+	var out []string
+	if b.Window > 0 {
+		out = append(out, Bar(b, width)+" "+b.String())
+	} else {
+		out = append(out, window.Short(b.Used)+" tokens; the model's window is not known")
+	}
+	row := func(name string, tokens int, note string) {
+		out = append(out, strings.TrimRight(fmt.Sprintf("  %-24s %7s %4d%%  %s", OneLine(Printable(name), 24), window.Short(tokens), tokens*100/max(b.Used, 1), note), " "))
+	}
+	for _, p := range x.Parts {
+		name, note := partName(p.Name), ""
+		switch {
+		case strings.HasPrefix(p.Name, "tool:"):
+			note = plural(p.Count, "result")
+		case p.Name == "user" || p.Name == "assistant":
+			note = plural(p.Count, "message")
+		}
+		row(name, p.Tokens, note)
+	}
+	if x.Other > 0 {
+		row("counted by the model only", x.Other, "")
+	}
+	if x.Pins > 0 {
+		row("of these, pinned", x.Pinned, plural(x.Pins, "message"))
+	}
+	if b.Reserve > 0 {
+		out = append(out, fmt.Sprintf("  %s tokens are kept free for the answer", window.Short(b.Reserve)))
+	}
+	if x.Folds > 0 {
+		out = append(out, "  the past was folded "+plural(x.Folds, "time"))
+	}
+	if x.Warned {
+		saved := "did not write to its memory since"
+		if x.Saved {
+			saved = "wrote to its memory since"
+		}
+		out = append(out, "  the model was warned about its window, and "+saved)
+	}
+	spent := x.Spent
+	cost := fmt.Sprintf("  spent so far: %s tokens in, %s out", window.Short(spent.Prompt()), window.Short(spent.Output))
+	if x.Cost > 0 {
+		cost += fmt.Sprintf(", about $%.2f", x.Cost)
+	}
+	return append(out, cost)
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// partName is a part in the words of people.
+func partName(name string) string {
+	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
+		return "results of " + tool
+	}
+	switch name {
+	case "system":
+		return "system prompt"
+	case "summary":
+		return "summary of the past"
+	case "user":
+		return "you"
+	case "assistant":
+		return "answers"
+	case "notice":
+		return "notices"
+	}
+	return name
+}
+
+// Bar draws how full a window is: used, free, and what is kept free.
+func Bar(b window.Budget, width int) string {
+	part := func(n int) int { return min(max(n*width/b.Window, 0), width) }
+	used := part(b.Used)
+	if b.Used > 0 && used == 0 {
+		used = 1
+	}
+	kept := min(part(b.Reserve), width-used)
+	return "[" + strings.Repeat("█", used) + strings.Repeat("·", width-used-kept) + strings.Repeat("░", kept) + "]"
+}
+
+// Checkpoints lists the checkpoints of a session, oldest first.
+func Checkpoints(s *session.Session, st Style) []string {
+	var out []string
+	for _, r := range s.Branch {
+		cp, ok := r.Body.(session.Checkpoint)
+		if !ok {
+			continue
+		}
+		by := ""
+		if cp.Model != "" {
+			by = ", by " + cp.Model
+		}
+		out = append(out, fmt.Sprintf("%s  %s", st.Bold(fmt.Sprintf("record %d", r.Seq)), st.Dim(fmt.Sprintf("%s, %s, %s tokens%s", r.Time.Local().Format("2006-01-02 15:04"), plural(cp.Messages, "message"), window.Short(cp.Tokens), by))))
+		for _, l := range []struct {
+			name  string
+			items []string
+		}{{"topics", cp.Topics}, {"decisions", cp.Decisions}, {"open questions", cp.Questions}} {
+			if len(l.items) > 0 {
+				out = append(out, "  "+l.name+": "+OneLine(Printable(strings.Join(l.items, "; ")), 200))
+			}
+		}
+		out = append(out, "  "+OneLine(Printable(strings.ReplaceAll(cp.Summary, "\n", " ")), 300))
+	}
+	if len(out) == 0 {
+		return []string{"no checkpoint was made yet"}
+	}
+	return out
+}
