@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
+	"goclaw/recall"
 	"goclaw/session"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
@@ -28,6 +29,7 @@ type app struct {
 
 	conf  *config.Loaded
 	st    store
+	ix    *recall.Index  // of what was said, once something is looked for
 	voice *voice         // the model, once chosen
 	specs []llm.ToolSpec // of the tools, once there are some
 
@@ -42,6 +44,9 @@ type store interface {
 }
 
 func (a *app) close() {
+	if a.ix != nil {
+		a.ix.Close()
+	}
 	if a.st != nil {
 		a.st.Close()
 	}

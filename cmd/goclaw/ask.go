@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -21,14 +22,14 @@ import (
 	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
-)
 	"goclaw/window"
+)
 
 // maxInput is how much of standard input is attached.
 const maxInput = 8 << 20
 
 func (a *app) askCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, goOn bool
 	var ref string
 	var attach []string
 	cmd := &cobra.Command{
@@ -38,6 +39,12 @@ func (a *app) askCmd() *cobra.Command {
 input is attached. With --json every event is a line: delta, recorded, tool,
 notice, error, done.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if goOn {
+				if len(args) > 0 || len(attach) > 0 {
+					return usage("--continue goes on with what was said before: it takes no TEXT")
+				}
+				return a.ask(cmd.Context(), ref, llm.Message{}, asJSON)
+			}
 			in, err := a.message(strings.Join(args, " "), attach)
 			if err != nil {
 				return err
@@ -47,6 +54,7 @@ notice, error, done.`,
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", "key, id or prefix of the session (default: the configured key)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, a line each")
+	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "go on with a turn that failed or was interrupted")
 	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (may be given again)")
 	return cmd
 }
@@ -119,12 +127,15 @@ func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (session
 	if ref == "" {
 		ref = a.conf.Session.DefaultKey
 	}
-	in, err := session.Find(ctx, st, ref, false)
-	switch {
-	case err == nil && string(in.Key) != ref:
-		return in.ID, nil
-	case err != nil && !errors.Is(err, session.ErrNotFound):
+	in, ok, err := session.Address(ctx, st, ref)
+	if err != nil {
 		return "", err
+	}
+	if ok {
+		if string(in.ID) != ref {
+			fmt.Fprintln(a.err, a.style().Dim("continuing "+string(in.Key)))
+		}
+		return in.ID, nil
 	}
 	s, err := r.Load(ctx, session.Key(ref))
 	if err != nil {
@@ -143,6 +154,16 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if err != nil {
 		return err
 	}
+	s, err := session.Open(ctx, a.st, id)
+	if err != nil {
+		return err
+	}
+	if err := a.askChosen(ctx, s); err != nil {
+		return err
+	}
+	if err := a.torn(s, len(in.Blocks) == 0); err != nil {
+		return err
+	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	show := a.plainEvents()
@@ -151,6 +172,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	} else if a.voice.note != "" {
 		fmt.Fprintln(a.err, a.style().Dim(a.voice.note))
 	}
+	var unseen error // nobody reads any more; the turn is finished all the same
 	for ev, err := range r.RunID(ctx, id, in) {
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
@@ -162,9 +184,25 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 			}
 			return err
 		}
-		if err := show(ev, nil); err != nil {
-			return err
+		if unseen == nil {
+			unseen = show(ev, nil)
 		}
+	}
+	if unseen != nil {
+		return fmt.Errorf("the answer is kept, but could not be shown: %w", unseen)
+	}
+	return nil
+}
+
+// torn says that the last turn of s did not come to its end. Going on needs
+// one that did not.
+func (a *app) torn(s *session.Session, goOn bool) error {
+	t, ok := runner.TornIn(s)
+	switch {
+	case goOn && !ok:
+		return fmt.Errorf("nothing in %s was interrupted: there is nothing to go on with", s.Key)
+	case !goOn && ok:
+		fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("the last turn did not end (%q): ask --continue goes on with it", transcript.OneLine(transcript.Printable(t.Prompt), 60))))
 	}
 	return nil
 }
@@ -173,6 +211,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 // ends the program at once.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	signal.Ignore(syscall.SIGPIPE) // a reader that leaves does not end the turn
 	sig := make(chan os.Signal, 2)
 	signal.Notify(sig, os.Interrupt)
 	var once sync.Once
@@ -228,6 +267,17 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 	}
 }
 
+func squeezed(ev agent.Squeezed) string {
+	if ev.To == window.Fold {
+		return "too long for the model: folding the past"
+	}
+	return "too long for the model: asking again with shorter tool results"
+}
+
+func learnt(ev agent.Learnt) string {
+	return fmt.Sprintf("%s/%s takes only %s tokens: remembered", ev.Provider, ev.Model, window.Short(ev.Window))
+}
+
 func continued(ev runner.Continued) string {
 	return fmt.Sprintf("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 }
@@ -276,17 +326,6 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 		case agent.Learnt:
 			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
 		case runner.Continued:
-func squeezed(ev agent.Squeezed) string {
-	if ev.To == window.Fold {
-		return "too long for the model: folding the past"
-	}
-	return "too long for the model: asking again with shorter tool results"
-}
-
-func learnt(ev agent.Learnt) string {
-	return fmt.Sprintf("%s/%s takes only %s tokens: remembered", ev.Provider, ev.Model, window.Short(ev.Window))
-}
-
 			return enc.Encode(map[string]any{"type": "notice", "text": continued(ev), "session": ev.To.ID, "key": ev.To.Key})
 		case runner.Waiting:
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})

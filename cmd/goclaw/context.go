@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/inherit"
+	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"

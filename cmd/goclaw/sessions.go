@@ -176,6 +176,7 @@ func ago(d time.Duration) string {
 func (a *app) showCmd() *cobra.Command {
 	var asJSON, full, all, checkpoints bool
 	var last int
+	var around string
 	cmd := &cobra.Command{
 		Use:   "show KEY",
 		Short: "Read a conversation",
@@ -216,13 +217,12 @@ func (a *app) showCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session and its records as one object")
 	cmd.Flags().BoolVar(&full, "full", false, "tool output and thinking in full")
 	cmd.Flags().BoolVar(&all, "records", false, "every record of the live branch, a line each")
-	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
 	cmd.Flags().BoolVar(&checkpoints, "checkpoints", false, "the summaries that were made ahead of time")
+	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
+	cmd.Flags().StringVar(&around, "around", "", "only around this record: its number, its id, or a prefix")
 	return cmd
 }
 
-func (a *app) showJSON(s *session.Session, recs []session.Record) error {
-	lines := []rawJSON{}
 // showCheckpoints lists the checkpoints of a session.
 func (a *app) showCheckpoints(s *session.Session, asJSON bool) error {
 	if !asJSON {
@@ -253,6 +253,8 @@ func (a *app) showCheckpoints(s *session.Session, asJSON bool) error {
 	return a.printJSON(out)
 }
 
+func (a *app) showJSON(s *session.Session, recs []session.Record) error {
+	lines := []rawJSON{}
 	for _, r := range recs {
 		line, err := recordJSON(r)
 		if err != nil {
@@ -262,10 +264,10 @@ func (a *app) showCheckpoints(s *session.Session, asJSON bool) error {
 	}
 	if err := a.printJSON(struct {
 		row
-		Branch []rawJSON `json:"branch"`
-	}{rowOf(s.Info), window.Warned(s), window.Saved(s), lines}); err != nil {
 		Warned bool      `json:"flushWarned"`
 		Saved  bool      `json:"flushActioned"`
+		Branch []rawJSON `json:"branch"`
+	}{rowOf(s.Info), window.Warned(s), window.Saved(s), lines}); err != nil {
 		return err
 	}
 	return a.damage(s.Damage)

@@ -34,6 +34,9 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := a.recallTools(tools); err != nil {
+		return nil, nil, err
+	}
 	a.specs = tools.Specs()
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
@@ -45,10 +48,10 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 			a.guard(&env, v)
 			return env, nil
 		},
+		Learnt: a.learn,
 	})
 	return r, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		Learnt: a.learn,
 		defer cancel()
 		r.Close(ctx)
 		tools.Close()
@@ -117,12 +120,21 @@ func (a *app) approver(quiet bool) tool.Approver {
 	if err != nil {
 		return nil
 	}
-	lines := bufio.NewReader(tty)
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewScanner(tty); in.Scan(); {
+			lines <- in.Text()
+		}
+	}()
 	return tool.ApproverFunc(func(ctx context.Context, r tool.Request) (tool.Decision, error) {
 		fmt.Fprintf(tty, "run %s ? [y]es once, [a]lways this command, [N]o: ", transcript.Printable(r.Command))
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return tool.No, err
+		var line string
+		select {
+		case line = <-lines:
+		case <-ctx.Done(): // Ctrl-C is an answer, too
+			fmt.Fprintln(tty)
+			return tool.No, ctx.Err()
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":

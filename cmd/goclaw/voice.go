@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sort"
 	"strings"
 	"time"
@@ -97,7 +96,7 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 		return named(c, "openai/"+defaultOpenAI, getenv)
 	}
 	if getenv("GOCLAW_NO_LOCAL") == "" {
-		if s, ok := local.Find(ctx, http.DefaultClient); ok && len(s.Models) > 0 {
+		if s, ok := local.Find(ctx, nil); ok && len(s.Models) > 0 {
 			m := s.Models[0]
 			v, err := named(c, s.Name+"/"+m.Name, getenv)
 			if err != nil {
@@ -171,14 +170,15 @@ func providers() []string {
 
 // settle fills in window, output limit and prices: from the catalogue, then
 // from the configuration.
-	v.tokens = counterOf(v.provider)
 func (v *voice) settle(c *config.Loaded) {
+	v.tokens = counterOf(v.provider)
 	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
 		v.price, v.noImages = m, !m.Images
 		v.budget.Window, v.maxTokens = m.Prompt(), m.Output
 	}
 	over := c.Models[v.provider+"/"+v.model]
 	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
+	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
 	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
 		v.budget.Window = n
 	}
@@ -187,9 +187,9 @@ func (v *voice) settle(c *config.Loaded) {
 
 // reserve keeps a part of the window free, but never most of a small one.
 func (v *voice) reserve(c *config.Loaded) {
-	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
 	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
 }
+
 // counterOf counts for the models of a provider. Anthropic's vocabulary is not
 // public: one token of cl100k_base is about 1.25 of its own, until a session
 // shows it more exactly. Those of other servers differ by less.
@@ -202,7 +202,6 @@ func counterOf(provider string) *window.Counter {
 	}
 	return window.NewCounter(encoding(bpe.O200K), 1.1)
 }
-
 
 // lastSet returns the last of ns that is not zero.
 func lastSet(ns ...int) int {
@@ -238,7 +237,7 @@ func modelHint(err error) string {
 	case errors.Is(err, llm.ErrModel):
 		return "choose another with --model provider/model, or \"model\" in the configuration"
 	case errors.Is(err, llm.ErrNetwork):
-		return "your words are kept; try again, or use --model offline"
+		return "your words are kept: goclaw ask --continue asks again"
 	case errors.Is(err, llm.ErrOverflow):
 		return "begin anew with goclaw sessions new, or ask a model with a larger window"
 	}

@@ -29,12 +29,12 @@ func (r *REPL) open(ctx context.Context) error {
 // start returns the session to begin with.
 func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 	if r.Session != "" {
-		in, err := session.Find(ctx, r.Store, r.Session, false)
-		if errors.Is(err, session.ErrNotFound) || err == nil && string(in.Key) == r.Session {
-			return r.Runner.Load(ctx, session.Key(r.Session))
-		}
+		in, ok, err := session.Address(ctx, r.Store, r.Session)
 		if err != nil {
 			return nil, err
+		}
+		if !ok {
+			return r.Runner.Load(ctx, session.Key(r.Session))
 		}
 		return session.Open(ctx, r.Store, in.ID)
 	}

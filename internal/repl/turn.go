@@ -29,10 +29,14 @@ func (r *REPL) turn(ctx context.Context, in llm.Message) {
 	stop := r.screen.spin()
 
 	var failed error
+	kept := len(in.Blocks) == 0 // what is gone on with was kept before
 	for ev, err := range r.Runner.RunID(tctx, r.cur.ID, in) {
 		if err != nil {
 			failed = err
 			continue
+		}
+		if rec, ok := ev.(agent.Recorded); ok {
+			kept = kept || session.IsTurn(rec.Record.Body)
 		}
 		r.show(ev)
 	}
@@ -47,6 +51,7 @@ func (r *REPL) turn(ctx context.Context, in llm.Message) {
 	r.cancel, r.inTurn = nil, false
 	r.mu.Unlock()
 	if failed == nil {
+		r.leaving = r.leaving || stops > 1
 		return
 	}
 	if tctx.Err() != nil && errors.Is(failed, context.Canceled) {
@@ -55,7 +60,7 @@ func (r *REPL) turn(ctx context.Context, in llm.Message) {
 	}
 	r.failed = true
 	r.problem(failed)
-	if t, ok := r.unfinished(ctx); ok && (t.Waits || len(t.Calls) > 0) {
+	if t, ok := r.unfinished(ctx); ok && kept && (t.Waits || len(t.Calls) > 0) && !errors.Is(failed, llm.ErrOverflow) {
 		r.note("  what you said is kept: /continue asks again")
 	}
 }
@@ -88,11 +93,6 @@ func (r *REPL) news(ctx context.Context) error {
 	return nil
 }
 
-// show shows one event of a turn.
-func (r *REPL) show(ev agent.Event) {
-	switch ev := ev.(type) {
-	case agent.Said:
-		switch {
 // foreign counts what was added that our own background does not add.
 func (r *REPL) foreign(ctx context.Context, in session.Info) int {
 	if in.Last <= r.cur.Last {
@@ -112,6 +112,11 @@ func (r *REPL) foreign(ctx context.Context, in session.Info) int {
 	return n
 }
 
+// show shows one event of a turn.
+func (r *REPL) show(ev agent.Event) {
+	switch ev := ev.(type) {
+	case agent.Said:
+		switch {
 		case ev.Text != "":
 			r.screen.said(ev.Text)
 			r.screen.waiting("waiting for " + r.Model().Name)

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/mcpd"
+)
+
+func (a *app) mcpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp",
+		Short: "Offer search over all sessions and memory to other agents (MCP on stdio)",
+		Long: `Serves the Model Context Protocol on standard input and output: the tools
+session_search, session_read, memory_search and memory_get over all sessions
+and the memory files of the workspace. Nothing can be changed by them.
+
+Another agent starts it by itself, for example with
+  {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ix, err := a.index()
+			if err != nil {
+				return err
+			}
+			ix.Background()
+			var tools []mcpd.Tool
+			for _, t := range ix.Tools() {
+				tools = append(tools, t)
+			}
+			return mcpd.Serve(cmd.Context(), tools, version(), a.in, a.out)
+		},
+	}
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/transcript"
+	"goclaw/recall"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// index opens the search index once. With the SQLite store it lies in the
+// database of the sessions, with another one beside them.
+func (a *app) index() (*recall.Index, error) {
+	if a.ix != nil {
+		return a.ix, nil
+	}
+	st, err := a.store()
+	if err != nil {
+		return nil, err
+	}
+	c := a.conf
+	o := recall.Options{
+		Store: st, Path: filepath.Join(c.Home, "index.db"), Workspace: c.Workspace, Embedder: recall.Local{}, Now: time.Now,
+		Progress: func(done, total int) {
+			if a.isTerminal(a.err) {
+				fmt.Fprintf(a.err, "\rindexing: %d of %d records ", done, total)
+				if done >= total {
+					fmt.Fprint(a.err, "\r\x1b[K")
+				}
+			}
+		},
+	}
+	if c.Session.Store != "jsonl" {
+		o.Path, o.Shared = c.Session.Path, true
+	}
+	ix, err := recall.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	a.ix = ix
+	return ix, nil
+}
+
+func (a *app) searchCmd() *cobra.Command {
+	var q recall.Query
+	var asJSON, all bool
+	var in, role, since string
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Find what was said, and what the memory files say",
+		Long: `Searches every message of every session, and the memory files of the workspace
+(MEMORY.md and memory/), by words and by meaning. QUERY is plain text: a
+question will do, and no character has a meaning of its own.`,
+		Example: `  goclaw search "why did we drop redis?"
+  goclaw search --since 2026-08-01 --role user invoice
+  goclaw search --memory birthday
+  goclaw search --index               make vectors for everything now`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !all {
+				return usage("%s needs QUERY: see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			ix, err := a.index()
+			if err != nil {
+				return err
+			}
+			if all {
+				return a.embedAll(ctx, ix)
+			}
+			q.Text = strings.Join(args, " ")
+			q.Role = recall.Role(role)
+			switch q.Role {
+			case "", recall.User, recall.Assistant, recall.Output, recall.Summary:
+			default:
+				return usage("--role is user, assistant, tool or summary, not %q", role)
+			}
+			if since != "" {
+				if q.Since, err = parseSince(since, time.Now()); err != nil {
+					return err
+				}
+			}
+			if q.Limit < 0 {
+				return usage("--limit %d is below 0", q.Limit)
+			}
+			if in != "" {
+				info, err := session.Find(ctx, a.st, in, false)
+				if err != nil {
+					return err
+				}
+				q.Session = info.ID
+				if string(info.Key) == in {
+					q.Session, q.Key = "", info.Key
+				}
+			}
+			a.catchUp(ctx, ix)
+			res, err := ix.Search(ctx, q)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printHits(res, q.Text)
+			}
+			a.showHits(res, q.Text)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print an object with the hits")
+	f.StringVar(&in, "session", "", "only in this session: a key, an id, or a prefix")
+	f.StringVar(&q.Agent, "agent", "", "only in this agent's sessions")
+	f.StringVar(&role, "role", "", "only what user, assistant, tool or summary said")
+	f.StringVar(&since, "since", "", "only since then: 2026-08-01, or 12h, 7d, 3w ago")
+	f.BoolVar(&q.Memory, "memory", false, "only in the memory files")
+	f.IntVarP(&q.Limit, "limit", "n", 10, "at most so many hits")
+	f.BoolVar(&all, "index", false, "bring the index and all vectors up to date, and say how much there is")
+	return cmd
+}
+
+// parseSince reads a date, a time, or how long ago.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04"} {
+		if t, err := time.ParseInLocation(form, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
+		return t, nil
+	}
+	var n int
+	var unit string
+	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err == nil && n > 0 {
+		switch unit {
+		case "m":
+			return now.Add(-time.Duration(n) * time.Minute), nil
+		case "h":
+			return now.Add(-time.Duration(n) * time.Hour), nil
+		case "d":
+			return now.AddDate(0, 0, -n), nil
+		case "w":
+			return now.AddDate(0, 0, -7*n), nil
+		}
+	}
+	return time.Time{}, usage("--since takes a date like 2026-08-01, or how long ago like 12h, 7d or 3w, not %q", s)
+}
+
+// A search from the command line gives the model a moment to read what came
+// since the last one.
+const catchUpTime = 400 * time.Millisecond
+
+func (a *app) catchUp(ctx context.Context, ix *recall.Index) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+	defer cancel()
+	_, _ = ix.Embed(ctx) // the search says what is missing
+}
+
+func (a *app) embedAll(ctx context.Context, ix *recall.Index) error {
+	if err := ix.Sync(ctx); err != nil {
+		return err
+	}
+	n, err := ix.Embed(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	fmt.Fprintf(a.out, "the index is up to date: %s new\n", count(n, "vector"))
+	return nil
+}
+
+// hit is how a hit is printed in JSON. Other programs rely on its names.
+type hit struct {
+	Citation string      `json:"citation"`
+	Session  session.ID  `json:"session,omitempty"`
+	Key      session.Key `json:"key,omitempty"`
+	Title    string      `json:"title,omitempty"`
+	Record   string      `json:"record,omitempty"`
+	Seq      session.Seq `json:"seq,omitempty"`
+	Role     recall.Role `json:"role,omitempty"`
+	Speaker  string      `json:"speaker,omitempty"`
+	Time     string      `json:"time,omitempty"`
+	File     string      `json:"file,omitempty"`
+	Line     int         `json:"line,omitempty"`
+	Lines    int         `json:"lines,omitempty"`
+	Heading  string      `json:"heading,omitempty"`
+	Snippet  string      `json:"snippet"`
+	Text     string      `json:"text"`
+	Score    float64     `json:"score"`
+	Also     []string    `json:"also,omitempty"`
+}
+
+const snippetSize = 280
+
+func (a *app) printHits(res recall.Result, query string) error {
+	hits := []hit{}
+	for _, h := range res.Hits {
+		s, _ := recall.Snippet(h.Text, query, snippetSize)
+		hits = append(hits, hit{
+			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, h.Speaker, stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also,
+		})
+	}
+	return a.printJSON(struct {
+		Query      string   `json:"query"`
+		Hits       []hit    `json:"hits"`
+		Incomplete []string `json:"incomplete"`
+		Vectors    float64  `json:"vectors"`
+	}{query, hits, list(res.Incomplete), res.Vectors})
+}
+
+func (a *app) showHits(res recall.Result, query string) {
+	st := a.style()
+	if len(res.Hits) == 0 {
+		fmt.Fprintln(a.out, "nothing found")
+	}
+	for i, h := range res.Hits {
+		fmt.Fprintln(a.out, transcript.Hit(i+1, h, query, st, a.width()))
+		if h.Session != "" {
+			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("    goclaw sessions show %s --around %d", h.Session, h.Seq)))
+		}
+	}
+	for _, s := range res.Incomplete {
+		fmt.Fprintln(a.err, "goclaw: incomplete: "+s)
+	}
+	if len(res.Hits) > 0 && res.Vectors < 0.5 {
+		fmt.Fprintf(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others\n", 100*res.Vectors)
+	}
+}
+
+// recallTools lets the model look things up, in memory and in what was said.
+func (a *app) recallTools(tools *tool.Set) error {
+	ix, err := a.index()
+	if err != nil {
+		return err
+	}
+	for _, t := range ix.Tools() {
+		if err := tools.Add(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nearby is how many records are shown before and behind one, unless more are
+// wanted.
+const nearby = 4
+
+// around returns the records of s around one, which need not be on the live
+// branch: a search finds what was said on others, too.
+func (a *app) around(ctx context.Context, s *session.Session, record string, n int) ([]session.Record, error) {
+	_, at, err := recall.Place(ctx, a.st, string(s.ID), record)
+	if err != nil {
+		return nil, err
+	}
+	if n <= 0 {
+		n = nearby
+	}
+	var out []session.Record
+	for r, err := range a.st.Read(ctx, s.ID, max(0, at-1-session.Seq(n))) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Seq > at+session.Seq(n) {
+			break
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}

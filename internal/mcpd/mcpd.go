@@ -1,0 +1,97 @@
+// Package mcpd offers search and reading over all sessions and memory files to
+// other agents, by the Model Context Protocol. It changes nothing.
+package mcpd
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"goclaw/llm"
+)
+
+// Tool is a tool that is offered: what recall.Index.Tools returns.
+type Tool interface {
+	Spec() llm.ToolSpec
+	Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
+}
+
+// maxLine is how many bytes a request may have.
+const maxLine = 1 << 20
+
+// Serve answers on in and out, a message a line, until in ends or ctx does.
+func Serve(ctx context.Context, tools []Tool, version string, in io.Reader, out io.Writer) error {
+	s, err := server(tools, version)
+	if err != nil {
+		return err
+	}
+	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writer{out}, MaxLineLength: maxLine})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// writer is closed by nobody but its owner.
+type writer struct{ io.Writer }
+
+func (writer) Close() error { return nil }
+
+func server(tools []Tool, version string) (*mcp.Server, error) {
+	s := mcp.NewServer(&mcp.Implementation{Name: "goclaw", Title: "goclaw: past conversations and memory", Version: version}, &mcp.ServerOptions{
+		Instructions: "Search and read everything that was said in past conversations, and the memory files. Nothing can be changed. " +
+			"Results carry citations: session#record for session_read, file:line for memory_get.",
+	})
+	no := false
+	for _, t := range tools {
+		spec := t.Spec()
+		check, err := validator(spec.Schema)
+		if err != nil {
+			return nil, err
+		}
+		s.AddTool(&mcp.Tool{
+			Name: spec.Name, Description: spec.Description, InputSchema: spec.Schema,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
+		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			args := req.Params.Arguments
+			if len(args) == 0 {
+				args = json.RawMessage("{}")
+			}
+			if err := check(args); err != nil {
+				return failed(err.Error()), nil
+			}
+			res, err := t.Run(ctx, llm.ToolCall{ID: "mcp", Name: spec.Name, Args: args})
+			if err != nil {
+				return nil, err
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: res.Text()}}, IsError: res.IsError}, nil
+		})
+	}
+	return s, nil
+}
+
+func failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
+}
+
+// validator returns what checks arguments against a schema.
+func validator(schema json.RawMessage) (func(json.RawMessage) error, error) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(args json.RawMessage) error {
+		var v map[string]any
+		if err := json.Unmarshal(args, &v); err != nil {
+			return err
+		}
+		return r.Validate(v)
+	}, nil
+}

@@ -1,0 +1,51 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw/recall"
+)
+
+// Hit shows something that was found: where it is, and a snippet with what was
+// asked for marked.
+func Hit(n int, h recall.Hit, query string, st Style, width int) string {
+	var head []string
+	if h.File != "" {
+		head = append(head, st.Cyan(Printable(h.Cite())))
+		if h.Heading != "" {
+			head = append(head, st.Dim(OneLine(Printable(h.Heading), 60)))
+		}
+	} else {
+		who := string(h.Role)
+		if h.Speaker != "" {
+			who = Printable(h.Speaker)
+		}
+		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), 48)), st.Green(who))
+		if h.Title != "" {
+			head = append(head, OneLine(Printable(h.Title), 48))
+		}
+		head = append(head, st.Dim(fmt.Sprintf("record %d", h.Seq)))
+	}
+	if !h.Time.IsZero() {
+		form := "2006-01-02 15:04"
+		if h.File != "" {
+			form = time.DateOnly
+		}
+		head = append(head, st.Dim(h.Time.Format(form)))
+	}
+	if len(h.Also) > 0 {
+		head = append(head, st.Dim(fmt.Sprintf("and %d more like it", len(h.Also))))
+	}
+	text, marks := recall.Snippet(h.Text, query, max(2*width-16, 120))
+	var b strings.Builder
+	at := 0
+	for _, m := range marks {
+		b.WriteString(Printable(text[at:m[0]]))
+		b.WriteString(st.paint("1;33", Printable(text[m[0]:m[1]])))
+		at = m[1]
+	}
+	b.WriteString(Printable(text[at:]))
+	return fmt.Sprintf("%s %s\n    %s", st.Bold(fmt.Sprintf("%2d.", n)), strings.Join(head, "  "), b.String())
+}
