@@ -192,7 +192,7 @@ func (ix *Index) embedSome(ctx context.Context, l *uncoded) (n int, err error) {
 		}
 		upto = r.Seq
 		// What tools put out is found by its words.
-		if s, ok := speak(r); ok && s.role != Tool {
+		if s, ok := speak(r); ok && s.role != Output {
 			seqs, texts = append(seqs, r.Seq), append(texts, clipText(s.text, maxEmbedded))
 		}
 		if len(texts) == batch || upto-coded >= 4*chunkSize {

@@ -15,7 +15,7 @@ type Role string
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
-	Tool      Role = "tool"    // what a tool or a command put out
+	Output    Role = "tool"    // what a tool or a command put out
 	Summary   Role = "summary" // of a past that was folded
 )
 
@@ -31,6 +31,10 @@ type said struct {
 	text    string
 }
 
+// echo are the tools that search: what they are asked and what they find was
+// said elsewhere.
+var echo = map[string]bool{"memory_search": true, "memory_get": true, "session_search": true, "session_read": true}
+
 // speak returns what r says, and whether it says anything.
 func speak(r session.Record) (said, bool) {
 	s := said{seq: r.Seq, at: r.Time}
@@ -40,10 +44,12 @@ func speak(r session.Record) (said, bool) {
 			s.at = b.At
 		}
 		if rs := b.Results(); len(rs) > 0 {
-			s.role = Tool
+			s.role = Output
 			var parts []string
 			for _, res := range rs {
-				parts = append(parts, res.Text())
+				if !echo[res.Name] {
+					parts = append(parts, res.Text())
+				}
 			}
 			s.text = strings.Join(parts, "\n")
 			break
@@ -53,12 +59,14 @@ func speak(r session.Record) (said, bool) {
 			s.role = User
 		} else {
 			for _, c := range b.Calls() {
-				s.text += "\n" + c.Name + " " + string(c.Args)
+				if !echo[c.Name] {
+					s.text += "\n" + c.Name + " " + string(c.Args)
+				}
 			}
 		}
 		s.speaker, s.text = named(s.text)
 	case session.Shell:
-		s.role, s.text = Tool, b.Command+"\n"+b.Output
+		s.role, s.text = Output, b.Command+"\n"+b.Output
 	case session.CustomMessage:
 		s.role, s.text = User, llm.Message{Blocks: b.Blocks}.Text()
 	case session.Compaction:
@@ -109,7 +117,7 @@ func (d doc) role() Role {
 	case d.flags&flagUser != 0:
 		return User
 	case d.flags&flagTool != 0:
-		return Tool
+		return Output
 	case d.flags&flagSummary != 0:
 		return Summary
 	}
@@ -142,7 +150,7 @@ func (l *lexer) digest(s said) (doc, map[string]uint32) {
 	switch s.role {
 	case User:
 		d.flags |= flagUser
-	case Tool:
+	case Output:
 		d.flags |= flagTool
 	case Summary:
 		d.flags |= flagSummary

@@ -184,7 +184,7 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	}
 	var hits []Hit
 	var seen collapse
-	for _, cand := range kept {
+	for _, cand := range trim(kept) {
 		at := m.at[cand.at]
 		n := at.file.notes[at.note]
 		h := Hit{File: at.file.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: time.Unix(cand.doc.time, 0).UTC(), Text: n.text, Score: cand.score}
@@ -259,7 +259,17 @@ func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Re
 		ix.codes = nil
 	}
 	res.covered(cands)
-	return ix.messages(ctx, cands, q.Limit)
+	return ix.messages(ctx, trim(cands), q.Limit)
+}
+
+// trim drops what speaks against itself, unless there is nothing else.
+func trim(cands []candidate) []candidate {
+	for i, c := range cands {
+		if c.score <= 0 && i > 0 {
+			return cands[:i]
+		}
+	}
+	return cands
 }
 
 // covered notes how many candidates have vectors.

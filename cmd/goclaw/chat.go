@@ -40,6 +40,10 @@ func (a *app) chat(ctx context.Context) error {
 	}
 	defer done()
 	defer a.follow(ctx, a.st)()
+	if a.ix != nil {
+		a.ix.Background()
+		r.Search = a.ix
+	}
 	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
 	first := a.voice
 	r.Model = func() repl.Model { return a.spoken() }

@@ -40,6 +40,7 @@ func init() {
 		{[]string{"switch"}, "KEY", "go to another session; a prefix will do", (*REPL).switchTo, (*REPL).keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", (*REPL).history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", (*REPL).delete, (*REPL).keys},
+		{[]string{"search", "find"}, "TEXT|N", "find what was said and noted; N opens the N-th hit", (*REPL).search, nil},
 		{[]string{"context"}, "", "show what fills the model's window", (*REPL).context, nil},
 		{[]string{"compact"}, "[--dry-run] [focus]", "fold the past into a summary; the focus is what it dwells on", (*REPL).compact, nil},
 		{[]string{"undo"}, "", "take the last fold back", (*REPL).undo, nil},

@@ -18,6 +18,7 @@ import (
 	"goclaw/internal/repl/line"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
+	"goclaw/recall"
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/tool"
@@ -75,11 +76,14 @@ type REPL struct {
 	Allow func(command string) error
 	// Export writes a session to a new file, or to Out if path is empty.
 	Export func(ctx context.Context, id session.ID, format, path string) error
+	// Search finds what was said before. nil: nothing can be found.
+	Search Searcher
 	Hint   func(error) string // what to do about an error; nil: nothing
 	Abort  func()             // ends the program when it does not want to end; nil: it waits
 
 	screen   *screen
 	cur      session.Info // as far as it is known here
+	found    []recall.Hit // by the last search
 	thinking bool         // is shown
 	armed    bool         // Ctrl-C was pressed last
 	failed   bool         // a turn has failed

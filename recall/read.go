@@ -1,0 +1,173 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"goclaw/session"
+)
+
+// Line is something that was said, as Around returns it.
+type Line struct {
+	Seq     session.Seq
+	Record  string
+	Role    Role
+	Speaker string
+	Time    string // RFC 3339, "" if it is not known
+	Text    string
+}
+
+// Around returns what was said in the log id around the record at: before
+// messages before it, and after behind it. at 0 is the end.
+func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq, before, after int) ([]Line, error) {
+	in, err := session.Stat(ctx, st, id)
+	if err != nil {
+		return nil, err
+	}
+	if !in.Trashed.IsZero() {
+		return nil, fmt.Errorf("session %q is in the trash: %w", id, session.ErrNotFound)
+	}
+	if at == 0 {
+		at, before, after = in.Last, before+after, 0
+	}
+	if at < 1 || at > in.Last {
+		return nil, fmt.Errorf("session %q has no record %d, the last one is %d: %w", id, at, in.Last, session.ErrNotFound)
+	}
+	var lines []Line
+	behind := 0
+	// Not every record says something: begin a little earlier.
+	from := max(0, at-1-session.Seq(4*before+8))
+	for r, err := range st.Read(ctx, id, from) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Seq > at && behind == after {
+			break
+		}
+		s, ok := speak(r)
+		if !ok {
+			continue
+		}
+		l := Line{Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Text: s.text}
+		if !s.at.IsZero() {
+			l.Time = s.at.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		lines = append(lines, l)
+		switch {
+		case r.Seq > at:
+			behind++
+		case r.Seq < at && len(lines) > before:
+			lines = lines[1:]
+		case r.Seq == at && len(lines) > before+1:
+			lines = lines[1:]
+		}
+	}
+	return lines, nil
+}
+
+// Place resolves what a person or a model writes for a place in a log: a key,
+// an id or a prefix of either, with "#" and the number of a record behind it
+// if a record is meant. record is such a number, or a record's id or a prefix
+// of it; "" if there is none.
+func Place(ctx context.Context, st session.Store, ref, record string) (session.Info, session.Seq, error) {
+	in, err := session.Find(ctx, st, ref, false)
+	if i := strings.LastIndexByte(ref, '#'); i > 0 && errors.Is(err, session.ErrNotFound) {
+		if _, bad := strconv.ParseInt(ref[i+1:], 10, 64); bad == nil {
+			if record == "" {
+				record = ref[i+1:]
+			}
+			in, err = session.Find(ctx, st, ref[:i], false)
+		}
+	}
+	if err != nil || record == "" {
+		return in, 0, err
+	}
+	record = strings.TrimPrefix(record, "#")
+	if i := strings.LastIndexByte(record, '#'); i >= 0 {
+		record = record[i+1:]
+	}
+	if n, err := strconv.ParseInt(record, 10, 64); err == nil && n >= 1 && session.Seq(n) <= in.Last {
+		return in, session.Seq(n), nil
+	}
+	var found []session.Seq
+	for r, err := range st.Read(ctx, in.ID, 0) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			continue
+		}
+		if err != nil {
+			return in, 0, err
+		}
+		if r.ID == record {
+			return in, r.Seq, nil
+		}
+		if record != "" && strings.HasPrefix(r.ID, record) {
+			found = append(found, r.Seq)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return in, found[0], nil
+	case 0:
+		return in, 0, fmt.Errorf("session %s has no record %q: %w", in.Key, record, session.ErrNotFound)
+	}
+	return in, 0, fmt.Errorf("%q fits %d records of session %s: type more of the id, or the record's number", record, len(found), in.Key)
+}
+
+// errOutside says that a path is no memory file.
+var errOutside = errors.New("not a memory file")
+
+// File returns lines of a memory file, from is 1 for the first, and how many
+// lines it has. Only memory files can be read.
+func (ix *Index) File(name string, from, lines int) (text string, total int, err error) {
+	if ix.o.Workspace == "" {
+		return "", 0, errors.New("there are no memory files here")
+	}
+	ix.mu.Lock()
+	_, err = ix.memory.sync(ix.o.Workspace, ix.o.Memory)
+	clean := path.Clean(filepath.ToSlash(name))
+	_, known := ix.memory.files[clean]
+	var near []string
+	for _, f := range ix.memory.order {
+		near = append(near, f.path)
+	}
+	ix.mu.Unlock()
+	if err != nil {
+		return "", 0, err
+	}
+	if !known {
+		hint := ""
+		if n := len(near); n > 0 {
+			hint = "; there are " + strings.Join(near[max(0, n-8):], ", ")
+		}
+		return "", 0, fmt.Errorf("%q is %w%s", name, errOutside, hint)
+	}
+	root, err := os.OpenRoot(ix.o.Workspace)
+	if err != nil {
+		return "", 0, err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(filepath.FromSlash(clean))
+	if err != nil {
+		return "", 0, err
+	}
+	all := strings.Split(strings.TrimSuffix(strings.ToValidUTF8(string(data), "�"), "\n"), "\n")
+	from = max(from, 1)
+	if from > len(all) {
+		return "", len(all), fmt.Errorf("%s has %d lines", clean, len(all))
+	}
+	if lines <= 0 {
+		lines = len(all)
+	}
+	return strings.Join(all[from-1:min(from-1+lines, len(all))], "\n"), len(all), nil
+}

@@ -1,0 +1,254 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// What a tool's result takes at most. A token is about four bytes.
+const (
+	maxResult  = 12_000 // bytes
+	maxPerHit  = 500
+	maxPerLine = 2_000
+)
+
+// Tool is a tool for a model: what package tool calls one. It changes
+// nothing.
+type Tool struct {
+	spec llm.ToolSpec
+	run  func(ctx context.Context, args json.RawMessage) (string, error)
+}
+
+// Spec describes the tool.
+func (t Tool) Spec() llm.ToolSpec { return t.spec }
+
+// Mutates is false: calls may run beside any others.
+func (t Tool) Mutates(llm.ToolCall) bool { return false }
+
+// Run runs the tool. What goes wrong is a result that the model can read.
+func (t Tool) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	text, err := t.run(ctx, call.Args)
+	switch {
+	case ctx.Err() != nil:
+		return llm.Failed(call, "interrupted"), ctx.Err()
+	case err != nil:
+		return llm.Failed(call, err.Error()), nil
+	}
+	return llm.Result(call, text), nil
+}
+
+// Tools returns memory_search, memory_get, session_search and session_read,
+// as far as there is something to search.
+func (ix *Index) Tools() []Tool {
+	var out []Tool
+	add := func(name, description, properties, required string, run func(ctx context.Context, args json.RawMessage) (string, error)) {
+		schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, properties, required)
+		out = append(out, Tool{llm.ToolSpec{Name: name, Description: description, Schema: json.RawMessage(schema)}, run})
+	}
+	const query = `"query":{"type":"string","description":"what to look for, in plain words; a question will do"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many results, 8 unless said"}`
+	if ix.o.Workspace != "" {
+		add("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
+			query, `"query"`, ix.toolMemorySearch)
+		add("memory_get", "Read lines of a memory file.",
+			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md"},"from":{"type":"integer","minimum":1,"description":"first line, 1 unless said"},"lines":{"type":"integer","minimum":1,"description":"how many lines, 80 unless said"}`,
+			`"file"`, ix.toolMemoryGet)
+	}
+	if ix.o.Store != nil {
+		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, time, speaker and text.",
+			query+`,"session":{"type":"string","description":"only in the session with this key or id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since this date, YYYY-MM-DD"}`,
+			`"query"`, ix.toolSessionSearch)
+		add("session_read", "Read a conversation around a record, word for word.",
+			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; the end of the session unless said"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and behind it, 4 unless said"}`,
+			`"session"`, ix.toolSessionRead)
+	}
+	return out
+}
+
+func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (string, error) {
+	var a struct {
+		Query string
+		Limit int
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return "", err
+	}
+	res, err := ix.Search(ctx, Query{Text: a.Query, Limit: orElse(a.Limit, 8), Memory: true})
+	if err != nil {
+		return "", err
+	}
+	b := result{}
+	for _, h := range res.Hits {
+		text, _ := Snippet(h.Text, a.Query, maxPerHit)
+		where := ""
+		if h.Heading != "" {
+			where = " [" + clipText(h.Heading, 80) + "]"
+		}
+		b.line(fmt.Sprintf("%s  %s%s", h.Cite(), text, where))
+	}
+	return b.text(res, "no note in the memory files fits"), nil
+}
+
+func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, error) {
+	var a struct {
+		File        string
+		From, Lines int
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return "", err
+	}
+	a.From = orElse(a.From, 1)
+	text, total, err := ix.File(a.File, a.From, orElse(a.Lines, 80))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxResult {
+		text = clipText(text, maxResult)
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+	}
+	last := a.From + strings.Count(text, "\n")
+	if last < total {
+		text += fmt.Sprintf("\n[lines %d to %d of %d]", a.From, last, total)
+	}
+	return text, nil
+}
+
+func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (string, error) {
+	var a struct {
+		Query, Session, Role, Since string
+		Limit                       int
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return "", err
+	}
+	limit := orElse(a.Limit, 8)
+	q := Query{Text: a.Query, Limit: limit + 4, Sessions: true, Role: Role(a.Role)}
+	if a.Session != "" {
+		in, err := session.Find(ctx, ix.o.Store, a.Session, false)
+		if err != nil {
+			return "", err
+		}
+		q.Session = in.ID
+	}
+	if a.Since != "" {
+		t, err := time.Parse(time.DateOnly, a.Since)
+		if err != nil {
+			return "", fmt.Errorf("since %q is not a date like 2026-08-02", a.Since)
+		}
+		q.Since = t
+	}
+	res, err := ix.Search(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	b, shown := result{}, 0
+	for _, h := range res.Hits {
+		if sameWordsAs(h.Text, a.Query) || shown == limit {
+			continue // the question itself says nothing about its answer
+		}
+		shown++
+		text, _ := Snippet(h.Text, a.Query, maxPerHit)
+		title := ""
+		if h.Title != "" {
+			title = " [" + clipText(h.Title, 60) + "]"
+		}
+		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), h.Time.UTC().Format("2006-01-02 15:04"), who(h.Role, h.Speaker), title, text))
+	}
+	return b.text(res, "nothing that was said fits"), nil
+}
+
+func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (string, error) {
+	var a struct {
+		Session, Around string
+		Messages        int
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return "", err
+	}
+	in, at, err := Place(ctx, ix.o.Store, a.Session, a.Around)
+	if err != nil {
+		return "", err
+	}
+	n := orElse(a.Messages, 4)
+	lines, err := Around(ctx, ix.o.Store, in.ID, at, n, n)
+	if err != nil {
+		return "", err
+	}
+	b := result{}
+	for _, l := range lines {
+		text := l.Text
+		if len(text) > maxPerLine {
+			text = clipText(text, maxPerLine) + fmt.Sprintf(" … [%d bytes more]", len(l.Text)-maxPerLine)
+		}
+		b.line(fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, strings.TrimSuffix(l.Time, "Z"), who(l.Role, l.Speaker), text))
+	}
+	return b.text(Result{Hits: make([]Hit, len(lines))}, "nothing was said in "+string(in.Key)+" yet"), nil
+}
+
+func who(r Role, speaker string) string {
+	if speaker != "" {
+		return speaker + " (" + string(r) + ")"
+	}
+	return string(r)
+}
+
+// sameWordsAs reports whether a text is the query itself.
+func sameWordsAs(text, query string) bool {
+	if len(text) > len(query)+40 {
+		return false
+	}
+	set := map[string]bool{}
+	words(query, func(w word) { set[w.term] = true })
+	same, n := true, 0
+	seen := map[string]bool{}
+	words(text, func(w word) {
+		same = same && set[w.term]
+		if !seen[w.term] {
+			seen[w.term] = true
+			n++
+		}
+	})
+	return same && n == len(set)
+}
+
+func orElse(n, other int) int {
+	if n <= 0 {
+		return other
+	}
+	return n
+}
+
+// result is a text that stays within its limit.
+type result struct {
+	b    strings.Builder
+	left int // lines that did not fit
+}
+
+func (r *result) line(s string) {
+	if r.left > 0 || r.b.Len()+len(s) > maxResult {
+		r.left++
+		return
+	}
+	if r.b.Len() > 0 {
+		r.b.WriteByte('\n')
+	}
+	r.b.WriteString(s)
+}
+
+func (r *result) text(res Result, none string) string {
+	if r.b.Len() == 0 && r.left == 0 {
+		r.b.WriteString(none)
+	}
+	if r.left > 0 {
+		fmt.Fprintf(&r.b, "\n[%d more did not fit: ask for fewer]", r.left)
+	}
+	for _, s := range res.Incomplete {
+		fmt.Fprintf(&r.b, "\n[incomplete: %s]", s)
+	}
+	return r.b.String()
+}
