@@ -136,17 +136,16 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 	}
 	var infos []*session.Info
 	var errs []error
-	seen := map[*log]bool{}
+	var seen map[*log]bool // filled only if a second look is needed
 	for try := 0; try < 4; try++ {
 		if err := s.sync(); err != nil {
 			return nil, err
 		}
-		var logs []*log
 		s.mu.Lock()
+		logs := make([]*log, 0, len(s.logs))
 		for _, l := range s.logs {
-			if !seen[l] && l.at().trashed.IsZero() != q.Trash {
+			if l.at().trashed.IsZero() != q.Trash && !seen[l] {
 				logs = append(logs, l)
-				seen[l] = true
 			}
 		}
 		s.mu.Unlock()
@@ -156,7 +155,14 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 		}
 		infos = append(infos, found...)
 		if !lost || ctx.Err() != nil {
-			break // else some may have moved to where they were not looked for
+			break
+		}
+		// Some may have moved to where they were not looked for.
+		if seen == nil {
+			seen = map[*log]bool{}
+		}
+		for _, l := range logs {
+			seen[l] = true
 		}
 	}
 	slices.SortFunc(infos, func(a, b *session.Info) int {
