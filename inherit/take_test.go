@@ -526,3 +526,92 @@ func TestLeftoverLog(t *testing.T) {
 		t.Errorf("the source has changed:\n%s", diff)
 	}
 }
+
+// TestWriterAppends takes from a file that its program is writing, a line in
+// several pieces: what was whole is there, what was torn comes later, and
+// nothing comes twice.
+func TestWriterAppends(t *testing.T) {
+	src, home := t.TempDir(), t.TempDir()
+	file := filepath.Join(src, "s.jsonl")
+	st := openStore(t, home)
+	m := memo(t, home)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const n = 300
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.WriteString(header("s") + "\n")
+		parent := ""
+		for i := 0; i < n && err == nil; i++ {
+			id := fmt.Sprint("r", i)
+			line := userLine(id, parent, "text") + "\n"
+			half := len(line) * (i % 10) / 10
+			if _, err = f.WriteString(line[:half]); err == nil {
+				time.Sleep(time.Duration(i%5) * 300 * time.Microsecond)
+				_, err = f.WriteString(line[half:])
+			}
+			parent = id
+		}
+		done <- err
+	}()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+		}
+		take(t, st, m, false, src)
+	}
+	take(t, st, m, false, src)
+	in, err := session.Stat(context.Background(), st, "s")
+	if err != nil || in.Records != n+1 || in.Turns != n || in.Crook != 0 {
+		t.Errorf("%d records, %d turns, crook %d, %v; want %d turns in a straight line", in.Records, in.Turns, in.Crook, err, n)
+	}
+	if got := len(dump(t, st)); got != 1 {
+		t.Errorf("%d logs, want 1", got)
+	}
+}
+
+// TestKeysAndOrigins: what each program calls a session is kept.
+func TestKeysAndOrigins(t *testing.T) {
+	dir := fixtures(t)
+	want := map[string]string{ // by id: key, program, title, model
+		"d0d7f0bc-5c9c-4418-b017-52a9bc82e88f": "agent:main:main|openclaw||fakeant/fake-claude",
+		"cb790e13-069f-40e9-aa30-c07ef85d32ef": "agent:main:whatsapp:work:dm:+15551230000|openclaw||fakeant/fake-claude",
+		"7deb7dc9-67b2-4877-b32f-9a11ea5e468c": "agent:main:telegram:group:-1001234567:topic:42|openclaw||fakeant/fake-claude",
+		"8b911d7f-7678-4205-9b97-08ffe13e952b": "agent:main:slack:channel:c0123|openclaw|slack ch|fakeai/fake-1",
+		"a357e3ec-6e8a-4bf8-8db9-960f33721d79": "agent:main:recovered:a357e3ec-6e8a-4bf8-8db9-960f33721d79|openclaw||fakeant/fake-claude",
+		"e24410db-11bf-4cde-87c0-4ba8438743b9": "agent:ops:main|openclaw||fakeant/fake-claude",
+		"27769641-bff2-4b85-831b-d66d3e7d79da": "agent:main:webchat:direct:rewind|openclaw||fakeant/fake-claude",
+		"0141a325-689f-4c38-bd65-6e61e0210102": "agent:main:recovered:0141a325-689f-4c38-bd65-6e61e0210102|openclaw||fakeant/fake-claude",
+		"a8342d60-c3a1-4989-98e5-c50405ba184c": "agent:main:cron:2ba54312-dfb0-4177-9a05-94fba036ba66|openclaw|Automation: nightly|fakeant/fake-claude",
+		"98e0c71c-12da-43d6-a57d-96c3b2bbbd58": "agent:main:telegram:direct:12345|openclaw||fakeant/fake-claude",
+		"ab3aae252395":                         "main:cli:user|claw0||",
+		"bc17fa9d53c2":                         "claw0:cli:bc17fa9d53c2|claw0|my-project|",
+	}
+	st := openStore(t, t.TempDir())
+	for _, sub := range []string{"openclaw-2026.2.1/dot-openclaw", "openclaw-2026.9.6/openclaw-agent.sqlite", "claw0"} {
+		take(t, st, nil, false, filepath.Join(dir, sub))
+	}
+	got := map[string]string{}
+	for in, err := range st.List(context.Background(), session.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := want[string(in.ID)]; ok {
+			got[string(in.ID)] = fmt.Sprintf("%s|%s|%s|%s", in.Key, in.Origin.Program, in.Title, in.ModelName())
+		}
+		if in.Origin.Path == "" || in.Created.IsZero() || in.Updated.IsZero() || !in.Mirror() {
+			t.Errorf("%s: origin %+v, from %v to %v", in.ID, in.Origin, in.Created, in.Updated)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
