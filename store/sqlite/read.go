@@ -13,6 +13,7 @@ import (
 // What is read at once, before it is yielded. No connection is held and no
 // snapshot is kept while the caller looks at it.
 const (
+	firstRecords = 16 // who looks at one record shall not wait for more
 	pieceRecords = 256
 	pieceBytes   = 1 << 20
 )
@@ -22,8 +23,9 @@ const (
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		p := piece{file: s.path, at: max(after, 0)}
+		lend := s.with
 		for !p.done {
-			err := s.with(ctx, func(c *conn) error {
+			err := lend(ctx, func(c *conn) error {
 				if err := c.exec("BEGIN"); err != nil {
 					return err
 				}
@@ -39,6 +41,7 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 				yield(session.Record{}, err)
 				return
 			}
+			lend = s.lend // where to end is known
 			for _, e := range p.entries {
 				if err := ctx.Err(); err != nil {
 					yield(session.Record{}, err)
@@ -60,6 +63,7 @@ type piece struct {
 	good    session.Seq // the last record that could be read
 	last    session.Seq // where to end
 	done    bool
+	many    bool // not the first piece
 	entries []entry
 }
 
@@ -96,7 +100,11 @@ const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos
 // read reads the next piece.
 func (p *piece) read(c *conn) error {
 	p.entries = p.entries[:0]
-	size := 0
+	size, most := 0, firstRecords
+	if p.many {
+		most = pieceRecords
+	}
+	p.many = true
 	err := c.each(func(r row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
 		p.missing(seq - 1)
@@ -114,7 +122,7 @@ func (p *piece) read(c *conn) error {
 		if len(data) > largeValue {
 			c.large = true
 		}
-		if len(p.entries) >= pieceRecords || size >= pieceBytes {
+		if len(p.entries) >= most || size >= pieceBytes {
 			return errStop
 		}
 		return nil
