@@ -47,7 +47,9 @@ func (t *Transcript) open() (io.ReadCloser, error) {
 		return nil, err
 	}
 	if !strings.HasSuffix(t.Path, ".zst") {
-		return f, nil
+		// No further than it goes now: the rest of a line that is being
+		// written must not be taken for the next one.
+		return limited{io.NewSectionReader(f, 0, fi.Size()), f}, nil
 	}
 	z, err := unpack(f)
 	if err != nil {
@@ -63,6 +65,13 @@ const maxWindow = 32 << 20
 func unpack(r io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 }
+
+type limited struct {
+	*io.SectionReader
+	f *os.File
+}
+
+func (l limited) Close() error { return l.f.Close() }
 
 type packed struct {
 	*zstd.Decoder
