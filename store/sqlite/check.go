@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -25,7 +27,7 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 			return nil
 		}, "PRAGMA integrity_check")
 	})
-	if err != nil {
+	if err = damaged(err, "", report); err != nil {
 		return err
 	}
 	logs, err := s.logs(ctx)
@@ -39,7 +41,10 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 		in, damage, err := s.replay(ctx, l)
 		if err != nil {
-			return err
+			if err = damaged(err, l.row.ID, report); err != nil {
+				return err
+			}
+			continue
 		}
 		for _, d := range damage {
 			report(l.row.ID, d)
@@ -49,6 +54,15 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 	}
 	return nil
+}
+
+// damaged reports err if it is about the file, and returns it if not.
+func damaged(err error, id session.ID, report func(session.ID, error)) error {
+	if errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.NOTADB) {
+		report(id, err)
+		return nil
+	}
+	return err
 }
 
 // Rebuild computes the rows of all sessions from their logs, and returns how
@@ -84,7 +98,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 
 // rebuild writes the row of l.
 func (w *writer) rebuild(l log) error {
-	if err := w.sort(); err != nil {
+	if err := w.sort(nil); err != nil {
 		return err
 	}
 	w.book.Forget()

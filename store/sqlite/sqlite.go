@@ -73,7 +73,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		path: abs, clock: session.System{},
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
-	s.writer.s = s
+	s.writer.s, s.writer.many = s, many
 	s.queue.Serve, s.queue.After = s.writer.serve, s.writer.after
 	s.close = sync.OnceValue(s.shut)
 	for _, o := range opts {
@@ -187,21 +187,21 @@ func (s *Store) reader() (*conn, error) {
 
 // with lends f a connection. f sees all records appended before.
 func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
-	for {
-		full, err := false, error(nil)
-		lent := s.lend(ctx, func(c *conn) error {
-			if full, err = inboxed(c); full || err != nil {
-				return err
-			}
-			return f(c)
-		})
-		if lent != nil || !full {
-			return lent
-		}
-		if err := s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.settle}); err != nil {
+	full := false
+	err := s.lend(ctx, func(c *conn) (err error) {
+		if full, err = inboxed(c); full || err != nil {
 			return err
 		}
+		return f(c)
+	})
+	if err != nil || !full {
+		return err
 	}
+	if err := s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.settle}); err != nil {
+		return s.wrap(err)
+	}
+	// What is in the inbox now came later.
+	return s.lend(ctx, f)
 }
 
 // inboxed reports whether there is anything in the inbox.

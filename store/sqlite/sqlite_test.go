@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,20 +23,41 @@ import (
 
 func openDir(dir string) (session.Store, error) { return Open(filepath.Join(dir, "sessions.db")) }
 
-func TestMain(m *testing.M) { storetest.Main(m, openDir) }
-
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, dir string) session.Store {
-		t.Helper()
-		s, err := openDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	})
+// openCrowded opens a store for which everyone is a crowd: all that is
+// appended passes through the inbox.
+func openCrowded(dir string) (session.Store, error) {
+	s, err := Open(filepath.Join(dir, "sessions.db"))
+	if err != nil {
+		return nil, err
+	}
+	s.writer.many = 1
+	return s, nil
 }
 
-func TestProcesses(t *testing.T) { storetest.Processes(t, openDir) }
+// openEither is one or the other.
+func openEither(dir string) (session.Store, error) {
+	if rand.IntN(2) == 0 {
+		return openCrowded(dir)
+	}
+	return openDir(dir)
+}
+
+func TestMain(m *testing.M) { storetest.Main(m, openEither) }
+
+func TestStore(t *testing.T) {
+	for name, open := range map[string]storetest.Opener{"plain": openDir, "crowded": openCrowded} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T, dir string) session.Store {
+				t.Helper()
+				s, err := open(dir)
+				must(t, err)
+				return s
+			})
+		})
+	}
+}
+
+func TestProcesses(t *testing.T) { storetest.Processes(t, openEither) }
 
 var bg = context.Background()
 
@@ -415,7 +437,7 @@ func TestBatchFailure(t *testing.T) {
 func TestInbox(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	s := at(t, path)
-	const n = 2 * crowd
+	const n = 2 * many
 	want := map[session.ID][]session.Record{}
 	var first, second []*sqlstore.Request
 	for i := range n {
@@ -484,7 +506,7 @@ func TestInbox(t *testing.T) {
 func TestInboxSettles(t *testing.T) {
 	s := at(t, filepath.Join(t.TempDir(), "sessions.db"))
 	var reqs []*sqlstore.Request
-	for i := range crowd {
+	for i := range many {
 		id := session.ID(fmt.Sprint("s", i))
 		reqs = append(reqs, request(t, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}}))
 	}
@@ -495,11 +517,11 @@ func TestInboxSettles(t *testing.T) {
 			rows, err = c.int("SELECT count(*) FROM records")
 			return err
 		}))
-		if rows == crowd {
+		if rows == many {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d records are sorted in, want %d", rows, crowd)
+			t.Fatalf("%d records are sorted in, want %d", rows, many)
 		}
 	}
 }
@@ -532,5 +554,56 @@ func TestCloseTwiceAndWaiters(t *testing.T) {
 	must(t, s.Close())
 	if err := <-done; !errors.Is(err, session.ErrClosed) {
 		t.Errorf("a waiter learns %v, want %v", err, session.ErrClosed)
+	}
+}
+
+// Closing what nothing was written to serves those who came before.
+func TestCloseWithAppends(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "sessions.db")
+		s := at(t, path)
+		var acked sync.Map
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				id := session.ID(fmt.Sprint("s", i))
+				err := s.Append(bg, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}})
+				if err == nil {
+					acked.Store(id, true)
+				} else if !errors.Is(err, session.ErrClosed) {
+					t.Error(err)
+				}
+			})
+		}
+		must(t, s.Close())
+		wg.Wait()
+		infos, err := sessiontest.Collect(at(t, path).List(bg, session.Query{}))
+		must(t, err)
+		n := 0
+		acked.Range(func(any, any) bool { n++; return true })
+		if len(infos) != n {
+			t.Fatalf("%d appends were promised, %d are there", n, len(infos))
+		}
+	}
+}
+
+// A page that is broken is reported, and what does not need it is checked.
+func TestCheckBrokenPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 200)
+	talk(t, s, "s2", 200)
+	must(t, s.Close())
+	b, err := os.ReadFile(path)
+	must(t, err)
+	i := strings.Index(string(b), `say 100"`)
+	if i < 0 {
+		t.Fatal("the record is not in the file")
+	}
+	page := i &^ 4095
+	copy(b[page:page+100], make([]byte, 100))
+	must(t, os.WriteFile(path, b, 0o600))
+	if got := reports(t, at(t, path)); len(got[""]) == 0 || len(got["s1"]) == 0 {
+		t.Errorf("check reports %q", got)
 	}
 }
