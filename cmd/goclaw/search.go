@@ -28,7 +28,7 @@ func (a *app) index() (*recall.Index, error) {
 	}
 	c := a.conf
 	o := recall.Options{
-		Store: st, Path: filepath.Join(c.Home, "index.db"), Workspace: c.Workspace, Embedder: recall.Local{}, Now: time.Now,
+		Store: st, Path: filepath.Join(c.Home, "index.db"), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
 		Progress: func(done, total int) {
 			if a.isTerminal(a.err) {
 				fmt.Fprintf(a.err, "\rindexing: %d of %d records ", done, total)
@@ -37,6 +37,15 @@ func (a *app) index() (*recall.Index, error) {
 				}
 			}
 		},
+	}
+	switch c.Search.Embeddings {
+	case "builtin":
+		o.Embedder = recall.Local{}
+	case "endpoint":
+		if c.Search.BaseURL == "" || c.Search.Model == "" {
+			return nil, errors.New("search.embeddings is endpoint, which needs search.baseUrl and search.model")
+		}
+		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
 	if c.Session.Store != "jsonl" {
 		o.Path, o.Shared = c.Session.Path, true
@@ -229,7 +238,9 @@ func (a *app) showHits(res recall.Result, query string) {
 	for _, s := range res.Incomplete {
 		fmt.Fprintln(a.err, "goclaw: incomplete: "+s)
 	}
-	if len(res.Hits) > 0 && res.Vectors < 0.5 {
+	if a.conf.Search.Embeddings == "off" && len(res.Hits) > 0 {
+		fmt.Fprintln(a.err, "goclaw: found by words alone: search.embeddings is off")
+	} else if len(res.Hits) > 0 && res.Vectors < 0.5 {
 		fmt.Fprintf(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others\n", 100*res.Vectors)
 	}
 }

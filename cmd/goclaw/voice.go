@@ -226,6 +226,7 @@ func systemPrompt(workspace string) string {
 
 Your tools work in the folder ` + workspace + `. Read before you write, and say what you changed.
 What must outlive this conversation belongs into memory/YYYY-MM-DD.md (today's date; get_current_time tells it), lasting facts about the user and the work into MEMORY.md. Look there when the user refers to something that you cannot see.
+Everything that was ever said stays word for word, also what a summary stands for: session_search finds it and session_read reads it, memory_search and memory_get do so for the memory files.
 A line such as [Context: 156k/200k tokens (78%)] at the end of a message tells how full your window is; it is not from the user.`
 }
 

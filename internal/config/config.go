@@ -19,6 +19,7 @@ type Config struct {
 	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md"`
 	Providers     map[string]Provider `json:"providers" doc:"base URLs and keys, by provider"`
 	Tools         Tools               `json:"tools"`
+	Search        Search              `json:"search"`
 	Session       Session             `json:"session"`
 }
 
@@ -40,6 +41,15 @@ type Provider struct {
 type Tools struct {
 	Bash        string   `json:"bash" doc:"ask, on or off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run"`
+}
+
+// Search is how what was said is found again.
+type Search struct {
+	Embeddings string   `json:"embeddings" doc:"builtin, off, or endpoint: a server with OpenAI's /embeddings, such as Ollama"`
+	BaseURL    string   `json:"baseUrl" doc:"of the endpoint, such as http://localhost:11434/v1"`
+	Model      string   `json:"model" doc:"that the endpoint is asked for"`
+	APIKey     string   `json:"apiKey" doc:"of the endpoint, if it needs one"`
+	Memory     []string `json:"memory" doc:"files and folders of the workspace to search beside MEMORY.md and memory/"`
 }
 
 // Session is how conversations are kept.
@@ -124,6 +134,7 @@ func Default() Config {
 	return Config{
 		Workspace: "",
 		Tools:     Tools{Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Search:    Search{Embeddings: "builtin", Memory: []string{}},
 		Session: Session{
 			Store:      "sqlite",
 			Layout:     "openclaw",

@@ -395,6 +395,7 @@ func (l *Loaded) check() error {
 		oneOf("session.store", s.Store, "sqlite", "jsonl"),
 		oneOf("session.layout", s.Layout, "openclaw", "claw0", "claw0-old"),
 		oneOf("tools.bash", l.Tools.Bash, "ask", "on", "off"),
+		oneOf("search.embeddings", l.Search.Embeddings, "builtin", "off", "endpoint"),
 		oneOf("thinking", l.Thinking, "", "off", "minimal", "low", "medium", "high", "xhigh"),
 		atLeast("contextWindow", l.ContextWindow, 0),
 		atLeast("maxTokens", l.MaxTokens, 0),
