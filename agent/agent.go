@@ -243,10 +243,13 @@ type FullError struct {
 
 func (e *FullError) Error() string {
 	tried := "long tool results cut"
-	if e.Folds > 0 {
-		tried += fmt.Sprintf(", the past folded %d times", e.Folds)
-	} else {
+	switch e.Folds {
+	case 0:
 		tried += ", nothing left to fold"
+	case 1:
+		tried += ", the past folded"
+	default:
+		tried += fmt.Sprintf(", the past folded %d times", e.Folds)
 	}
 	what := "the conversation"
 	if e.Alone {

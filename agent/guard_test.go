@@ -183,6 +183,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A fold that does not help is not repeated.
 func TestEndlessFolding(t *testing.T) {
 	asked := 0
 	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
@@ -245,7 +246,9 @@ func TestGiantResultDoesNotBrickTheSession(t *testing.T) {
 	}
 }
 
-func TestFlush(t *testing.T) {
+// The model is warned before its past is folded, never after; once, with the
+// date, and its silence is not shown.
+func TestFlushComesBeforeTheFold(t *testing.T) {
 	var asked []string
 	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 		last := req.Messages[len(req.Messages)-1].Text()

@@ -75,9 +75,9 @@ func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error)
 	if m.Tokens == nil {
 		m.Tokens = byFour{}
 	}
-	// A count of another vocabulary may be off by half; the instructions, the
-	// previous summary and the answer need room as well.
-	size := (win - min(win/4, m.count(j.Prev.String())) - min(j.Limit*2, win/4) - min(800, win/8)) * 6 / 10
+	// The instructions, the previous summary and the answer need room as well.
+	// A count may be off; a refusal then makes the pieces smaller.
+	size := (win - min(win/4, m.count(j.Prev.String())) - min(j.Limit*2, win/4) - min(800, win/8)) * 85 / 100
 	var spent llm.Usage
 	sum, rest := j.Prev, lines(j.Past)
 	for part, shrunk := 1, 0; ; {
@@ -107,7 +107,14 @@ type byFour struct{}
 
 func (byFour) Count(text string) int { return len(text)/4 + 1 }
 
-func (m Model) count(text string) int { return m.Tokens.Count(text) }
+// count is in tokens of the model, as far as that is known.
+func (m Model) count(text string) int {
+	n := m.Tokens.Count(text)
+	if c, ok := m.Tokens.(*window.Counter); ok {
+		return int(float64(n) * c.Ratio())
+	}
+	return n
+}
 
 // take cuts as many texts off the front of rest as have size tokens. A text
 // that is too long by itself is cut in two.

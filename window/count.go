@@ -54,6 +54,9 @@ func NewCounter(tok Tokenizer, ratio float64) *Counter {
 // Count implements Tokenizer.
 func (c *Counter) Count(text string) int { return c.tok.Count(text) }
 
+// Ratio is what was expected of the model when the Counter was made.
+func (c *Counter) Ratio() float64 { return c.ratio }
+
 // counter returns tok as a Counter, a fresh one if it is none.
 func counter(tok Tokenizer) *Counter {
 	if c, ok := tok.(*Counter); ok {
