@@ -48,7 +48,7 @@ func (s *Store) Delete(ctx context.Context, id session.ID) error {
 		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
 			return err
 		}
-		defer c.Exec("PRAGMA secure_delete = OFF")
+		defer c.Exec("PRAGMA secure_delete = FAST")
 		return c.exec(sqlstore.TrashSession, sqlstore.Stamp(s.clock.Now()), string(id))
 	})
 }
@@ -67,7 +67,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
 			return err
 		}
-		defer c.Exec("PRAGMA secure_delete = OFF")
+		defer c.Exec("PRAGMA secure_delete = FAST")
 		if err := c.exec("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
 			return err
 		}
@@ -183,7 +183,9 @@ func (w *writer) open() error {
 	if w.c != nil {
 		return nil
 	}
-	c, err := dial(w.s.path, sqlite3.OPEN_READWRITE, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
+	// Without secure_delete a page that is split keeps a copy of what it gave
+	// away, which no Purge finds.
+	c, err := dial(w.s.path, sqlite3.OPEN_READWRITE, "PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
 	if err != nil {
 		return foreign(w.s.path, err)
 	}

@@ -1,0 +1,735 @@
+package recall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/store/jsonl"
+	"goclaw/store/sqlite"
+)
+
+var start = time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC)
+
+// say appends messages to the log id: those that begin with "user: ",
+// "assistant: " and "tool: " are said by those.
+func say(t testing.TB, st session.Store, id string, lines ...string) {
+	t.Helper()
+	last := session.Seq(0)
+	if in, err := session.Stat(t.Context(), st, session.ID(id)); err == nil {
+		last = in.Last
+	}
+	var recs []session.Record
+	if last == 0 {
+		recs = append(recs, session.Record{Seq: 1, Time: start, Body: session.Header{Version: session.Version, ID: session.ID(id), Key: session.Key("main:cli:" + id)}})
+		last = 1
+	}
+	for _, l := range lines {
+		last++
+		who, text, _ := strings.Cut(l, ": ")
+		m := llm.UserText(text)
+		switch who {
+		case "assistant":
+			m = llm.AssistantText(text)
+		case "tool":
+			m = llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Result(llm.ToolCall{ID: "c", Name: "bash"}, text)}}
+		}
+		at := start.Add(time.Duration(last) * time.Minute)
+		r := session.Record{Seq: last, ID: fmt.Sprintf("%s-%d", id, last), Time: at, Body: session.Message{Message: m, At: at}}
+		if last > 2 {
+			r.Parent = fmt.Sprintf("%s-%d", id, last-1)
+		}
+		recs = append(recs, r)
+	}
+	if err := st.Append(t.Context(), session.ID(id), recs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// world is a store with an index over it.
+type world struct {
+	session.Store
+	ix   *Index
+	path string // of the database with the index
+	open func() *Index
+}
+
+// worlds are the kinds of stores there are.
+var worlds = map[string]func(t testing.TB, o Options) *world{
+	"sqlite": func(t testing.TB, o Options) *world {
+		path := filepath.Join(t.TempDir(), "sessions.db")
+		st, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Store, o.Path, o.Shared = st, path, true
+		return newWorld(t, o)
+	},
+	"jsonl": func(t testing.TB, o Options) *world {
+		dir := t.TempDir()
+		st, err := jsonl.Open(filepath.Join(dir, "sessions"), jsonl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Store, o.Path = st, filepath.Join(dir, "index.db")
+		return newWorld(t, o)
+	},
+	"memory": func(t testing.TB, o Options) *world {
+		o.Store = session.NewMemory()
+		return newWorld(t, o)
+	},
+}
+
+func newWorld(t testing.TB, o Options) *world {
+	w := &world{Store: o.Store, path: o.Path}
+	w.open = func() *Index {
+		ix, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ix
+	}
+	w.ix = w.open()
+	t.Cleanup(func() { w.ix.Close(); w.Store.Close() })
+	return w
+}
+
+// each runs f with every kind of store.
+func each(t *testing.T, f func(t *testing.T, w *world)) {
+	for name, make := range worlds {
+		t.Run(name, func(t *testing.T) { f(t, make(t, Options{})) })
+	}
+}
+
+// find returns the citations of what a query finds, the best first.
+func find(t testing.TB, ix *Index, q Query) []string {
+	t.Helper()
+	res, err := ix.Search(t.Context(), q)
+	if err != nil {
+		t.Fatalf("%.60q: %v", q.Text, err)
+	}
+	for _, s := range res.Incomplete {
+		t.Errorf("%.60q: incomplete: %s", q.Text, s)
+	}
+	out := []string{}
+	for _, h := range res.Hits {
+		out = append(out, h.Cite())
+	}
+	return out
+}
+
+// first checks that the best hit is want.
+func first(t testing.TB, ix *Index, text, want string) {
+	t.Helper()
+	got := find(t, ix, Query{Text: text})
+	if len(got) == 0 || got[0] != want {
+		t.Errorf("%q found %v, want %s first", text, got, want)
+	}
+}
+
+func TestFoundWhenAppended(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		say(t, w, "a", "user: the harbour opens at nine", "assistant: noted")
+		first(t, w.ix, "when does the harbor open, harbour?", "a#2")
+		for i := range 300 { // across the size from which on segments are written
+			say(t, w, "b", fmt.Sprintf("user: number %d is called zebra%d", i, i))
+			if i%37 == 0 {
+				first(t, w.ix, fmt.Sprintf("zebra%d", i), fmt.Sprintf("b#%d", i+2))
+			}
+		}
+		first(t, w.ix, "zebra299", "b#301")
+		first(t, w.ix, "zebra0", "b#2")
+		say(t, w, "b", "user: the last word is quokka")
+		first(t, w.ix, "quokka", "b#302")
+	})
+}
+
+func TestTrash(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		say(t, w, "keep", "user: the walrus sings")
+		say(t, w, "gone", "user: the secretword7 sings")
+		for i := range 300 {
+			say(t, w, "many", fmt.Sprintf("user: filler %d", i))
+		}
+		first(t, w.ix, "secretword7", "gone#2")
+		if err := w.Delete(t.Context(), "gone"); err != nil {
+			t.Fatal(err)
+		}
+		if got := find(t, w.ix, Query{Text: "secretword7"}); len(got) != 0 {
+			t.Errorf("in the trash, and found: %v", got)
+		}
+		first(t, w.ix, "walrus", "keep#2")
+		first(t, w.ix, "filler 123", "many#125")
+		if err := w.Restore(t.Context(), "gone"); err != nil {
+			t.Fatal(err)
+		}
+		first(t, w.ix, "secretword7", "gone#2")
+	})
+}
+
+// TestGoneFromTheFile looks into the database file, with no API between.
+func TestGoneFromTheFile(t *testing.T) {
+	w := worlds["sqlite"](t, Options{Embedder: Local{}})
+	say(t, w, "gone", "user: the secretword7 sings")
+	for i := range 300 {
+		say(t, w, "many", fmt.Sprintf("user: filler %d", i))
+	}
+	first(t, w.ix, "secretword7", "gone#2")
+	if _, err := w.ix.Embed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows := func(sql string) int64 {
+		t.Helper()
+		d, err := openDB(w.path, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		n, err := d.int(sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const term, codes = "SELECT count(*) FROM recall_terms WHERE term GLOB 'secretword*'", "SELECT count(*) FROM recall_codes c JOIN recall_sessions s ON c.pos >> 32 = s.n WHERE s.id = 'gone'"
+	if rows(term) == 0 || rows(codes) == 0 {
+		t.Fatal("the word was never in the index: the test tests nothing")
+	}
+	before := rows("SELECT count(*) FROM recall_codes")
+	if err := w.Delete(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if n := rows(term); n != 0 {
+		t.Errorf("in the trash: %d rows of the index hold its word", n)
+	}
+	if n := rows("SELECT count(*) FROM recall_codes"); n != before-1 {
+		t.Errorf("in the trash: %d chunks of vectors, want %d", n, before-1)
+	}
+	if err := w.Purge(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	first(t, w.ix, "filler 123", "many#125") // what was dropped with it is indexed again
+	if n := rows("SELECT count(*) FROM recall_sessions WHERE id = 'gone'"); n != 0 {
+		t.Errorf("purged, and still known")
+	}
+	w.ix.Close()
+	w.Close()
+	d, err := openDB(w.path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	data, err := os.ReadFile(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, []byte("secretword7")) {
+		i := bytes.Index(data, []byte("secretword7"))
+		t.Errorf("purged, and its word is in the file, on page %d: %q", i/4096+1, data[max(0, i-60):i+60])
+	}
+	if !bytes.Contains(data, []byte("filler")) {
+		t.Error("the others are gone as well")
+	}
+}
+
+func TestNothingIsSyntax(t *testing.T) {
+	w := worlds["sqlite"](t, Options{Embedder: Local{}})
+	say(t, w, "a", "user: the harbour AND the tower", "user: 你好世界，今天天气很好", "user: ประเทศไทยสวยงาม", "user: 🎉🎉 party")
+	for _, text := range []string{
+		`"`, `'`, `"harbour`, `harbour AND`, `AND OR NOT`, `harbour*`, `*`, `NEAR(harbour tower, 5)`, `harbour NEAR/3 tower`, `a:b`, `-x`, `^x`, `(((`,
+		`{}[]`, `%_`, `;DROP TABLE records;--`, "\x00", "\xff\xfe", "😀🎉", "", "   ", "?", "the", strings.Repeat("harbour ", 13_000), strings.Repeat("x", 100<<10),
+	} {
+		if _, err := w.ix.Search(t.Context(), Query{Text: text}); err != nil {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	first(t, w.ix, `"harbour" AND (tower) NEAR*`, "a#2")
+	first(t, w.ix, "天气", "a#3")
+	first(t, w.ix, "世界今天", "a#3")
+	first(t, w.ix, "ไทย", "a#4")
+	first(t, w.ix, "PARTY!", "a#5")
+}
+
+func TestRanking(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "tools", "tool: the parser fails in lexer.go with an unexpected token", "user: hm")
+	say(t, w, "people", "user: the parser fails in lexer.go with an unexpected token today", "assistant: I see")
+	first(t, w.ix, "why does the parser fail in lexer.go?", "people#2")
+
+	say(t, w, "chat", "user: Gina: I bought a red bicycle", "assistant: Jon: I bought a red bicycle, too, and a bell")
+	first(t, w.ix, "what did Jon buy, a bicycle?", "chat#3")
+	first(t, w.ix, "what did Gina buy, a bicycle?", "chat#2")
+
+	say(t, w, "context", "user: which pet do you have?", "assistant: A hedgehog.", "user: nice weather outside", "assistant: indeed, very sunny here")
+	first(t, w.ix, "which pet?", "context#3")
+
+	say(t, w, "dup1", "user: please restart the frobnicator service on host seven now")
+	say(t, w, "dup2", "user: please restart the frobnicator service on host seven now!")
+	res, err := w.ix.Search(t.Context(), Query{Text: "restart frobnicator"})
+	if err != nil || len(res.Hits) != 1 || len(res.Hits[0].Also) != 1 {
+		t.Errorf("near-duplicates: %+v, %v", res.Hits, err)
+	}
+}
+
+func TestDates(t *testing.T) {
+	now := time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ text, from, to string }{
+		{"what happened on 2026-03-05?", "2026-03-05", "2026-03-08"},
+		{"on 5 March 2025", "2025-03-05", "2025-03-08"},
+		{"on March 5th, 2025", "2025-03-05", "2025-03-08"},
+		{"on 1 September", "2025-09-01", "2025-09-04"},
+		{"in May 2024", "2024-05-01", "2024-06-04"},
+		{"in June", "2026-06-01", "2026-07-04"},
+		{"in the summer of 2023", "2023-06-01", "2023-09-01"},
+		{"during 2022", "2022-01-01", "2023-01-01"},
+		{"what did I say yesterday", "2026-08-19", "2026-08-20"},
+		{"three days ago", "2026-08-17", "2026-08-18"},
+		{"last month", "2026-07-01", "2026-08-04"},
+		{"I may go", "", ""},
+	} {
+		spans, _ := dates(c.text, now)
+		got := [2]string{}
+		if len(spans) > 0 {
+			got = [2]string{spans[0].from.Format(time.DateOnly), spans[0].to.Format(time.DateOnly)}
+		}
+		if want := [2]string{c.from, c.to}; got != want {
+			t.Errorf("%q: got %v, want %v", c.text, got, want)
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		say(t, w, "one", "user: the falcon landed", "assistant: the falcon is a bird")
+		say(t, w, "two", "tool: falcon.log")
+		for _, c := range []struct {
+			q    Query
+			want []string
+		}{
+			{Query{Session: "two"}, []string{"two#2"}},
+			{Query{Key: "main:cli:two"}, []string{"two#2"}},
+			{Query{Agent: "nobody"}, []string{}},
+			{Query{Role: Output}, []string{"two#2"}},
+			{Query{Role: Assistant}, []string{"one#3"}},
+			{Query{Session: "one", Role: User}, []string{"one#2"}},
+			{Query{Session: "one", Since: start.Add(3 * time.Minute)}, []string{"one#3"}},
+			{Query{Session: "one", Until: start.Add(3 * time.Minute)}, []string{"one#2"}},
+			{Query{Session: "one", Limit: 1, Role: User}, []string{"one#2"}},
+			{Query{Memory: true}, []string{}},
+		} {
+			c.q.Text = "falcon"
+			if d := cmp.Diff(c.want, find(t, w.ix, c.q)); d != "" {
+				t.Errorf("%+v (-want +got):\n%s", c.q, d)
+			}
+		}
+	})
+}
+
+// TestDamage: an index that cannot be read is made again by the search that
+// finds it so.
+func TestDamage(t *testing.T) {
+	for name, sql := range map[string]string{
+		"docs":     "UPDATE recall_segments SET docs = x'ff00ff'",
+		"postings": "UPDATE recall_terms SET data = x'ffffff'",
+		"format":   "UPDATE recall_meta SET value = 'another' WHERE name = 'format'",
+		"segments": "DELETE FROM recall_segments",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := worlds["sqlite"](t, Options{})
+			for i := range 300 {
+				say(t, w, "a", fmt.Sprintf("user: filler %d", i))
+			}
+			first(t, w.ix, "filler 123", "a#125")
+			if n, err := w.ix.db.int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+				t.Fatalf("%d segments, %v: the test tests nothing", n, err)
+			}
+			if err := w.ix.db.Exec(sql); err != nil {
+				t.Fatal(err)
+			}
+			w.ix.Close()
+			w.ix = w.open()
+			first(t, w.ix, "filler 123", "a#125")
+			if n, err := w.ix.db.int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+				t.Errorf("%d segments after the repair, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestDamagedFile: an index of its own that is no database is made again.
+func TestDamagedFile(t *testing.T) {
+	w := worlds["jsonl"](t, Options{})
+	say(t, w, "a", "user: the harbour opens at nine")
+	first(t, w.ix, "harbour", "a#2")
+	w.ix.Close()
+	if err := os.WriteFile(w.path, bytes.Repeat([]byte("not a database "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(w.path + "-wal")
+	w.ix = w.open()
+	first(t, w.ix, "harbour", "a#2")
+}
+
+// TestLocked: what cannot be written is searched as it is, and the result
+// says so.
+func TestLocked(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	for i := range 300 {
+		say(t, w, "a", fmt.Sprintf("user: filler %d", i))
+	}
+	if err := w.ix.db.Exec("PRAGMA query_only = ON"); err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.ix.Search(t.Context(), Query{Text: "filler 123"})
+	if err != nil || len(res.Hits) == 0 || res.Hits[0].Cite() != "a#125" || len(res.Incomplete) != 1 {
+		t.Errorf("got %d hits, incomplete %q, %v", len(res.Hits), res.Incomplete, err)
+	}
+}
+
+// TestKilled kills a process that appends and indexes, again and again, at
+// any moment. Everything that it said was appended must be found.
+func TestKilled(t *testing.T) {
+	if path := os.Getenv("RECALL_KILL"); path != "" {
+		killMe(t, path)
+		return
+	}
+	rounds := 6
+	if testing.Short() {
+		rounds = 2
+	}
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for round := range rounds {
+		cmd := exec.Command(exe, "-test.run=^TestKilled$", "-test.v")
+		cmd.Env = append(os.Environ(), "RECALL_KILL="+path, fmt.Sprintf("RECALL_ROUND=%d", round))
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		st, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ix, err := Open(Options{Store: st, Path: path, Shared: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(out.String(), "\n") {
+			word, ok := strings.CutPrefix(strings.TrimSpace(line), "said ")
+			if !ok || !strings.HasSuffix(word, ".") {
+				continue
+			}
+			word = strings.TrimSuffix(word, ".")
+			if said++; said%17 != 0 {
+				continue
+			}
+			if got := find(t, ix, Query{Text: word, Limit: 1}); len(got) != 1 {
+				t.Errorf("round %d: %s was appended and is not found", round, word)
+			}
+		}
+		if n, err := ix.db.int(`SELECT count(*) FROM recall_sessions r WHERE have != coalesce((SELECT sum(upto - since + 1) FROM recall_in WHERE session = r.n), 0)`); n != 0 || err != nil {
+			t.Errorf("round %d: %d sessions are counted wrong, %v", round, n, err)
+		}
+		ix.Close()
+		st.Close()
+	}
+	if said < 100 {
+		t.Errorf("%d messages were appended in all", said)
+	}
+}
+
+// killMe appends and indexes until it is killed.
+func killMe(t *testing.T, path string) {
+	st, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := Open(Options{Store: st, Path: path, Shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			if err := ix.Sync(context.Background()); err != nil {
+				fmt.Println("sync:", err)
+			}
+		}
+	}()
+	id := "round" + os.Getenv("RECALL_ROUND")
+	for i := 0; ; i++ {
+		var lines []string
+		for j := range 20 {
+			lines = append(lines, fmt.Sprintf("user: %sword%dx%d and some other words", id, i, j))
+		}
+		say(t, st, id, lines...)
+		for j := range 20 {
+			fmt.Printf("said %sword%dx%d.\n", id, i, j)
+		}
+	}
+}
+
+func TestEmbed(t *testing.T) {
+	each := func(name string) {
+		t.Run(name, func(t *testing.T) {
+			w := worlds[name](t, Options{Embedder: Local{}})
+			say(t, w, "a", "user: my puppy was ill and the vet gave him pills", "assistant: the stock market fell", "tool: ok")
+			res, err := w.ix.Search(t.Context(), Query{Text: "puppy"})
+			if err != nil || res.Vectors != 0 {
+				t.Errorf("before: vectors %v, %v", res.Vectors, err)
+			}
+			if n, err := w.ix.Embed(t.Context()); n != 2 || err != nil {
+				t.Errorf("made %d vectors, want 2: %v", n, err)
+			}
+			if n, err := w.ix.Embed(t.Context()); n != 0 || err != nil {
+				t.Errorf("made %d vectors again: %v", n, err)
+			}
+			say(t, w, "a", "user: one more")
+			if n, err := w.ix.Embed(t.Context()); n != 1 || err != nil {
+				t.Errorf("made %d vectors, want 1: %v", n, err)
+			}
+			res, err = w.ix.Search(t.Context(), Query{Text: "puppy"})
+			if err != nil || res.Vectors < 0.6 {
+				t.Errorf("after: vectors %v, %v", res.Vectors, err)
+			}
+		})
+	}
+	for name := range worlds {
+		each(name)
+	}
+}
+
+// fails is an embedder that cannot be asked.
+type fails struct{}
+
+func (fails) Name() string { return "fails" }
+func (fails) Vectors(context.Context, []string) ([][]float32, error) {
+	return nil, errors.New("no route")
+}
+
+func TestWithoutEmbeddings(t *testing.T) {
+	w := worlds["sqlite"](t, Options{Embedder: fails{}})
+	say(t, w, "a", "user: the harbour opens at nine")
+	res, err := w.ix.Search(t.Context(), Query{Text: "harbour"})
+	if err != nil || len(res.Hits) != 1 || len(res.Incomplete) != 1 || !strings.Contains(res.Incomplete[0], "words only") {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer k" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0]}]}`)
+	}))
+	defer srv.Close()
+	got, err := Endpoint{URL: srv.URL + "/v1", Model: "m", Key: "k"}.Vectors(t.Context(), []string{"a", "b"})
+	if d := cmp.Diff([][]float32{{1, 0}, {0, 1}}, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	if _, err := (Endpoint{URL: srv.URL + "/v1", Model: "m"}).Vectors(t.Context(), []string{"a"}); err == nil || !strings.Contains(err.Error(), "who are you?") {
+		t.Errorf("refused: %v", err)
+	}
+	if _, err := (Endpoint{URL: srv.URL + "/v1", Model: "m", Key: "k"}).Vectors(t.Context(), []string{"a", "b", "c"}); err == nil {
+		t.Error("two vectors for three texts were taken")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMemoryFiles(t *testing.T) {
+	dir := t.TempDir()
+	ix, err := Open(Options{Workspace: dir, Memory: []string{"notes/extra.md"}, Embedder: Local{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	if got := find(t, ix, Query{Text: "anything"}); len(got) != 0 {
+		t.Errorf("an empty workspace has %v", got)
+	}
+	write(t, dir+"/memory/2026-08-02.md", "# 2026-08-02\n\n## Travel\n\n- The locker code is 4711.\n- The Berlin trip\n  moved to October.\n")
+	write(t, dir+"/MEMORY.md", "The user likes tea.\n\nShe plays the cello.\n")
+	write(t, dir+"/notes/extra.md", "extra giraffe\n")
+	write(t, dir+"/notes/other.md", "other giraffe\n")
+	write(t, dir+"/secret.txt", "giraffe\n")
+	first(t, ix, "what is the locker code?", "memory/2026-08-02.md:5")
+	first(t, ix, "October trip", "memory/2026-08-02.md:6")
+	first(t, ix, "cello", "MEMORY.md:3")
+	first(t, ix, "travel", "memory/2026-08-02.md:5") // by its heading
+	if d := cmp.Diff([]string{"notes/extra.md:1"}, find(t, ix, Query{Text: "giraffe"})); d != "" {
+		t.Errorf("giraffe (-want +got):\n%s", d)
+	}
+	if n, err := ix.Embed(t.Context()); n != 7 || err != nil {
+		t.Errorf("%d vectors, want 7: %v", n, err)
+	}
+	// Only what has changed is read.
+	before := ix.memory.files["MEMORY.md"]
+	write(t, dir+"/memory/2026-08-02.md", "# 2026-08-02\n\n- The locker code is 1234 now, not what it was.\n")
+	first(t, ix, "locker", "memory/2026-08-02.md:3")
+	if ix.memory.files["MEMORY.md"] != before {
+		t.Error("a file that has not changed was read again")
+	}
+	if err := os.Remove(dir + "/memory/2026-08-02.md"); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, ix, Query{Text: "locker 1234"}); len(got) != 0 {
+		t.Errorf("deleted, and found: %v", got)
+	}
+	if n, err := ix.db.int("SELECT count(*) FROM recall_notes"); n != 3 || err != nil {
+		t.Errorf("%d vectors are left, want 3: %v", n, err)
+	}
+}
+
+func TestSplitNotes(t *testing.T) {
+	long := strings.Repeat("word ", 150)
+	got := splitNotes("intro\nmore\n\n# A\n- one\n  goes on\n- two\n## B\n```\n# no heading\n\n- no item\n```\n" + long + "\n" + long + "\n")
+	type n struct {
+		Line, Lines int
+		Heading     string
+		Text        string
+	}
+	var short []n
+	for _, g := range got {
+		short = append(short, n{g.line, g.lines, g.heading, g.text[:min(len(g.text), 20)]})
+	}
+	want := []n{
+		{1, 2, "", "intro\nmore"}, {4, 1, "A", "A"}, {5, 2, "A", "- one\n  goes on"}, {7, 1, "A", "- two"}, {8, 1, "A > B", "B"},
+		{9, 6, "A > B", "```\n# no heading\n\n- "}, {15, 1, "A > B", "word word word word "},
+	}
+	if d := cmp.Diff(want, short); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestSnippet(t *testing.T) {
+	text := strings.Repeat("nothing here at all. ", 40) + "The harbour\nopens at nine. " + strings.Repeat("and more of it. ", 40)
+	s, marks := Snippet(text, "when does the harbour open?", 120)
+	if !strings.Contains(s, "The harbour opens at nine.") || len(s) > 140 {
+		t.Errorf("%d bytes: %s", len(s), s)
+	}
+	var got []string
+	for _, m := range marks {
+		got = append(got, s[m[0]:m[1]])
+	}
+	if d := cmp.Diff([]string{"harbour", "opens"}, got); d != "" {
+		t.Errorf("marks (-want +got):\n%s", d)
+	}
+	if s, _ := Snippet("kurz", "x", 100); s != "kurz" {
+		t.Errorf("%q", s)
+	}
+}
+
+func TestTools(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/memory/2026-08-02.md", "# Monday\n\n- The locker code is 4711.\n")
+	w := worlds["sqlite"](t, Options{Workspace: dir})
+	say(t, w, "a", "user: my favourite colour is teal", "assistant: noted, teal it is", "user: what is my favourite colour?")
+	tools := map[string]Tool{}
+	for _, tool := range w.ix.Tools() {
+		if tool.Mutates(llm.ToolCall{}) {
+			t.Errorf("%s changes something", tool.Spec().Name)
+		}
+		tools[tool.Spec().Name] = tool
+	}
+	for _, c := range []struct{ tool, args, want string }{
+		{"memory_search", `{"query":"locker code"}`, `memory/2026-08-02.md:3  - The locker code is 4711. [Monday]`},
+		{"memory_search", `{"query":"elephants"}`, `no note in the memory files fits`},
+		{"memory_get", `{"file":"memory/2026-08-02.md","from":3}`, `- The locker code is 4711.`},
+		{"memory_get", `{"file":"../x"}`, `"../x" is not a memory file; there are memory/2026-08-02.md`},
+		{"session_search", `{"query":"what is my favourite colour?","limit":1}`, `a#2  2026-08-01 10:02 user: my favourite colour is teal`},
+		{"session_search", `{"query":"teal","since":"2027-01-01"}`, `nothing that was said fits`},
+		{"session_search", `{"query":"teal","since":"soon"}`, `since "soon" is not a date like 2026-08-02`},
+		{"session_read", `{"session":"a#3","messages":1}`, "a#2  2026-08-01T10:02:00 user: my favourite colour is teal\na#3  2026-08-01T10:03:00 assistant: noted, teal it is\na#4  2026-08-01T10:04:00 user: what is my favourite colour?"},
+		{"session_read", `{"session":"main:cli:a","around":"a-2","messages":1}`, "a#2  2026-08-01T10:02:00 user: my favourite colour is teal\na#3  2026-08-01T10:03:00 assistant: noted, teal it is"},
+		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99": session: not found`},
+	} {
+		res, err := tools[c.tool].Run(t.Context(), llm.ToolCall{ID: "1", Name: c.tool, Args: []byte(c.args)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.want, res.Text()); d != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.tool, c.args, d)
+		}
+	}
+	// Results are bounded.
+	for i := range 60 {
+		say(t, w, "long", fmt.Sprintf("user: giraffe %d %s", i, strings.Repeat(fmt.Sprintf("word%d ", i), 600)))
+	}
+	res, err := tools["session_search"].Run(t.Context(), llm.ToolCall{Args: []byte(`{"query":"giraffe","limit":50}`)})
+	if err != nil || len(res.Text()) > maxResult+200 || !strings.Contains(res.Text(), "more did not fit") {
+		t.Errorf("%d bytes, %v", len(res.Text()), err)
+	}
+}
+
+// TestEcho: what was looked up is not found instead of what was said.
+func TestEcho(t *testing.T) {
+	for _, name := range []string{"memory_search", "session_read"} {
+		call := llm.ToolCall{ID: "c", Name: name, Args: []byte(`{"query":"x"}`)}
+		for _, m := range []llm.Message{
+			{Role: llm.Assistant, Blocks: []llm.Block{call}},
+			{Role: llm.User, Blocks: []llm.Block{llm.Result(call, "found")}},
+		} {
+			if s, ok := speak(session.Record{Body: session.Message{Message: m}}); ok {
+				t.Errorf("%s says %q", name, s.text)
+			}
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b := newBuilder()
+	for i := range 20 {
+		b.add(uint32(i/7), said{seq: session.Seq(i + 1), at: start, text: fmt.Sprintf("one two two three%d", i)})
+	}
+	f.Add(encodeDocs(b.docs))
+	f.Add(b.terms["two"].encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if docs, err := decodeDocs(data); err == nil {
+			again, err := decodeDocs(encodeDocs(docs))
+			if d := cmp.Diff(docs, again, cmp.AllowUnexported(doc{})); d != "" || err != nil {
+				t.Fatalf("%v (-want +got):\n%s", err, d)
+			}
+		}
+		if ps, err := decode(data, 100, nil); err == nil {
+			for _, p := range ps {
+				if p.at < 0 || p.at >= 100 {
+					t.Fatalf("a posting of doc %d of 100", p.at)
+				}
+			}
+		}
+	})
+}
