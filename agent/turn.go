@@ -232,7 +232,10 @@ const trust = 15
 // it cannot fit: some servers would cut it without a word.
 func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	p := t.env.Prompt
-	if t.env.Tokens != nil && !t.env.NoLine {
+	switch {
+	case t.env.NoLine || t.env.Tokens == nil:
+		p.Tail = window.Tail(t.s, window.Budget{})
+	default:
 		p.Tail = window.Tail(t.s, b)
 	}
 	req := window.Build(t.s, p, q)

@@ -10,6 +10,7 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/window"
 )
 
 // Style is how plain text is coloured. The zero value colours nothing.
@@ -159,6 +160,9 @@ func Plain(w io.Writer, recs []session.Record, st Style, full bool) {
 	for _, r := range recs {
 		switch b := r.Body.(type) {
 		case session.Message:
+			if window.Silent(b.Message) && !full {
+				continue // the model had nothing to say
+			}
 			plainMessage(w, r, b, st, full)
 		case session.Label, session.Custom, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
 			// of interest to programs only
