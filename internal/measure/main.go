@@ -9,18 +9,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/creack/pty"
 
 	"goclaw/agent"
 	"goclaw/llm"
+	"goclaw/provider/anthropic"
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/store/sqlite"
@@ -85,22 +89,49 @@ func run() (bool, error) {
 	return ok, nil
 }
 
-// instant answers at once and says when it was asked.
-type instant struct{ asked, answered time.Time }
-
-func (p *instant) Stream(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
-	p.asked = time.Now()
-	return func(yield func(llm.Delta, error) bool) {
-		if !yield(llm.Delta{Text: "ok"}, nil) {
-			return
-		}
-		p.answered = time.Now()
-		yield(llm.Delta{End: &llm.Answer{Message: llm.AssistantText("ok"), Stop: llm.StopEnd, Usage: llm.Usage{Input: history, Output: 1}}}, nil)
-	}
+// instant is a server that speaks Anthropic's wire format, answers at once,
+// and says when it was asked and when it had answered.
+type instant struct {
+	mu              sync.Mutex
+	asked, answered time.Time
 }
 
-// turns measures the overhead of a turn: from the input to the request, and
-// from the end of the answer to its record.
+func (p *instant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = time.Now() // its first bytes are here
+	io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(w, `event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+`, history)
+	p.answered = time.Now()
+}
+
+func (p *instant) times() (asked, answered time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked, p.answered
+}
+
+// turns measures the overhead of a turn with a real provider: from the input
+// to the request on the wire, and from the end of the answer to its record.
 func turns(dir string) ([]row, error) {
 	ctx := context.Background()
 	st, err := sqlite.Open(filepath.Join(dir, "turns", "sessions.db"))
@@ -143,8 +174,11 @@ func turns(dir string) ([]row, error) {
 	}
 	defer tools.Close()
 	model := &instant{}
+	srv := httptest.NewServer(model)
+	defer srv.Close()
+	provider := anthropic.New(anthropic.Config{BaseURL: srv.URL, APIKey: "k"})
 	r := runner.New(runner.Options{Store: st, Who: "measure", Env: func(context.Context, *session.Session) (agent.Env, error) {
-		return agent.Env{Provider: model, Tools: tools, Tokens: tok, Budget: window.Budget{Window: 2 * history}, Prompt: window.Prompt{Provider: "p", Model: "m", System: "be brief"}}, nil
+		return agent.Env{Provider: provider, Tools: tools, Tokens: tok, Budget: window.Budget{Window: 2 * history}, Prompt: window.Prompt{Provider: "p", Model: "m", System: "be brief"}}, nil
 	}})
 	var before, after []time.Duration
 	for range 3 * tries {
@@ -158,11 +192,12 @@ func turns(dir string) ([]row, error) {
 				end = time.Now()
 			}
 		}
-		before, after = append(before, model.asked.Sub(begin)), append(after, end.Sub(model.answered))
+		asked, answered := model.times()
+		before, after = append(before, asked.Sub(begin)), append(after, end.Sub(answered))
 	}
 	b, a := median(before), median(after)
 	return []row{
-		{fmt.Sprintf("turn on %dk tokens: input to request", history/1000), b, "ms", 0},
+		{fmt.Sprintf("turn on %dk tokens: input to request on the wire", history/1000), b, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", history/1000), a, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: overhead in all", history/1000), a + b, "ms", 5},
 	}, nil
@@ -205,7 +240,7 @@ func starts(dir string) ([]row, error) {
 		{"goclaw sessions --json, 20 sessions, from process start", list, "ms", 30},
 		{fmt.Sprintf("goclaw sessions --json, %d sessions, from process start", sessions), all, "ms", 0},
 		{fmt.Sprintf("start to prompt, %d sessions in the store", sessions), prompt, "ms", 50},
-		{"resident size of an idle chat", rss, "MB", 60},
+		{"resident size of an idle chat after a turn", rss, "MB", 60},
 	}, nil
 }
 
@@ -251,7 +286,7 @@ func timed(bin, home string, args ...string) (float64, error) {
 // resident size then.
 func chat(bin, home string) (ms, mb float64, err error) {
 	var ds []time.Duration
-	for range tries {
+	for range 5 {
 		d, rss, err := prompt(bin, home)
 		if err != nil {
 			return 0, 0, err
@@ -286,7 +321,10 @@ func prompt(bin, home string) (time.Duration, float64, error) {
 		}
 	}
 	took := time.Since(begin)
-	time.Sleep(200 * time.Millisecond) // idle
+	if _, err := tty.WriteString("hello\r"); err != nil {
+		return 0, 0, err
+	}
+	time.Sleep(2 * time.Second) // one turn, and then idle, everything loaded
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		return took, 0, nil // not on Linux: no size
