@@ -13,7 +13,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
+	"time"
 )
 
 //go:embed model.bin
@@ -57,15 +59,42 @@ type layer struct {
 	up, down           linear
 }
 
-// Load returns the model. It takes some milliseconds the first time and 20 MB
-// of memory for as long as the program runs.
-var Load = sync.OnceValue(func() *Model {
-	m, err := parse(weights)
-	if err != nil {
-		panic(err) // a program that was built wrong
+// idle is how long an unused model stays in memory.
+const idle = 5 * time.Second
+
+var held struct {
+	sync.Mutex
+	model *Model
+	drop  *time.Timer
+}
+
+// Load returns the model. It takes some milliseconds and 20 MB of memory,
+// which are given back when nobody has asked for it for a while: a program
+// that waits for its user shall be small.
+func Load() *Model {
+	held.Lock()
+	defer held.Unlock()
+	if held.model == nil {
+		m, err := parse(weights)
+		if err != nil {
+			panic(err) // a program that was built wrong
+		}
+		held.model = m
 	}
-	return m
-})
+	if held.drop == nil {
+		held.drop = time.AfterFunc(idle, unload)
+	} else {
+		held.drop.Reset(idle)
+	}
+	return held.model
+}
+
+func unload() {
+	held.Lock()
+	held.model = nil
+	held.Unlock()
+	debug.FreeOSMemory()
+}
 
 func parse(data []byte) (m *Model, err error) {
 	defer func() {
