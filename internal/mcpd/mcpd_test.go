@@ -1,0 +1,68 @@
+package mcpd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"goclaw/llm"
+)
+
+// echo says what it was called with.
+type echo struct{}
+
+func (echo) Spec() llm.ToolSpec {
+	return llm.ToolSpec{Name: "echo", Description: "says it", Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"],"additionalProperties":false}`)}
+}
+
+func (echo) Run(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	if strings.Contains(string(call.Args), "fail") {
+		return llm.Failed(call, "it failed"), nil
+	}
+	return llm.Result(call, string(call.Args)), nil
+}
+
+// TestServe talks to the server by the line.
+func TestServe(t *testing.T) {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- Serve(context.Background(), []Tool{echo{}}, "1", in, out) }()
+	lines := bufio.NewScanner(fromServer)
+	ask := func(request string) string {
+		t.Helper()
+		if _, err := io.WriteString(toServer, request+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() {
+			t.Fatal("no answer")
+		}
+		return lines.Text()
+	}
+	got := ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if !strings.Contains(got, `"name":"goclaw"`) {
+		t.Errorf("initialize: %s", got)
+	}
+	if _, err := io.WriteString(toServer, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ params, want, not string }{
+		{`{"name":"echo","arguments":{"query":"hi"}}`, `{\"query\":\"hi\"}`, `"isError":true`},
+		{`{"name":"echo","arguments":{"query":"fail"}}`, `it failed`, `"isError":false`},
+		{`{"name":"echo","arguments":{"query":1}}`, `"isError":true`, `it failed`},
+		{`{"name":"echo"}`, `"isError":true`, `it failed`},
+		{`{"name":"bash","arguments":{}}`, `"error"`, `"result"`},
+	} {
+		got := ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + c.params + `}`)
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("%s: %s", c.params, got)
+		}
+	}
+	toServer.Close()
+	if err := <-done; err != nil {
+		t.Errorf("at the end of its input: %v", err)
+	}
+}
