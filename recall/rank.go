@@ -291,42 +291,30 @@ func (w *weights) weigh(q *question, d *doc, score, own float64, named bool) flo
 }
 
 // fuse reorders cands, which are the best by their words, by their vectors as
-// well. Where there is no vector, the cosine is what it is on average. code
-// finds the vector of a doc; near that of the message before or behind it.
-func (w *weights) fuse(q code, cands []candidate, near func(c candidate, d int) code) {
-	if len(cands) == 0 || w.cosine == 0 || q == nil {
-		return
-	}
-	top := math.Max(cands[0].score, 1e-9)
-	var center []float64
+// well. Where there is no vector, the cosine is what it is on average. near
+// finds the vector of the message before or behind one; nil if there is none.
+func (w *weights) fuse(q floats, cands []candidate, near func(c candidate, d int) code) {
 	n := 0.0
 	for _, c := range cands {
 		if c.code != nil {
 			n++
-			if w.center != 0 {
-				center = c.code.addTo(center)
-			}
 		}
 	}
-	if n == 0 {
+	if n == 0 || q == nil {
 		return
 	}
-	for i := range center {
-		center[i] /= n
-	}
+	center := w.common(cands)
+	top := math.Max(cands[0].score, 1e-9)
 	cos, mean := make([]float64, len(cands)), 0.0
 	for i, c := range cands {
 		if c.code == nil {
 			continue
 		}
-		cos[i] = q.dot(c.code)
-		if w.center != 0 {
-			cos[i] -= w.center * c.code.dotFloat(center)
-		}
+		cos[i] = c.code.cosine(q) - w.center*c.code.cosine(center)
 		if w.side != 0 {
 			for _, d := range []int{-1, 1} {
 				if o := near(c, d); o != nil {
-					cos[i] += w.side * q.dot(o)
+					cos[i] += w.side * o.cosine(q)
 				}
 			}
 		}
@@ -339,6 +327,31 @@ func (w *weights) fuse(q code, cands []candidate, near func(c candidate, d int) 
 		cands[i].score = cands[i].score/top + w.cosine*cos[i]
 	}
 	slices.SortStableFunc(cands, byScore)
+}
+
+// common returns the mean of the candidates' vectors, where it counts.
+func (w *weights) common(cands []candidate) floats {
+	var mean floats
+	n := float32(0)
+	for _, c := range cands {
+		v, ok := c.code.(floats)
+		if w.center == 0 || !ok {
+			continue
+		}
+		if mean == nil {
+			mean = make(floats, len(v))
+		}
+		if len(v) == len(mean) {
+			n++
+			for i, x := range v {
+				mean[i] += x
+			}
+		}
+	}
+	for i := range mean {
+		mean[i] /= n
+	}
+	return mean
 }
 
 func byScore(a, b candidate) int {

@@ -152,7 +152,7 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	m := &ix.memory
 	c := newCorpus([]*segment{m.seg})
 	w, k := &bare, noteCandidates
-	var qv code
+	var qv floats
 	if v != nil {
 		if err := ix.loadNotes(); err != nil {
 			return nil, err

@@ -32,13 +32,9 @@ func (Local) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	return out, nil
 }
 
-// code is a vector as it is compared: the signs of a message's, one bit each,
-// and the numbers of a question's or a note's.
-type code interface {
-	dot(o code) float64
-	dotFloat(v []float64) float64
-	addTo(sum []float64) []float64
-}
+// code is a vector that a question's is compared with: the signs of a
+// message's, one bit each, or the numbers of a note's.
+type code interface{ cosine(question floats) float64 }
 
 // codeBits is how many bits a message's vector takes. It is what keeps the
 // index of a million short messages small.
@@ -89,52 +85,28 @@ func signsOf(v floats) signs {
 	return s
 }
 
-func (s signs) dot(code) float64              { return 0 }
-func (s signs) dotFloat([]float64) float64    { return 0 }
-func (s signs) addTo(sum []float64) []float64 { return sum }
-
-func (v floats) dot(o code) float64 {
-	switch o := o.(type) {
-	case floats:
-		if len(o) != len(v) {
-			return 0
-		}
-		sum := float32(0)
-		for i, x := range v {
-			sum += x * o[i]
-		}
-		return float64(sum)
-	case signs:
-		if len(v) != codeBits {
-			return 0
-		}
-		sum := float32(0)
-		for i, x := range v {
-			if o[i/64]>>(i%64)&1 == 1 {
-				sum += x
-			} else {
-				sum -= x
-			}
-		}
-		return float64(sum) / math.Sqrt(codeBits)
+func (s signs) cosine(q floats) float64 {
+	if len(q) != codeBits {
+		return 0
 	}
-	return 0
+	sum := float32(0)
+	for i, x := range q {
+		if s[i/64]>>(i%64)&1 == 1 {
+			sum += x
+		} else {
+			sum -= x
+		}
+	}
+	return float64(sum) / math.Sqrt(codeBits)
 }
 
-func (v floats) dotFloat(o []float64) float64 {
-	sum := 0.0
+func (v floats) cosine(q floats) float64 {
+	if len(q) != len(v) {
+		return 0
+	}
+	sum := float32(0)
 	for i, x := range v {
-		sum += float64(x) * o[i]
+		sum += x * q[i]
 	}
-	return sum
-}
-
-func (v floats) addTo(sum []float64) []float64 {
-	if sum == nil {
-		sum = make([]float64, len(v))
-	}
-	for i := range min(len(sum), len(v)) {
-		sum[i] += float64(v[i])
-	}
-	return sum
+	return float64(sum)
 }
