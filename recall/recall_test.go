@@ -733,3 +733,51 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestTogether searches, appends, deletes and embeds at the same time.
+func TestTogether(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", "The user likes tea.\n")
+	w := worlds["sqlite"](t, Options{Embedder: Local{}, Workspace: dir})
+	w.ix.Background()
+	done := make(chan error, 3)
+	for g := range 2 {
+		go func() {
+			for i := range 20 {
+				if _, err := w.ix.Search(t.Context(), Query{Text: fmt.Sprintf("tea word%d", i*g)}); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	go func() {
+		for i := range 20 {
+			say(t, w, fmt.Sprintf("s%d", i%4), fmt.Sprintf("user: word%d", i))
+			if i%4 == 3 {
+				if err := w.Delete(t.Context(), "s3"); err != nil {
+					done <- err
+					return
+				}
+				if err := w.Restore(t.Context(), "s3"); err != nil {
+					done <- err
+					return
+				}
+			}
+		}
+		done <- nil
+	}()
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	first(t, w.ix, "word7", "s3#3")
+	if err := w.ix.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.ix.Search(t.Context(), Query{Text: "word7"}); !errors.Is(err, session.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

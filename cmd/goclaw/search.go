@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
+	"goclaw/store/sqlite"
 	"goclaw/tool"
 )
 
@@ -47,7 +48,7 @@ func (a *app) index() (*recall.Index, error) {
 		}
 		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
-	if c.Session.Store != "jsonl" {
+	if _, ok := st.(*sqlite.Store); ok {
 		o.Path, o.Shared = c.Session.Path, true
 	}
 	ix, err := recall.Open(o)
