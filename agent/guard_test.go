@@ -308,6 +308,34 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 	}
 }
 
+// The user has the answer: that the model could not be asked to save
+// something is no failure of the turn, and the next turn goes on.
+func TestFailedFlushIsNoFailure(t *testing.T) {
+	reports := func(text string, used int) llmtest.Step {
+		return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				a := llm.Answer{Message: llm.AssistantText(text), Stop: llm.StopEnd, Usage: llm.Usage{Input: used, Output: 1}}
+				yield(llm.Delta{End: &a}, nil)
+			}
+		}
+	}
+	for name, fail := range map[string]error{"busy": llm.ErrBusy, "too long": &llm.OverflowError{}} {
+		m := llmtest.New(reports("here you are", 950), llmtest.Fail(fail), reports("go on", 960))
+		env := agent.Env{Provider: m, Tokens: byFour{}, Budget: window.Budget{Window: 1000}, Flush: flush}
+		s := Replay(t, User("a"), Used(600, Answer("b")))
+		kept, events, err := play(t, context.Background(), s, llm.UserText("c"), env)
+		if k := kinds(events); err != nil || len(k) != 1 || k[0] != "done" {
+			t.Errorf("%s: %v, %v", name, err, k)
+		}
+		if d := cmp.Diff([]string{"user: c", "session.Notice", "assistant: here you are [stop]", "session.Notice"}, kept); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if kept, _, err = play(t, context.Background(), s, llm.UserText("d"), env); err != nil || kept[len(kept)-1] != "assistant: go on [stop]" {
+			t.Errorf("%s: %v, %q", name, err, kept)
+		}
+	}
+}
+
 func TestSilenceIsNotShown(t *testing.T) {
 	for _, c := range []struct {
 		pieces []string

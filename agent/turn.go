@@ -107,10 +107,13 @@ func (t *turn) loop() bool {
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
 			}
+			flush := t.flushing()
 			err := t.ask(a.Squeeze, b)
 			switch {
 			case err == errOver:
 				return false
+			case err != nil && flush && t.ctx.Err() == nil:
+				return true // the user has the answer; what was a precaution may fail
 			case errors.Is(err, llm.ErrOverflow):
 				var ok bool
 				if squeeze, ok = t.tighter(a.Squeeze, b, err); !ok {
@@ -121,6 +124,13 @@ func (t *turn) loop() bool {
 			}
 		}
 	}
+}
+
+// flushing reports whether the model is asked for nothing but to save what
+// must last: the user has been answered.
+func (t *turn) flushing() bool {
+	last, warned := latest(t.s)
+	return warned && last != nil && last.Role == llm.Assistant
 }
 
 // tighter says how the request is squeezed after one that was too long. ok

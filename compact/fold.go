@@ -172,11 +172,11 @@ func (c Cut) missing(text string, limit int) []string {
 // referred returns the identifiers that the kept part shares with the past
 // and that s does not tell, each with the line it stood in, as many as fit.
 func (c Cut) referred(s Summary, limit int) []string {
-	ids := c.lost(s.String(), c.kept)
-	if len(ids) == 0 {
+	if len(c.kept) == 0 {
 		return nil
 	}
 	var out []string
+	ids := c.lost(s.String(), c.kept)
 	for _, id := range ids {
 		line := id
 		if l := c.lineOf(id); l != "" && l != id {

@@ -113,37 +113,105 @@ func middle(s string, n int) string {
 	return fmt.Sprintf("%s\n[... %d bytes ...]\n%s", s[:head], tail-head, s[tail:])
 }
 
-// identifier finds what must be written exactly or is of no use: addresses,
-// paths, files, versions, hashes, numbers, names in code.
-var identifier = regexp.MustCompile(strings.Join([]string{
-	"`[^`\n]{2,60}`",
-	`https?://[^\s<>"'` + "`" + `)\]]+`,
-	`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`,
-	`(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?`,
-	`[\w-]+\.(?:go|tsx?|jsx?|py|md|jsonl?|ya?ml|toml|txt|sh|rs|java|cc?|hh?|cpp|html|css|sql|csv|pdf|png|jpe?g|log|env|conf|cfg|ini|xml|lock|mod|sum|db)\b`,
-	`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b`,
-	`\bv?\d+\.\d+(?:\.\d+)*(?:-[\w.]+)?\b`,
-	`#\d+\b`,
-	`\b[A-Za-z]*\d[\w]*(?:-[\w]+)+\b`,
-	`\b[A-Za-z]+(?:-\w+)*-\w*\d\w*(?:-\w+)*\b`,
-	`\b[A-Za-z]+_\w+\b`,
-	`\b[a-z]+[A-Z]\w+\b`,
-	`\b(?:[a-zA-Z]+\d|\d+[a-zA-Z])\w+\b`,
-	`\b\d{3,}\b`,
-}, "|"))
-
-// Identifiers returns the exact identifiers in text, each once, in order.
+// Identifiers returns what in text must be written exactly or is of no use:
+// addresses, paths, files, versions, hashes, numbers, names in code, and what
+// stands in backquotes. Each once, in order.
 func Identifiers(text string) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, id := range identifier.FindAllString(text, -1) {
-		id = strings.TrimRight(strings.Trim(id, "`"), ".,;:")
-		if len(id) > 1 && !seen[id] {
+	add := func(id string) {
+		if !seen[id] {
 			seen[id] = true
 			out = append(out, id)
 		}
 	}
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c == '`' {
+			if n := strings.IndexByte(text[i+1:min(len(text), i+1+maxQuoted)], '`'); n > 1 && !strings.Contains(text[i+1:i+1+n], "\n") {
+				add(text[i+1 : i+1+n])
+				i += n + 2
+				continue
+			}
+		}
+		if parts[c] {
+			i++
+			continue
+		}
+		from := i
+		url := strings.HasPrefix(text[i:], "http://") || strings.HasPrefix(text[i:], "https://")
+		for i < len(text) && (!parts[text[i]] || url && text[i] == '=') {
+			i++
+		}
+		if w := strings.TrimRight(strings.TrimLeft(text[from:i], "*-+:!?"), ".,:*!?"); len(w) > 1 && len(w) <= maxIdentifier && exact(w) {
+			add(w)
+		}
+	}
 	return out
+}
+
+const (
+	maxQuoted     = 61
+	maxIdentifier = 200
+)
+
+// parts are the bytes that part words.
+var parts = func() (t [256]bool) {
+	for _, c := range []byte(" \t\r\n\"'`()[]{}<>,;|=\\") {
+		t[c] = true
+	}
+	return t
+}()
+
+// extensions are those of files that are named without their folder.
+var extensions = map[string]bool{}
+
+func init() {
+	for _, e := range strings.Fields("go ts tsx js jsx py md json jsonl yaml yml toml txt sh rs java c cc h hh cpp html css sql csv pdf png jpg jpeg log env conf cfg ini xml lock mod sum db") {
+		extensions[e] = true
+	}
+}
+
+// exact reports whether a word is an identifier.
+func exact(w string) bool {
+	var letters, digits, camel, slash, under, dot, at, other bool
+	for i := 0; i < len(w); i++ {
+		switch c := w[i]; {
+		case c >= '0' && c <= '9':
+			digits = true
+		case c >= 'a' && c <= 'z':
+			letters = true
+		case c >= 'A' && c <= 'Z':
+			camel = camel || i > 0 && w[i-1] >= 'a' && w[i-1] <= 'z'
+			letters = true
+		case c == '/':
+			slash = true
+		case c == '_':
+			under = true
+		case c == '.':
+			dot = true
+		case c == '@':
+			at = true
+		case c == '#' && i == 0, c == '-', c == ':':
+		default:
+			other = true
+		}
+	}
+	switch {
+	case slash:
+		return letters && len(w) > 3 && (dot || digits || under || strings.Count(w, "/") > 1 || w[0] == '/' || w[0] == '~')
+	case digits && letters:
+		return len(w) > 2
+	case digits:
+		return len(w) > 2 && (!other || dot) || w[0] == '#'
+	case at:
+		return dot
+	case under:
+		return letters && len(w) > 2
+	case dot:
+		return letters && extensions[w[strings.LastIndexByte(w, '.')+1:]]
+	}
+	return camel
 }
 
 // files returns the files that calls read and wrote, by the names of their

@@ -17,6 +17,8 @@ var (
 	ErrNothingToFold = errors.New("runner: there is nothing to fold")
 	// ErrNotFolded: no compaction is in effect.
 	ErrNotFolded = errors.New("runner: nothing is folded")
+	// ErrMirror: the session is another program's, and stays as it is.
+	ErrMirror = errors.New("runner: the session mirrors another program's: say something, and it goes on in one of our own")
 )
 
 // Plan says where the session id would be folded now, at the user's wish.
@@ -33,6 +35,9 @@ func (r *Runner) envOf(ctx context.Context, id session.ID) (*session.Session, ag
 	s, err := session.Open(ctx, r.o.Store, id)
 	if err != nil {
 		return nil, agent.Env{}, err
+	}
+	if s.Mirror() {
+		return nil, agent.Env{}, ErrMirror
 	}
 	env, err := r.o.Env(ctx, s)
 	if env.Tools != nil {
@@ -99,6 +104,9 @@ func (r *Runner) Unfold(ctx context.Context, id session.ID) (undone session.Reco
 	s, err := session.Replay(id, r.o.Store.Read(ctx, id, 0))
 	if err != nil {
 		return undone, err
+	}
+	if s.Mirror() {
+		return undone, ErrMirror
 	}
 	at, _, ok := s.Fold()
 	if !ok {

@@ -69,6 +69,9 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 		}
 		return a.showReport(cut.DryRun(), asJSON)
 	}
+	if a.isTerminal(a.err) {
+		fmt.Fprintln(a.err, a.style().Dim("folding the past"))
+	}
 	rec, cut, err := r.Fold(ctx, in.ID, focus)
 	if err != nil {
 		return foldError(err, in)
