@@ -53,7 +53,7 @@ func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 		return session.Open(ctx, r.Store, last.ID)
 	}
 	s, err := r.Runner.Load(ctx, last.Key)
-	if err == nil && s.ID != last.ID {
+	if err == nil && s.ID != last.ID && !last.Mirror() {
 		r.note("%s was idle for too long: a new session begins, the old one is %s", last.Key, last.ID)
 	}
 	return s, err
