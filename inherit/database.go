@@ -53,8 +53,22 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// begin takes a new snapshot.
+// begin takes a new snapshot. While the owner copies its log into the database,
+// one can be neither the old nor the new: then another is taken.
 func (d *database) begin() error {
+	for try := 0; ; try++ {
+		err := d.tryBegin()
+		if err == nil || try == tries {
+			return err
+		}
+		if _, live := os.Stat(d.path + "-wal"); live != nil {
+			return err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+func (d *database) tryBegin() error {
 	d.end()
 	snap, err := openSnapshot(d.path)
 	if err != nil {
@@ -73,6 +87,9 @@ func (d *database) begin() error {
 			d.tables[s.ColumnText(0)] = true
 			return nil
 		})
+	}
+	if err == nil && !snap.current() {
+		err = errors.New("it is being written")
 	}
 	if err == nil && d.tables["transcript_events"] {
 		d.zstd = false
@@ -126,7 +143,7 @@ func (d *database) read(f func() error) error {
 			return err
 		}
 		if try == tries {
-			return fmt.Errorf("%s changes faster than it can be read", d.path)
+			return errors.Join(errors.New("it changes faster than it can be read"), err)
 		}
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
 	}
