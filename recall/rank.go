@@ -32,7 +32,7 @@ type weights struct {
 var (
 	chat = weights{
 		k1: 0.53, b: 0.375, near: [5]float64{0.3, 0.59, 1, 0.25, 0.11}, cover: 0.1, user: 1.3, tool: 0.5,
-		name: 4.7, mention: 0.1, date: 8, ask: -3.5, length: 0.375, when: 1.2, count: 0.1, cosine: 0.8, side: 0.27,
+		name: 4.7, mention: 0.1, date: 8, ask: -3.5, length: 0.375, when: 1.2, count: 0.1, cosine: 0.65, side: 0.28,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
