@@ -504,7 +504,8 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	case errors.Is(err, session.ErrNotFound): // it was to be written, and failed
 	case err != nil:
 		return err
-	case same.all && same.prefix:
+	case same.all && (same.prefix || !im.logs[j.other].Mirror() && im.logs[j.other].ID != ""):
+		// The very same, or what one of our own sessions was when it was exported.
 		o.State, o.Log = Copy, j.other
 		im.memo.setTaken(j.t.ref(), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
 		return nil

@@ -615,3 +615,43 @@ func TestKeysAndOrigins(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestTitlesAndTrash: a title that the index changes is taken, and does not
+// move the branch; a log in the trash stays there.
+func TestTitlesAndTrash(t *testing.T) {
+	ctx := context.Background()
+	src, home := t.TempDir(), t.TempDir()
+	index := func(label string) {
+		text := fmt.Sprintf(`{"agent:main:main": {"sessionId": "s", "label": %q}}`, label)
+		if err := os.WriteFile(filepath.Join(src, "sessions.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendTo(t, filepath.Join(src, "s.jsonl"), header("s"))
+	appendTo(t, filepath.Join(src, "s.jsonl"), userLine("1", "", "one"))
+	st := openStore(t, home)
+	for _, label := range []string{"First", "Second, and longer"} {
+		index(label)
+		take(t, st, memo(t, home), false, src)
+		in, err := session.Stat(ctx, st, "s")
+		if err != nil || in.Title != label || in.Leaf != "1" || in.Key != "agent:main:main" {
+			t.Errorf("title %q, leaf %q, key %q, %v", in.Title, in.Leaf, in.Key, err)
+		}
+	}
+	appendTo(t, filepath.Join(src, "s.jsonl"), userLine("2", "1", "two"))
+	for _, m := range []*inherit.Memo{nil, memo(t, home)} {
+		take(t, st, m, false, src)
+		s, err := session.Open(ctx, st, "s")
+		if err != nil || s.Turns != 2 || s.Leaf != "2" || s.Title != "Second, and longer" {
+			t.Errorf("%d turns, leaf %q, title %q, %v", s.Turns, s.Leaf, s.Title, err)
+		}
+	}
+	if err := st.Delete(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, filepath.Join(src, "s.jsonl"), userLine("3", "2", "three"))
+	rep, _ := take(t, st, memo(t, home), false, src)
+	if rep.Count(inherit.Trashed) != 1 || len(dump(t, st)) != 0 {
+		t.Errorf("%v, %d logs outside of the trash", states(rep), len(dump(t, st)))
+	}
+}
