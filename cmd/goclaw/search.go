@@ -247,10 +247,12 @@ func (a *app) showHits(res recall.Result, query string) {
 }
 
 // recallTools lets the model look things up, in memory and in what was said.
+// A conversation goes on without it.
 func (a *app) recallTools(tools *tool.Set) error {
 	ix, err := a.index()
 	if err != nil {
-		return err
+		fmt.Fprintln(a.err, "goclaw: nothing can be looked up: "+oneLine(err))
+		return nil
 	}
 	for _, t := range ix.Tools() {
 		if err := tools.Add(t); err != nil {
