@@ -216,6 +216,7 @@ func TestCommands(t *testing.T) {
 		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user         test/one  1      now\n", ""},
 		"an empty list":                 {"/sessions zzz\n", "no session fits \"zzz\"\n", ""},
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
+		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
 		"switch to itself":              {"/switch main\n", "", "this is main:cli:user already\n"},
 		"switch to nothing":             {"/switch zzz\n", "", "error: session \"zzz\": session: not found\n"},
 		"switch without a key":          {"/switch\n", "", "error: /switch needs a KEY: /sessions lists them\n"},
@@ -808,7 +809,7 @@ func TestComplete(t *testing.T) {
 		from    int
 		options []string
 	}{
-		"/s":            {0, []string{"/sessions", "/switch"}},
+		"/s":            {0, []string{"/sessions", "/switch", "/search"}},
 		"/li":           {0, []string{"/list"}},
 		"/switch ":      {8, []string{"main:cli:user", "ops:cli:user"}},
 		"/delete op":    {8, []string{"ops:cli:user"}},
