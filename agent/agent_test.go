@@ -134,6 +134,8 @@ func TestTurn(t *testing.T) {
 		{"a torn past is not run again", []session.Body{User("q"), Call("c1", "die")}, "", []llmtest.Step{llmtest.Say("sorry")},
 			[]string{"user: result c1 " + window.Interrupted, "assistant: sorry [stop]"}, ""},
 		{"an unanswered question is answered", []session.Body{User("q")}, "", []llmtest.Step{llmtest.Say("late")}, []string{"assistant: late [stop]"}, ""},
+		{"what was stopped goes on", []session.Body{User("q"), Stopped(llm.StopAborted, Answer("half"))}, "", []llmtest.Step{llmtest.Say("whole")}, []string{"user: Go on.", "assistant: whole [stop]"}, ""},
+		{"what was stopped before its first word is asked again", []session.Body{User("q"), Stopped(llm.StopAborted, Answer(""))}, "", []llmtest.Step{llmtest.Say("whole")}, []string{"assistant: whole [stop]"}, ""},
 		{"nothing to go on with", []session.Body{User("q"), Answer("a")}, "", nil, nil, ""},
 		{"too long, and short enough with cut results", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Say("fits")},
 			[]string{"user: hi", "assistant: fits [stop]"}, ""},

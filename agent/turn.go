@@ -18,7 +18,8 @@ import (
 
 // Turn records in and does whatever Next says until it says Rest. With an
 // empty message it goes on with what the log left open: calls that were
-// running when it broke off are answered as interrupted, never run again.
+// running when it broke off are answered as interrupted, never run again, and
+// a model that the user stopped is told to go on.
 //
 // If ctx is cancelled, what was said so far is recorded as stopped, and calls
 // that did not finish as such. The error then is ctx's.
@@ -42,6 +43,7 @@ type turn struct {
 	env   Env
 	yield func(Event, error) bool
 	usage llm.Usage
+	again bool // the last answer was stopped before its first word, and is wanted after all
 }
 
 func (t *turn) fail(err error) bool {
@@ -69,6 +71,14 @@ func (t *turn) begin(in llm.Message) bool {
 			return false
 		}
 	}
+	last, _ := latest(t.s)
+	if last == nil || last.Role != llm.Assistant || last.Stop != llm.StopAborted {
+		return true
+	}
+	if strings.TrimSpace(last.Text()) != "" { // the model sees what it had said
+		return t.record(session.Message{Message: llm.UserText("Go on."), At: t.env.Clock.Now()})
+	}
+	t.again = true
 	return true
 }
 
@@ -84,7 +94,11 @@ func (t *turn) loop() bool {
 	squeeze := window.Loose
 	for asked := 0; ; {
 		b := t.measure()
-		switch a := Next(t.s, b, squeeze, t.env.policy()).(type) {
+		next := Next(t.s, b, squeeze, t.env.policy())
+		if _, rests := next.(Rest); rests && t.again {
+			next = Ask{Squeeze: squeeze}
+		}
+		switch a := next.(type) {
 		case Rest:
 			return true
 		case Call:
@@ -109,6 +123,7 @@ func (t *turn) loop() bool {
 			}
 			flush := t.flushing()
 			err := t.ask(a.Squeeze, b)
+			t.again = t.again && errors.Is(err, llm.ErrOverflow)
 			switch {
 			case err == errOver:
 				return false

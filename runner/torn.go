@@ -34,3 +34,17 @@ func TornIn(s *session.Session) (t Torn, ok bool) {
 	}
 	return t, ok
 }
+
+// CanGoOn reports whether a turn with an empty message has something to do in
+// s: what is torn, or an answer that the user stopped.
+func CanGoOn(s *session.Session) bool {
+	if _, ok := TornIn(s); ok {
+		return true
+	}
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		if m, ok := s.Branch[i].Body.(session.Message); ok && !m.Excluded {
+			return m.Role == llm.Assistant && m.Stop == llm.StopAborted
+		}
+	}
+	return false
+}

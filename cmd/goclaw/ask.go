@@ -199,7 +199,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 func (a *app) torn(s *session.Session, goOn bool) error {
 	t, ok := runner.TornIn(s)
 	switch {
-	case goOn && !ok:
+	case goOn && !runner.CanGoOn(s):
 		return fmt.Errorf("nothing in %s was interrupted: there is nothing to go on with", s.Key)
 	case !goOn && ok:
 		fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("the last turn did not end (%q): ask --continue goes on with it", transcript.OneLine(transcript.Printable(t.Prompt), 60))))

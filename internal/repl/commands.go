@@ -16,6 +16,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
+	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -176,7 +177,11 @@ func (r *REPL) quit(context.Context, string) error {
 }
 
 func (r *REPL) goOn(ctx context.Context, _ string) error {
-	if _, ok := r.unfinished(ctx); !ok {
+	s, err := session.Open(ctx, r.Store, r.cur.ID)
+	if err != nil {
+		return err
+	}
+	if !runner.CanGoOn(s) {
 		return errors.New("nothing was interrupted: there is nothing to go on with")
 	}
 	r.turn(ctx, llm.Message{})

@@ -413,7 +413,7 @@ func TestTurnFails(t *testing.T) {
 	if !errors.Is(err, ErrFailed) {
 		t.Errorf("the chat ends with %v, want ErrFailed", err)
 	}
-	want(t, "answers", out, "half an \necho: one\ntwo\nthree\n")
+	want(t, "answers", out, "half an \necho: one\ntwo\necho: three\n")
 	for _, part := range []string{"error: ", "bad; key", "  look at the key\n", "  what you said is kept: /continue asks again\n"} {
 		if !strings.Contains(errs, part) {
 			t.Errorf("the notes lack %q:\n%s", part, errs)
