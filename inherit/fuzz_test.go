@@ -3,8 +3,6 @@ package inherit
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"goclaw/session"
@@ -38,12 +36,8 @@ func FuzzForeign(f *testing.F) {
 	f.Add([]byte(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x","cwd":"/w"}}` + "\n" +
 		`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","name":"n","arguments":"{","call_id":"c"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "x.jsonl")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
 		for _, form := range []string{ClaudeCode, Codex} {
-			tr := &Transcript{Path: path, ID: "x", Program: form, form: formClaude}
+			tr := &Transcript{Path: "x.jsonl", ID: "x", Program: form, form: formClaude}
 			if form == Codex {
 				tr.form = formCodex
 			}
@@ -51,14 +45,15 @@ func FuzzForeign(f *testing.F) {
 			for round := range 2 {
 				n := 0
 				st := session.NewMemory()
-				for r, err := range tr.Records(t.Context()) {
+				tr.scan(t.Context(), bytes.NewReader(data), position{}, nil, func(r session.Record, err error) bool {
 					if err != nil {
-						continue
+						return true
 					}
 					if n == 0 {
 						if _, ok := r.Body.(session.Header); !ok {
 							t.Fatalf("%s begins with %T", form, r.Body)
 						}
+						r = tr.opened(r, "x")
 					}
 					r.Seq = session.Seq(n + 1)
 					if err := st.Append(t.Context(), "x", r); err != nil {
@@ -70,7 +65,8 @@ func FuzzForeign(f *testing.F) {
 						t.Fatalf("%s: record %d differs when it is read again", form, n+1)
 					}
 					n++
-				}
+					return true
+				})
 			}
 		}
 	})

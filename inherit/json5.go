@@ -3,6 +3,7 @@ package inherit
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -204,14 +205,18 @@ func (p *json5) word() error {
 	}
 	w := p.s[p.i : p.i+n]
 	switch strings.TrimLeft(w, "+-") {
-	case "true", "false", "null":
-		p.out = append(p.out, w...)
 	case "Infinity", "NaN":
 		p.out = append(p.out, "null"...)
+		p.i += n
+		return nil
+	}
+	switch w {
+	case "true", "false", "null":
+		p.out = append(p.out, w...)
 	default:
 		if v, err := strconv.ParseInt(strings.TrimPrefix(w, "+"), 0, 64); err == nil {
 			p.out = strconv.AppendInt(p.out, v, 10)
-		} else if f, err := strconv.ParseFloat(w, 64); err == nil {
+		} else if f, err := strconv.ParseFloat(w, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
 			p.out = strconv.AppendFloat(p.out, f, 'g', -1, 64)
 		} else {
 			return p.fail(fmt.Sprintf("%.20q is no value", w))
