@@ -100,6 +100,11 @@ func (ix *Index) Background() {
 	if ix.o.Embedder == nil {
 		return
 	}
+	select {
+	case <-ix.shut:
+		return
+	default:
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ix.work.Go(func() {
 		defer cancel()

@@ -66,6 +66,7 @@ type Index struct {
 	codes   map[int64][]byte // chunks read, for one search
 
 	shut chan struct{}
+	once sync.Once // closes shut
 	work sync.WaitGroup
 }
 
@@ -73,6 +74,7 @@ type Index struct {
 // segment; small segments are joined when there are many.
 const (
 	flushAt  = 256       // records
+	maxFlush = 32 << 10  // messages that one flush writes at once: what is lost if it is broken off
 	maxDocs  = 128 << 10 // messages in a segment
 	maxSmall = 8         // segments of one size
 )
@@ -114,16 +116,14 @@ func (ix *Index) model() error {
 
 // Close ends what runs in the background and closes the index.
 func (ix *Index) Close() error {
-	ix.mu.Lock()
-	if ix.db == nil {
-		ix.mu.Unlock()
-		return nil
-	}
-	close(ix.shut)
-	ix.mu.Unlock()
+	// Whoever works holds the lock: it is told to end before it is waited for.
+	ix.once.Do(func() { close(ix.shut) })
 	ix.work.Wait()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return nil
+	}
 	err := ix.db.close()
 	ix.db = nil
 	return err
@@ -313,29 +313,38 @@ func (ix *Index) gaps(l lag, f func(from, to session.Seq) error) error {
 	return nil
 }
 
-// read adds the records from to to of l to b. What cannot be read says
-// nothing.
+// read adds the records from to to of l to b.
 func (ix *Index) read(ctx context.Context, b *builder, l lag, from, to session.Seq) error {
-	for r, err := range ix.o.Store.Read(ctx, l.id, from-1) {
+	said, err := readSaid(ctx, ix.o.Store, l.id, from, to)
+	for _, s := range said {
+		b.add(uint32(l.n), s)
+	}
+	return err
+}
+
+// readSaid returns what the records from to to of a log say. What cannot be
+// read says nothing.
+func readSaid(ctx context.Context, st session.Store, id session.ID, from, to session.Seq) (out []said, err error) {
+	for r, err := range st.Read(ctx, id, from-1) {
 		var d *session.Damage
 		switch {
 		case errors.As(err, &d):
 			continue
 		case errors.Is(err, session.ErrNotFound): // purged in the meantime
-			return nil
+			return out, nil
 		case err != nil:
-			return err
+			return out, err
 		case r.Seq > to:
-			return nil
+			return out, nil
 		}
 		if s, ok := speak(r); ok {
-			b.add(uint32(l.n), s)
+			out = append(out, s)
 		}
 		if r.Seq == to {
-			return nil
+			return out, nil
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // part is a range of records in a segment.
@@ -344,36 +353,17 @@ type part struct {
 	from, to session.Seq
 }
 
-// flush writes what is behind into segments.
+// partSize is how many records are read at once.
+const partSize = 1024
+
+// flush writes what is behind into segments. The log is read beside.
 func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 	slices.SortFunc(lags, func(a, b lag) int { return int(a.n - b.n) })
-	b, parts, done := newBuilder(), []part(nil), 0
-	write := func() error {
-		if len(parts) == 0 {
-			return nil
-		}
-		err := ix.write(b, parts)
-		b, parts = newBuilder(), nil
-		if ix.o.Progress != nil {
-			ix.o.Progress(done, total)
-		}
-		return err
-	}
+	var todo []part
 	for _, l := range lags {
 		err := ix.gaps(l, func(from, to session.Seq) error {
-			for from <= to {
-				end := min(to, from+maxDocs-1)
-				if err := ix.read(ctx, b, l, from, end); err != nil {
-					return err
-				}
-				parts = append(parts, part{l, from, end})
-				done += int(end - from + 1)
-				from = end + 1
-				if len(b.docs) >= maxDocs {
-					if err := write(); err != nil {
-						return err
-					}
-				}
+			for ; from <= to; from += partSize {
+				todo = append(todo, part{l, from, min(to, from+partSize-1)})
 			}
 			return nil
 		})
@@ -381,10 +371,71 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 			return err
 		}
 	}
-	if err := write(); err != nil {
+	type answer struct {
+		said []said
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	read := make(chan answer, 4)
+	go func() {
+		defer close(read)
+		for _, p := range todo {
+			said, err := readSaid(ctx, ix.o.Store, p.id, p.from, p.to)
+			select {
+			case read <- answer{said, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range read { // wait for the reader
+		}
+	}()
+	b, parts, done := newBuilder(), []part(nil), 0
+	write := func() error {
+		err := ix.write(b, parts)
+		b, parts = newBuilder(), nil
+		if ix.o.Progress != nil {
+			ix.o.Progress(done, total)
+		}
 		return err
 	}
+	for _, p := range todo {
+		a, ok := <-read
+		if !ok {
+			return ctx.Err()
+		}
+		if a.err != nil {
+			return a.err
+		}
+		for _, s := range a.said {
+			b.add(uint32(p.n), s)
+		}
+		done += int(p.to - p.from + 1)
+		parts = addPart(parts, p)
+		if len(b.docs) >= maxDocs {
+			if err := write(); err != nil {
+				return err
+			}
+		}
+	}
+	if len(parts) > 0 {
+		if err := write(); err != nil {
+			return err
+		}
+	}
 	return ix.join(ctx)
+}
+
+// addPart adds p, to the last one if it goes on there.
+func addPart(parts []part, p part) []part {
+	if n := len(parts); n > 0 && parts[n-1].n == p.n && parts[n-1].to+1 == p.from {
+		parts[n-1].to = p.to
+		return parts
+	}
+	return append(parts, p)
 }
 
 // errTaken says that another process has indexed the same.
@@ -497,11 +548,7 @@ func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
 		if err := ix.read(ctx, b, p.lag, p.from, p.to); err != nil {
 			return err
 		}
-		if n := len(joined); n > 0 && joined[n-1].n == p.n && joined[n-1].to+1 == p.from {
-			joined[n-1].to = p.to
-			continue
-		}
-		joined = append(joined, p)
+		joined = addPart(joined, p)
 	}
 	err := ix.db.within(func() error {
 		for _, seg := range segs {

@@ -41,7 +41,8 @@ func (a *app) chat(ctx context.Context) error {
 	defer done()
 	defer a.follow(ctx, a.st)()
 	if a.ix != nil {
-		a.ix.Background()
+		// The user comes first: what is missing in the index can wait.
+		defer time.AfterFunc(3*time.Second, a.ix.Background).Stop()
 		r.Search = a.ix
 	}
 	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
