@@ -84,8 +84,14 @@ func speak(r session.Record) (said, bool) {
 // namePrefix is how chats with several people begin a message.
 var namePrefix = regexp.MustCompile(`^(?:\[(?:[\p{L}\d]+ )?)?(\p{Lu}[\p{L}'’-]{1,30})(?: \p{Lu}[\p{L}'’.-]*)?(?: \([^)\n]*\))?(?: [^\]\n]{0,40}\])?: ?`)
 
+// maxPrefix is how many bytes it can have.
+const maxPrefix = 160
+
 // named splits the name of the speaker off a text that begins with one.
 func named(text string) (speaker, rest string) {
+	if i := strings.IndexByte(text[:min(len(text), maxPrefix)], ':'); i < 0 {
+		return "", text
+	}
 	m := namePrefix.FindStringSubmatch(text)
 	if m == nil {
 		return "", text
@@ -127,9 +133,9 @@ func (d doc) role() Role {
 // nameMark begins the term of a speaker's name. No word of a text does.
 const nameMark = "@"
 
-// digest returns the doc of a text, and how often each term is in it.
-func (l *lexer) digest(s said) (doc, map[string]uint32) {
-	terms := map[string]uint32{}
+// digest returns the doc of a text, and counts in terms, which is empty, how
+// often each term is in it.
+func (l *lexer) digest(s said, terms map[string]uint32) doc {
 	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
 	d.words = uint32(l.words(s.text, func(w word) {
 		terms[w.term]++
@@ -155,5 +161,5 @@ func (l *lexer) digest(s said) (doc, map[string]uint32) {
 	case Summary:
 		d.flags |= flagSummary
 	}
-	return d, terms
+	return d
 }

@@ -192,7 +192,8 @@ func readNotes(name string, in fs.FileInfo, data []byte) *file {
 	f.notes = splitNotes(string(data[:min(len(data), maxFile)]))
 	var lex lexer
 	for _, n := range f.notes {
-		d, terms := lex.digest(said{seq: 0, role: User, at: at, text: n.text})
+		terms := map[string]uint32{}
+		d := lex.digest(said{role: User, at: at, text: n.text}, terms)
 		d.seq = uint32(n.line)
 		f.docs, f.terms = append(f.docs, d), append(f.terms, terms)
 		sum := sha256.Sum256([]byte(n.text))

@@ -21,6 +21,8 @@ type builder struct {
 	words int
 	terms map[string]*list
 	lex   lexer
+
+	counts map[string]uint32 // of one doc
 }
 
 // list is the encoded postings of one term: how many docs have it, then for
@@ -32,13 +34,14 @@ type list struct {
 	n    int
 }
 
-func newBuilder() *builder { return &builder{terms: map[string]*list{}} }
+func newBuilder() *builder { return &builder{terms: map[string]*list{}, counts: map[string]uint32{}} }
 
 // add adds what is behind all that was added: groups and places ascend.
 func (b *builder) add(group uint32, s said) {
-	d, terms := b.lex.digest(s)
+	clear(b.counts)
+	d := b.lex.digest(s, b.counts)
 	d.group = group
-	b.put(d, terms)
+	b.put(d, b.counts)
 }
 
 func (b *builder) put(d doc, terms map[string]uint32) {
