@@ -324,7 +324,7 @@ func prompt(bin, home string) (time.Duration, float64, error) {
 	if _, err := tty.WriteString("hello\r"); err != nil {
 		return 0, 0, err
 	}
-	time.Sleep(2 * time.Second) // one turn, and then idle, everything loaded
+	time.Sleep(8 * time.Second) // one turn, and then idle
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		return took, 0, nil // not on Linux: no size
