@@ -79,7 +79,7 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 	case last == nil && !warned:
 		return Rest{}
 	case warned || last.Role == llm.User || last.Stop == llm.StopError: // what failed is asked again
-		return ask(s, b, q, p, last, warned)
+		return ask(s, b, q, p, last)
 	case last.Stop == llm.StopAborted:
 		return Rest{}
 	}
@@ -93,7 +93,7 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 }
 
 // ask decides what comes before the model is asked.
-func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *session.Message, warned bool) Action {
+func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *session.Message) Action {
 	if q == window.Fold {
 		if c, ok := p.plan(s, b); ok {
 			return Fold{c}
@@ -101,18 +101,19 @@ func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *
 		return Ask{Squeeze: q}
 	}
 	if q == window.Loose && b.Full() && p.folds() {
+		told := told(s, p.Flush)
 		room := b.Used < b.Window-b.Reserve/4
-		if t, ok := window.Flush(s, p.Flush); ok && room && folded(s) == 0 && !warned {
-			return Warn{t}
+		if t, ok := window.Flush(s, p.Flush); ok && room && folded(s) == 0 && !told {
+			return Warn{beside(t)}
 		}
-		if !warned || !room {
+		if !told || !room {
 			if c, ok := p.plan(s, b); ok {
 				return Fold{c}
 			}
 		}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && (t.As == window.AsSystem || last != nil && !session.IsTurn(*last)) {
-		return Warn{t}
+		return Warn{beside(t)}
 	}
 	return Ask{Squeeze: q}
 }
@@ -141,6 +142,41 @@ func folded(s *session.Session) int {
 		}
 	}
 	return n
+}
+
+// beside returns t as it is given while a question is open: behind the
+// request, never as a message of its own, whose answer would be taken for the
+// answer to the user.
+func beside(t window.Threshold) window.Threshold {
+	if t.As != window.AsSystem {
+		t.As = window.AsSystem
+		t.Text += " Then answer the user: NO_REPLY would leave the question open."
+	}
+	return t
+}
+
+// told reports whether the notice that comes before a fold stands behind the
+// last message: the model has not had time to save anything.
+func told(s *session.Session, ts []window.Threshold) bool {
+	percent := 0
+	for _, t := range ts {
+		if t.As != window.AsSystem {
+			percent = max(percent, t.Percent)
+		}
+	}
+	for i := len(s.Branch) - 1; i >= 0 && percent > 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case session.Notice:
+			if b.Percent >= percent {
+				return true
+			}
+		case session.Message:
+			if !b.Excluded {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // latest returns the last message of the branch, and whether a notice that is

@@ -81,6 +81,9 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 			text = "ask " + a.Squeeze.String()
 		case agent.Warn:
 			text = fmt.Sprint("warn ", a.Threshold.Percent)
+			if last := c.log[len(c.log)-1]; a.Threshold.As != window.AsSystem && !isAnswer(last) {
+				t.Errorf("%s: a notice as a message while a question is open", c.name)
+			}
 		case agent.Fold:
 			text = "fold"
 		case agent.Rest:
@@ -88,6 +91,43 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		}
 		if text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+func isAnswer(b session.Body) bool {
+	m, ok := b.(session.Message)
+	return ok && m.Role == llm.Assistant && len(m.Calls()) == 0
+}
+
+// A model that answers every notice with NO_REPLY still answers the user, in
+// every state of the window.
+func TestFlushNeverSwallowsAQuestion(t *testing.T) {
+	obedient := func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		last := req.Messages[len(req.Messages)-1]
+		text := last.Text()
+		switch {
+		case strings.Contains(text, window.Mark) || strings.HasSuffix(text, "NO_REPLY."):
+			return llmtest.Say("NO_REPLY")(ctx, req)
+		case len(last.Results()) == 0 && len(text) < 40:
+			return llmtest.Call(fmt.Sprint("c", len(req.Messages)), "read", `{}`)(ctx, req)
+		}
+		return llmtest.Say("the answer")(ctx, req)
+	}
+	for used := 300; used <= 1000; used += 20 {
+		env := guarded(&llmtest.Model{Rest: summarising(obedient)}, 1000)
+		env.Flush = []window.Threshold{{Percent: 50, Text: "half", As: window.AsSystem}, {Percent: 90, Text: "save; if nothing, reply NO_REPLY.", As: window.AsMarked}}
+		env.Tools = hands{"read": func(context.Context) (string, error) { return strings.Repeat("word ", 60), nil }}
+		log := append(talk(10, 80), Used(used, Answer("so far")))
+		_, events, err := play(t, context.Background(), Replay(t, log...), llm.UserText("and now?"), env)
+		said := ""
+		for _, e := range events {
+			if d, ok := e.(agent.Said); ok {
+				said += d.Text
+			}
+		}
+		if !strings.Contains(said, "the answer") && err == nil {
+			t.Errorf("%d of 1000 tokens used: the question was answered %q", used, said)
 		}
 	}
 }
