@@ -302,9 +302,13 @@ func (a *app) newCmd() *cobra.Command {
 				return usage("KEY must not be empty")
 			}
 			cwd, _ := os.Getwd()
+			old, oldErr := session.Current(cmd.Context(), st, key)
 			s, err := session.Begin(cmd.Context(), st, session.Header{Key: key, CWD: cwd}, session.System{})
 			if err != nil {
 				return err
+			}
+			if oldErr == nil {
+				fmt.Fprintf(a.err, "the session of %s until now is still there, as %s\n", key, old.ID)
 			}
 			if title != "" {
 				if err := a.append(cmd.Context(), st, s, session.Title{Title: title}); err != nil {
@@ -384,12 +388,11 @@ func (a *app) deleteCmd() *cobra.Command {
 		Long:  "Moves a conversation to the trash, from where restore brings it back. --purge removes it for good, and asks first.",
 		Args:  exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, in, err := a.find(cmd.Context(), args[0])
-			trashed := false
-			if errors.Is(err, session.ErrNotFound) && purge {
-				in, err = session.Find(cmd.Context(), st, args[0], true)
-				trashed = err == nil
+			st, err := a.store()
+			if err != nil {
+				return err
 			}
+			in, trashed, err := condemned(cmd.Context(), st, args[0], purge)
 			if err != nil {
 				return err
 			}
@@ -414,6 +417,26 @@ func (a *app) deleteCmd() *cobra.Command {
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the session as an object")
 	return cmd
+}
+
+// condemned returns the session that delete is about. A whole key is that key
+// only, wherever it is, never the beginning of another's: what is removed for
+// good must be what was named.
+func condemned(ctx context.Context, st session.Store, ref string, purge bool) (in session.Info, trashed bool, err error) {
+	for _, trash := range []bool{false, true} {
+		if trash && !purge {
+			break
+		}
+		in, err = session.Find(ctx, st, ref, trash)
+		exact := err == nil && (string(in.ID) == ref || string(in.Key) == ref)
+		if exact || err == nil && !session.Key(ref).Complete() {
+			return in, trash, nil
+		}
+		if err != nil && !errors.Is(err, session.ErrNotFound) && !session.Key(ref).Complete() {
+			return in, trash, err
+		}
+	}
+	return in, false, fmt.Errorf("session %q: %w", ref, session.ErrNotFound)
 }
 
 func (a *app) restoreCmd() *cobra.Command {
@@ -463,9 +486,13 @@ func (a *app) forkCmd() *cobra.Command {
 			if len(args) == 2 {
 				key = session.Key(args[1])
 			}
+			old, oldErr := session.Current(cmd.Context(), st, key)
 			f, err := session.Fork(cmd.Context(), st, s, key, at, session.System{})
 			if err != nil {
 				return err
+			}
+			if key != "" && oldErr == nil {
+				fmt.Fprintf(a.err, "the session of %s until now is still there, as %s\n", key, old.ID)
 			}
 			return a.say(asJSON, f.Info, "forked %s as %s (%s)", s.Key, f.Key, f.ID)
 		},
@@ -569,7 +596,8 @@ func (a *app) exportAs(ctx context.Context, st session.Store, id session.ID, for
 }
 
 func (a *app) verifyCmd() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "verify [KEY...]",
 		Short: "Read every record of conversations and say what is damaged",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -593,40 +621,55 @@ func (a *app) verifyCmd() *cobra.Command {
 					infos = append(infos, in)
 				}
 			}
-			bad := 0
+			type verdict struct {
+				Key      session.Key `json:"key"`
+				ID       session.ID  `json:"id"`
+				Records  int         `json:"records"`
+				Problems []string    `json:"problems"`
+			}
+			bad, verdicts := 0, []verdict{}
 			for _, in := range infos {
-				if !a.verify(cmd.Context(), st, in) {
+				v := verdict{in.Key, in.ID, in.Records, verify(cmd.Context(), st, in)}
+				if len(v.Problems) > 0 {
 					bad++
 				}
+				verdicts = append(verdicts, v)
+				for _, p := range v.Problems {
+					if !asJSON {
+						fmt.Fprintf(a.out, "%s (%s): %s\n", v.Key, v.ID, p)
+					}
+				}
 			}
-			fmt.Fprintf(a.out, "%s verified, %d damaged\n", count(len(infos), "session"), bad)
-			if bad > 0 {
-				return errQuiet
+			if asJSON {
+				err = a.printJSON(verdicts)
+			} else {
+				_, err = fmt.Fprintf(a.out, "%s verified, %d damaged\n", count(len(infos), "session"), bad)
 			}
-			return nil
+			if err == nil && bad > 0 {
+				err = errQuiet
+			}
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
+	return cmd
 }
 
-// verify reads one log from its first record, says what is wrong with it and
-// reports whether nothing is.
-func (a *app) verify(ctx context.Context, st session.Store, in session.Info) bool {
+// verify reads one log from its first record and says what is wrong with it.
+func verify(ctx context.Context, st session.Store, in session.Info) []string {
+	problems := []string{}
 	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
 	if err != nil {
-		fmt.Fprintf(a.out, "%s (%s): %v\n", in.Key, in.ID, err)
-		return false
+		return append(problems, err.Error())
 	}
-	ok := true
 	for _, d := range s.Damage {
-		ok = false
-		fmt.Fprintf(a.out, "%s (%s): %v\n", in.Key, in.ID, d)
+		problems = append(problems, d.Error())
 	}
 	s.Trashed = in.Trashed
 	if s.Info != in {
-		ok = false
-		fmt.Fprintf(a.out, "%s (%s): the index differs from the log: goclaw doctor --fix rebuilds it\n", in.Key, in.ID)
+		problems = append(problems, "the index differs from the log: goclaw doctor --fix rebuilds it")
 	}
-	return ok
+	return problems
 }
 
 func (a *app) tailCmd() *cobra.Command {
