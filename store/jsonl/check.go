@@ -124,6 +124,7 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 	defer f.Close()
 	key := s.keyOf(l)
 	sc := s.scan(path, f, mark{seq: 1, line: 1}, l.view.stat.size)
+	headless := false
 	sess, err := session.Replay(l.id, func(yield func(session.Record, error) bool) {
 		for sc.Next() {
 			if err := ctx.Err(); err != nil {
@@ -134,7 +135,11 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 			if d := sc.Damage(); d != nil {
 				err = d
 			}
-			if h, ok := r.Body.(session.Header); ok && r.Seq == 1 && key != "" {
+			h, ok := r.Body.(session.Header)
+			if r.Seq == 1 && err == nil && !ok {
+				headless = true
+			}
+			if ok && r.Seq == 1 && key != "" {
 				h.Key = key
 				r.Body = h
 			}
@@ -148,6 +153,9 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 	})
 	if err != nil {
 		return err
+	}
+	if headless {
+		report(l.id, fmt.Errorf("%s has no header: that it is of %q is known from sessions.json only", path, l.info().Key))
 	}
 	for _, d := range sess.Damage {
 		report(l.id, d)

@@ -49,6 +49,9 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		for _, d := range damage {
 			report(l.row.ID, d)
 		}
+		if beheaded(l.row, &in) {
+			report(l.row.ID, fmt.Errorf("its header cannot be read: the key %q is known from its row only", l.row.Key))
+		}
 		if d := differences(*l.row, in); d != "" {
 			report(l.row.ID, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
 		}
@@ -80,8 +83,11 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 		if err != nil {
 			return changed, err
 		}
-		if l.row != nil && differences(*l.row, in) == "" {
-			continue
+		if l.row != nil {
+			beheaded(l.row, &in)
+			if differences(*l.row, in) == "" {
+				continue
+			}
 		}
 		// Once more, now that nobody can write.
 		w := &s.writer
@@ -107,6 +113,7 @@ func (w *writer) rebuild(l log) error {
 		return err
 	}
 	if l.row != nil {
+		beheaded(l.row, &s.Info)
 		return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
 	}
 	if s.Info.ID == "" {
@@ -116,6 +123,16 @@ func (w *writer) rebuild(l log) error {
 		return err
 	}
 	return w.c.exec("UPDATE sessions SET n = $1 WHERE n = $2", l.n, w.c.LastInsertRowID())
+}
+
+// beheaded reports whether the header of a log cannot be read, and then gives
+// log what only its row still knows: whose conversation it is.
+func beheaded(row, log *session.Info) bool {
+	if log.Key != "" || row.Key == "" {
+		return false
+	}
+	log.Key, log.Origin, log.Parent, log.CWD, log.Created = row.Key, row.Origin, row.Parent, row.CWD, row.Created
+	return true
 }
 
 // log is a session by its number, with its row if it has one.

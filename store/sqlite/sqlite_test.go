@@ -347,6 +347,28 @@ func TestRebuild(t *testing.T) {
 	must(t, s.Append(bg, "s3", session.Record{Seq: 7, ID: "e006", Parent: "e005", Time: sessiontest.Start, Body: sessiontest.User("go on")}))
 }
 
+// A header that cannot be read must not cost the session its key, of which
+// the row has the last copy.
+func TestRebuildWithoutAHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 5)
+	before, err := session.Stat(bg, s, "s1")
+	must(t, err)
+	sql(t, path, `UPDATE records SET data = x'00' WHERE seq = 1`)
+	if got := reports(t, s); !strings.Contains(fmt.Sprint(got["s1"]), "known from its row only") {
+		t.Errorf("check reports %q", got)
+	}
+	if _, err := s.Rebuild(bg); err != nil {
+		t.Fatal(err)
+	}
+	after, err := session.Stat(bg, s, "s1")
+	must(t, err)
+	if after.Key != before.Key || after.Key == "" || !after.Created.Equal(before.Created) {
+		t.Errorf("rebuilt, the key is %q and the begin %v; want %q and %v", after.Key, after.Created, before.Key, before.Created)
+	}
+}
+
 // batch has reqs served in one round, as if they had come at once.
 func batch(t *testing.T, s *Store, reqs ...*sqlstore.Request) {
 	t.Helper()
