@@ -182,6 +182,9 @@ func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
 			at := l.at()
 			sv := saved{live: l.live, info: l.info()}
 			sv.entry = entry{rel: at.rel, id: l.id, key: at.key, view: l.view}
+			if at.key == "" {
+				sv.entry.key = l.view.info.Key // in case the log loses its header
+			}
 			s.mu.Lock()
 			sv.fresh, l.unsaved = l.unsaved, false
 			sv.main = s.logs[l.id] == l
