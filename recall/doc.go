@@ -133,21 +133,18 @@ func (d doc) role() Role {
 // nameMark begins the term of a speaker's name. No word of a text does.
 const nameMark = "@"
 
-// digest returns the doc of a text, and counts in terms, which is empty, how
-// often each term is in it.
-func (l *lexer) digest(s said, terms map[string]uint32) doc {
+// digest returns the doc of a text, and calls count for each of its words and
+// once for the term of who says it.
+func (l *lexer) digest(s said, count func(term string, sn *sense)) doc {
 	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
 	d.words = uint32(l.words(s.text, func(w word) {
-		terms[w.term]++
-		if timeWords[w.term] {
-			d.flags |= flagTimes
-		}
-		if w.term[0] >= '0' && w.term[0] <= '9' || numberWords[w.term] {
-			d.flags |= flagNumbers
+		count(w.term, w.sense)
+		if w.sense != nil {
+			d.flags |= w.sense.flags
 		}
 	}))
 	if t := term(s.speaker); t != "" {
-		terms[nameMark+t] = 1
+		count(nameMark+t, nil)
 		d.flags |= flagNamed
 	}
 	if onlyAsks(s.text) {

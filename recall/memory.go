@@ -193,7 +193,7 @@ func readNotes(name string, in fs.FileInfo, data []byte) *file {
 	var lex lexer
 	for _, n := range f.notes {
 		terms := map[string]uint32{}
-		d := lex.digest(said{role: User, at: at, text: n.text}, terms)
+		d := lex.digest(said{role: User, at: at, text: n.text}, func(t string, _ *sense) { terms[t]++ })
 		d.seq = uint32(n.line)
 		f.docs, f.terms = append(f.docs, d), append(f.terms, terms)
 		sum := sha256.Sum256([]byte(n.text))

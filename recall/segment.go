@@ -22,7 +22,7 @@ type builder struct {
 	terms map[string]*list
 	lex   lexer
 
-	counts map[string]uint32 // of one doc
+	touched []*list // by the doc that is being added
 }
 
 // list is the encoded postings of one term: how many docs have it, then for
@@ -32,38 +32,70 @@ type list struct {
 	data []byte
 	last int // doc, plus 1
 	n    int
+
+	at    int    // the doc, plus 1, that count is of
+	count uint32 // how often that doc has the term
 }
 
-func newBuilder() *builder { return &builder{terms: map[string]*list{}, counts: map[string]uint32{}} }
+func newBuilder() *builder { return &builder{terms: map[string]*list{}} }
+
+func (b *builder) list(term string) *list {
+	l := b.terms[term]
+	if l == nil {
+		l = &list{}
+		b.terms[term] = l
+	}
+	return l
+}
 
 // add adds what is behind all that was added: groups and places ascend.
 func (b *builder) add(group uint32, s said) {
-	clear(b.counts)
-	d := b.lex.digest(s, b.counts)
+	at := len(b.docs) + 1
+	b.touched = b.touched[:0]
+	d := b.lex.digest(s, func(term string, sn *sense) {
+		var l *list
+		switch {
+		case sn == nil:
+			l = b.list(term)
+		case sn.list == nil:
+			sn.list = b.list(term)
+			fallthrough
+		default:
+			l = sn.list
+		}
+		if l.at != at {
+			l.at, l.count = at, 0
+			b.touched = append(b.touched, l)
+		}
+		l.count++
+	})
 	d.group = group
-	b.put(d, b.counts)
+	b.docs = append(b.docs, d)
+	b.words += int(d.words)
+	for _, l := range b.touched {
+		l.post(at, l.count)
+	}
 }
 
 func (b *builder) put(d doc, terms map[string]uint32) {
-	at := len(b.docs)
 	b.docs = append(b.docs, d)
 	b.words += int(d.words)
 	for t, n := range terms {
-		l := b.terms[t]
-		if l == nil {
-			l = &list{}
-			b.terms[t] = l
-		}
-		gap := uint64(at+1-l.last) << 1
-		if n > 1 {
-			l.data = binary.AppendUvarint(l.data, gap|1)
-			l.data = binary.AppendUvarint(l.data, uint64(n))
-		} else {
-			l.data = binary.AppendUvarint(l.data, gap)
-		}
-		l.last = at + 1
-		l.n++
+		b.list(t).post(len(b.docs), n)
 	}
+}
+
+// post adds the doc at, counted from 1, that has the term n times.
+func (l *list) post(at int, n uint32) {
+	gap := uint64(at-l.last) << 1
+	if n > 1 {
+		l.data = binary.AppendUvarint(l.data, gap|1)
+		l.data = binary.AppendUvarint(l.data, uint64(n))
+	} else {
+		l.data = binary.AppendUvarint(l.data, gap)
+	}
+	l.last = at
+	l.n++
 }
 
 // segment returns what was built, in memory.

@@ -16,27 +16,44 @@ const maxWord = 40
 // word is a word of a text: its term and where it stands.
 type word struct {
 	term     string
-	from, to int  // bytes of the text
-	capital  bool // it is written as a name
+	from, to int    // bytes of the text
+	capital  bool   // it is written as a name
+	sense    *sense // nil for words of scripts without spaces
 }
 
-// lexer remembers the terms of words it has seen: most words of a text were in
-// another before. It is for one goroutine. The zero value is ready.
-type lexer struct{ seen map[string]string }
+// sense is what is known of a word: its term, what that tells of a text, and
+// the list that a builder counts it in.
+type sense struct {
+	term  string
+	flags uint8
+	list  *list
+}
+
+// lexer remembers the words it has seen: most words of a text were in another
+// before. It is for one goroutine. The zero value is ready.
+type lexer struct{ seen map[string]*sense }
 
 // maxSeen is how many words are remembered.
 const maxSeen = 1 << 16
 
-func (l *lexer) term(w string) string {
-	t, ok := l.seen[w]
-	if !ok {
-		if l.seen == nil || len(l.seen) >= maxSeen {
-			l.seen = make(map[string]string, 1024)
-		}
-		t = term(w)
-		l.seen[strings.Clone(w)] = strings.Clone(t)
+func (l *lexer) look(w string) *sense {
+	if sn, ok := l.seen[w]; ok {
+		return sn
 	}
-	return t
+	if l.seen == nil || len(l.seen) >= maxSeen {
+		l.seen = make(map[string]*sense, 1024)
+	}
+	sn := &sense{term: strings.Clone(term(w))}
+	if t := sn.term; t != "" {
+		if timeWords[t] {
+			sn.flags |= flagTimes
+		}
+		if t[0] >= '0' && t[0] <= '9' || numberWords[t] {
+			sn.flags |= flagNumbers
+		}
+	}
+	l.seen[strings.Clone(w)] = sn
+	return sn
 }
 
 // words calls f for each word of text that is not a stop word, in order, and
@@ -62,8 +79,8 @@ func (l *lexer) words(text string, f func(w word)) (n int) {
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			j := wordEnd(text, i)
 			n++
-			if t := l.term(text[i:j]); t != "" {
-				f(word{t, i, j, unicode.IsUpper(r)})
+			if sn := l.look(text[i:j]); sn.term != "" {
+				f(word{sn.term, i, j, unicode.IsUpper(r), sn})
 			}
 			i = j
 		default:
@@ -103,12 +120,12 @@ func pairs(text string, from, to int, f func(w word)) (n int) {
 	for i, r := range text[from:to] {
 		if prev >= 0 {
 			n++
-			f(word{string([]rune{prev, r}), prevAt, from + i + utf8.RuneLen(r), false})
+			f(word{string([]rune{prev, r}), prevAt, from + i + utf8.RuneLen(r), false, nil})
 		}
 		prev, prevAt = r, from+i
 	}
 	if n == 0 {
-		f(word{text[from:to], from, to, false})
+		f(word{text[from:to], from, to, false, nil})
 		n = 1
 	}
 	return n

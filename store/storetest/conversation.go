@@ -91,14 +91,23 @@ func words(rng *rand.Rand, n int) string {
 	return book[off : off+n]
 }
 
-// book is two megabytes of words, and now and then a line end or a quote.
+// book is two megabytes of words, and now and then a line end or a quote. The
+// words are invented, and as frequent as words of a language are: some make
+// up most of the text, most of them are rare.
 var book = func() string {
 	rng := rand.New(rand.NewPCG(1, 1))
+	vocabulary := make([]string, 30_000)
+	for i := range vocabulary {
+		w := make([]byte, 2+rng.IntN(9))
+		for j := range w {
+			w[j] = byte('a' + rng.IntN(26))
+		}
+		vocabulary[i] = string(w)
+	}
+	zipf := rand.NewZipf(rng, 1.07, 4, uint64(len(vocabulary)-1))
 	b := make([]byte, 0, 2<<20+64)
 	for len(b) < 2<<20 {
-		for range 1 + rng.IntN(9) {
-			b = append(b, byte('a'+rng.IntN(26)))
-		}
+		b = append(b, vocabulary[zipf.Uint64()]...)
 		switch rng.IntN(24) {
 		case 0:
 			b = append(b, '\n')
