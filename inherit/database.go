@@ -416,7 +416,7 @@ func (d *database) archive(ctx context.Context, t *Transcript) iter.Seq2[session
 				blob = bytes.Clone(s.ColumnRawBlob(0))
 				if s.ColumnType(0) == sqlite3.NULL {
 					var err error
-					blob, err = os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(d.path)), "sessions", "cold", filepath.Base(s.ColumnText(1))))
+					blob, err = readFile(filepath.Join(filepath.Dir(filepath.Dir(d.path)), "sessions", "cold", filepath.Base(s.ColumnText(1))), maxIndex)
 					return err
 				}
 				return nil

@@ -34,7 +34,7 @@ type position struct {
 
 // open opens the file of t for reading, unpacked.
 func (t *Transcript) open() (io.ReadCloser, error) {
-	f, err := os.Open(t.Path)
+	f, err := OpenFile(t.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (t *Transcript) enters(p position) bool {
 	if !p.Own || p.Off > t.stat.Size || t.old != nil || strings.HasSuffix(t.Path, ".zst") {
 		return false
 	}
-	f, err := os.Open(t.Path)
+	f, err := OpenFile(t.Path)
 	if err != nil {
 		return false
 	}

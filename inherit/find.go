@@ -183,7 +183,7 @@ func (f *finder) folder(dir string) {
 		return
 	}
 	f.walked[dir] = true
-	if fi, err := os.Stat(filepath.Join(dir, "agents")); err == nil && fi.IsDir() {
+	if isState(dir) {
 		f.moved(dir)
 		list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {
 			return !slices.Contains([]string{"agents", "sessions", "transcripts"}, e.Name())
@@ -219,6 +219,23 @@ func (f *finder) folder(dir string) {
 	}
 }
 
+// isState reports whether dir is the state folder of OpenClaw or the folder of
+// claw0: their agents have sessions. Other programs have folders of that name,
+// too, and transcripts beside them.
+func isState(dir string) bool {
+	for _, pattern := range []string{"sessions", "sessions.json", "agent"} {
+		if found, _ := filepath.Glob(filepath.Join(globQuote(dir), "agents", "*", pattern)); len(found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// globQuote makes a path mean itself in a pattern.
+func globQuote(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
 func (f *finder) entry(path string, fi fs.FileInfo) {
 	if !candidate(filepath.Base(path)) {
 		return
@@ -230,10 +247,17 @@ func (f *finder) entry(path string, fi fs.FileInfo) {
 	f.file(path, fi, false)
 }
 
+// maxConfig is how large OpenClaw's configuration may be.
+const maxConfig = 16 << 20
+
 // moved looks where OpenClaw's configuration says that its index is.
 func (f *finder) moved(state string) {
-	data, err := os.ReadFile(filepath.Join(state, "openclaw.json"))
+	config := filepath.Join(state, "openclaw.json")
+	data, err := readFile(config, maxConfig)
 	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			f.problem(config, err)
+		}
 		return
 	}
 	var c struct {

@@ -62,8 +62,11 @@ const maxIndex = 1 << 30
 
 func (f *finder) readIndex(path, dir string) *index {
 	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s, not an index: its transcripts are taken without their keys", kindOf(fi.Mode()))
+	}
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
 			f.problem(path, err)
 		}
 		return nil
@@ -76,7 +79,7 @@ func (f *finder) readIndex(path, dir string) *index {
 			f.problem(path, fmt.Errorf("an index of %d bytes", fi.Size()))
 			return ix
 		}
-		data, err := os.ReadFile(path)
+		data, err := readFile(path, maxIndex)
 		if err == nil {
 			err = ix.parse(data)
 		}

@@ -32,7 +32,7 @@ const (
 )
 
 func openSnapshot(path string) (*snapshot, error) {
-	db, err := os.Open(path)
+	db, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *snapshot) load(path string) error {
 	if s.pageSize = int64(binary.BigEndian.Uint16(head[16:])); s.pageSize == 1 {
 		s.pageSize = 65536
 	}
-	s.wal, err = os.Open(path + "-wal")
+	s.wal, err = OpenFile(path + "-wal")
 	if err != nil {
 		s.wal = nil
 		if errors.Is(err, fs.ErrNotExist) {
@@ -184,7 +184,7 @@ func (s *snapshot) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 func isDatabase(path string) bool {
-	f, err := os.Open(path)
+	f, err := OpenFile(path)
 	if err != nil {
 		return false
 	}

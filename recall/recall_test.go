@@ -685,6 +685,12 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", c.tool, c.args, d)
 		}
 	}
+	// A line that is too long is cut, not dropped.
+	write(t, dir+"/memory/2026-08-03.md", "# Long\n\n"+strings.Repeat("tide ", 10_000)+"\nshort\n")
+	long, err := tools["memory_get"].Run(t.Context(), llm.ToolCall{Args: []byte(`{"file":"memory/2026-08-03.md","from":3}`)})
+	if err != nil || !strings.HasPrefix(long.Text(), "tide tide") || !strings.Contains(long.Text(), " of 50000 bytes of line 3]") || len(long.Text()) > maxResult+200 {
+		t.Errorf("a long line is read as %d bytes: %.60q (%v)", len(long.Text()), long.Text(), err)
+	}
 	// Results are bounded.
 	for i := range 60 {
 		say(t, w, "long", fmt.Sprintf("user: giraffe %d %s", i, strings.Repeat(fmt.Sprintf("word%d ", i), 600)))

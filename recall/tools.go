@@ -108,8 +108,14 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 		return "", err
 	}
 	if len(text) > maxResult {
+		whole := text
 		text = clipText(text, maxResult)
-		text = text[:strings.LastIndexByte(text, '\n')+1]
+		if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+			text = text[:i+1]
+		} else { // one long line: its beginning is better than nothing
+			line, _, _ := strings.Cut(whole, "\n")
+			text += fmt.Sprintf("\n[%d of %d bytes of line %d]", len(text), len(line), a.From)
+		}
 	}
 	last := a.From + strings.Count(text, "\n")
 	if last < total {

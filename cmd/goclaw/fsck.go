@@ -177,7 +177,7 @@ func copyIndices(cat *inherit.Catalogue, root, to string) error {
 				continue
 			}
 			done[index] = true
-			src, err := os.Open(index)
+			src, err := inherit.OpenFile(index)
 			if errors.Is(err, os.ErrNotExist) {
 				continue
 			}

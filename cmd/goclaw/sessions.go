@@ -408,6 +408,9 @@ func (a *app) deleteCmd() *cobra.Command {
 				if err := st.Purge(cmd.Context(), in.ID); err != nil {
 					return err
 				}
+				if p := in.Origin.Path; p != "" {
+					fmt.Fprintf(a.err, "it came from %s: as long as that is there, an import takes it again\n", p)
+				}
 				return a.say(asJSON, in, "removed %s (%s) for good", in.Key, in.ID)
 			}
 			return a.say(asJSON, in, "moved %s (%s) to the trash: goclaw sessions restore %s", in.Key, in.ID, in.ID)

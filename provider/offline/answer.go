@@ -144,6 +144,37 @@ func (t *turn) fallback(w wish) string {
 	return text + "\n\nWhat you said is kept: ask \"what did I say about ...\" at any time, or say \"remember that ...\" to have it in memory. " + connect
 }
 
+// unsaid drops the lines of a search that repeat this conversation, which is
+// quoted already: what a line says stands behind its last colon and space.
+func (t *turn) unsaid(found string) string {
+	var out []string
+	for line := range strings.Lines(found) {
+		_, says, ok := strings.Cut(line, "]: ")
+		says = strings.TrimSpace(says)
+		if ok && says != "" && t.said(says) {
+			continue
+		}
+		if strings.TrimSpace(line) != "" && strings.TrimSpace(line) != "…" {
+			out = append(out, strings.TrimRight(line, "\n"))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// said reports whether the beginning of text was said in this conversation,
+// or is a call or a result of it.
+func (t *turn) said(text string) bool {
+	begin := strings.Join(strings.Fields(text), " ")
+	begin = begin[:min(len(begin), 40)]
+	for _, u := range t.past {
+		past := strings.Join(strings.Fields(u.text), " ")
+		if strings.HasPrefix(past, begin) || u.call.Name != "" && strings.HasPrefix(begin, u.call.Name+" ") {
+			return true
+		}
+	}
+	return false
+}
+
 // recall looks for what was said or noted and quotes it.
 func (t *turn) recall(w wish) string {
 	lib := library{lex: lexicon{}}
@@ -182,7 +213,13 @@ func (t *turn) recall(w wish) string {
 		}
 	}
 	for _, f := range mem.found {
-		fmt.Fprintf(&b, "%s says:\n%s\n", f.tool, blockquote(f.text, 1500))
+		text := f.text
+		if fits && f.tool == "session_search" {
+			text = t.unsaid(text)
+		}
+		if text != "" {
+			fmt.Fprintf(&b, "%s says:\n%s\n", f.tool, blockquote(text, 1500))
+		}
 	}
 	if b.Len() > 0 {
 		for _, p := range mem.problems {

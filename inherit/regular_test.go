@@ -1,0 +1,83 @@
+//go:build unix
+
+package inherit_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"goclaw/inherit"
+)
+
+const line = `{"type":"session","version":3,"id":"aaaa-1","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/"}
+{"type":"message","id":"m1","parentId":null,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}
+`
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FIFOs where files are expected give a line each, and nothing waits.
+func TestPipesInPlaceOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "agents/main/sessions/aaaa-1.jsonl"), line)
+	pipes := []string{"openclaw.json", "agents/main/sessions/sessions.json", "agents/main/sessions/bbbb.jsonl"}
+	for _, p := range pipes {
+		if err := syscall.Mkfifo(filepath.Join(dir, p), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := make(chan *inherit.Catalogue, 1)
+	go func() {
+		c, err := inherit.Find(context.Background(), []string{dir}, inherit.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		found <- c
+	}()
+	select {
+	case c := <-found:
+		defer c.Close()
+		if len(c.Transcripts) != 1 {
+			t.Errorf("%d transcripts, want 1", len(c.Transcripts))
+		}
+		var said []string
+		for _, p := range c.Problems {
+			said = append(said, p.String())
+		}
+		for _, p := range pipes {
+			if !strings.Contains(strings.Join(said, "\n"), p) {
+				t.Errorf("nothing is said of %s: %q", p, said)
+			}
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the finding waits for a FIFO")
+	}
+}
+
+// A folder agents is OpenClaw's only if its agents have sessions: what lies
+// beside another's is found.
+func TestAgentsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "agents/reviewer.md"), "a subagent")
+	write(t, filepath.Join(dir, "projects/-home-x/aaaa-1.jsonl"), line)
+	c, err := inherit.Find(context.Background(), []string{dir}, inherit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if len(c.Transcripts) != 1 {
+		t.Errorf("%d transcripts, want the one beside agents/", len(c.Transcripts))
+	}
+}
