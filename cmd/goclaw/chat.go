@@ -95,6 +95,9 @@ func (a *app) chat(ctx context.Context) error {
 		}
 	}()
 	err = r.Run(ctx)
+	if e := a.sweep(context.WithoutCancel(ctx), a.st); e != nil && err == nil {
+		err = e
+	}
 	if errors.Is(err, repl.ErrFailed) {
 		return errQuiet
 	}

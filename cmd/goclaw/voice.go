@@ -177,6 +177,11 @@ func (v *voice) settle(c *config.Loaded) {
 		v.budget.Window, v.maxTokens = m.Prompt(), m.Output
 	}
 	over := c.Models[v.provider+"/"+v.model]
+	if over.InputPrice > 0 || over.OutputPrice > 0 {
+		// What is read from or written to a cache is paid for as input.
+		v.price.Prices = &catalogue.Prices{In: over.InputPrice, Out: over.OutputPrice, CacheRead: over.InputPrice, CacheWrite: over.InputPrice}
+		v.price.Above = nil
+	}
 	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
 	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
 	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
