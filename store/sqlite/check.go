@@ -55,8 +55,38 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		if d := differences(*l.row, in); d != "" {
 			report(l.row.ID, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
 		}
+		wrong, err := s.misfiled(ctx, l.n)
+		if err = damaged(err, l.row.ID, report); err != nil {
+			return err
+		}
+		if len(wrong) > 0 {
+			report(l.row.ID, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
+				len(wrong), wrong[0].Record.Seq, session.ErrStale))
+		}
 	}
 	return nil
+}
+
+// misfiled returns the records of session n whose columns do not say what
+// their lines say.
+func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
+	err = s.with(ctx, func(c *conn) error {
+		wrong = nil
+		return c.each(func(r row) error {
+			rec, damage := sqlstore.Decode(s.path, session.Seq(r.Int(0)), r.bytes(5), func() (string, string, string) { return "", "", "" })
+			if damage != nil {
+				return nil // said elsewhere; its columns are all there is
+			}
+			l := sqlstore.NewLine(rec, nil)
+			l.Type = sqlstore.NewLine(rec, r.bytes(5)).Type
+			if r.Text(1) != rec.ID || r.Text(2) != rec.Parent || r.Text(3) != l.Type || r.Text(4) != sqlstore.Stamp(rec.Time) {
+				l.Record.Raw, l.Record.Body = nil, nil
+				wrong = append(wrong, l)
+			}
+			return nil
+		}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos > $1 AND pos <= $2 ORDER BY pos", pos(n, 0), pos(n, maxSeq))
+	})
+	return wrong, err
 }
 
 // damaged reports err if it is about the file, and returns it if not.
@@ -69,7 +99,8 @@ func damaged(err error, id session.ID, report func(session.ID, error)) error {
 }
 
 // Rebuild computes the rows of all sessions from their logs, and returns how
-// many had to be changed. It writes no record.
+// many had to be changed; columns beside the lines are made right as well. It
+// writes no line.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
@@ -79,6 +110,9 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 		return 0, err
 	}
 	for _, l := range logs {
+		if err := s.refile(ctx, l.n); err != nil {
+			return changed, s.wrap(err)
+		}
 		in, _, err := s.replay(ctx, l)
 		if err != nil {
 			return changed, err
@@ -100,6 +134,28 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 		changed++
 	}
 	return changed, nil
+}
+
+// refile makes the columns beside the lines of session n say what the lines
+// say. The lines stay as they are.
+func (s *Store) refile(ctx context.Context, n int64) error {
+	wrong, err := s.misfiled(ctx, n)
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	w := &s.writer
+	return s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
+		return w.alone(func() error {
+			for _, l := range wrong {
+				r := l.Record
+				if err := w.c.exec("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
+					r.ID, r.Parent, l.Type, sqlstore.Stamp(r.Time), pos(n, int64(r.Seq))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}})
 }
 
 // rebuild writes the row of l.

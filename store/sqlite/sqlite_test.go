@@ -347,6 +347,23 @@ func TestRebuild(t *testing.T) {
 	must(t, s.Append(bg, "s3", session.Record{Seq: 7, ID: "e006", Parent: "e005", Time: sessiontest.Start, Body: sessiontest.User("go on")}))
 }
 
+// The columns beside a line are a projection of it, too.
+func TestRebuildOfColumns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 5)
+	sql(t, path, `UPDATE records SET id = 'bogus', type = 'x' WHERE seq = 3; UPDATE records SET time = '' WHERE seq = 4`)
+	if got := fmt.Sprint(reports(t, s)["s1"]); !strings.Contains(got, "2 of its records are filed under another id") || !strings.Contains(got, "the first is record 3") {
+		t.Errorf("check reports %q", got)
+	}
+	if _, err := s.Rebuild(bg); err != nil {
+		t.Fatal(err)
+	}
+	if got := reports(t, s); len(got) != 0 {
+		t.Errorf("after a rebuild, check reports %q", got)
+	}
+}
+
 // A header that cannot be read must not cost the session its key, of which
 // the row has the last copy.
 func TestRebuildWithoutAHeader(t *testing.T) {
