@@ -89,10 +89,11 @@ type REPL struct {
 	failed   bool         // a turn has failed
 	leaving  bool
 
-	mu     sync.Mutex
-	cancel context.CancelCauseFunc // of the turn or the line under way
-	inTurn bool
-	stops  int // Ctrl-C in this turn
+	mu      sync.Mutex
+	cancel  context.CancelCauseFunc // of the turn or the line under way
+	inTurn  bool
+	stops   int  // Ctrl-C in this turn
+	pressed bool // Ctrl-C while there was nothing to stop
 }
 
 // ErrFailed: a turn failed, and nobody was there to see it. What was wrong has
@@ -143,7 +144,11 @@ func (r *REPL) read(ctx context.Context, question bool, prompt string) (string, 
 	inTurn, before := r.inTurn, r.cancel
 	if !inTurn { // a question within a turn ends with the turn
 		r.cancel = cancel
+		if r.pressed {
+			cancel(line.ErrInterrupt)
+		}
 	}
+	r.pressed = false
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
@@ -167,7 +172,8 @@ const grace = 2 * time.Second
 func (r *REPL) Interrupt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancel == nil {
+	if r.cancel == nil { // between two lines: it is for the one to come
+		r.pressed = true
 		return
 	}
 	r.cancel(line.ErrInterrupt)

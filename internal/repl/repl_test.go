@@ -840,3 +840,40 @@ func TestNoEscapes(t *testing.T) {
 		t.Errorf("something raw is shown: %q", (out + errs)[max(i-40, 0):min(i+40, len(out+errs))])
 	}
 }
+
+// onceLines is a terminal on which Ctrl-C is pressed at the first line, and
+// nothing at any other.
+type onceLines struct{ read int }
+
+func (l *onceLines) ReadLine(ctx context.Context, _ string) (string, error) {
+	if l.read++; l.read == 1 {
+		return "", line.ErrInterrupt
+	}
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
+func (l *onceLines) Ask(ctx context.Context, prompt string) (string, error) {
+	return l.ReadLine(ctx, prompt)
+}
+
+// writer is a function that is an io.Writer.
+type writer func(p []byte)
+
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
+
+// Ctrl-C that comes between two lines is not lost: the next line sees it.
+func TestInterruptBetweenLines(t *testing.T) {
+	var r *REPL
+	r = newBench().repl(&onceLines{}, io.Discard, writer(func(p []byte) {
+		if strings.Contains(string(p), "Ctrl-C again quits") {
+			r.Interrupt() // no line is read now
+		}
+	}))
+	r.Interactive = true
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := r.Run(ctx); err != nil || ctx.Err() != nil {
+		t.Errorf("the chat ends with %v, %v; want that the second Ctrl-C ends it", err, ctx.Err())
+	}
+}
