@@ -7,6 +7,8 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"goclaw/compact"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
+	"goclaw/recall"
 	"goclaw/runner"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
@@ -145,7 +148,7 @@ type long struct {
 	turns, folds, asking, extracts, checkpoints int // asking: folds for which a model was asked
 	summaries                                   int // calls for folds and checkpoints, the failed ones too
 	refused, failed                             int // questions that were too long, and that failed otherwise
-	context, found                              int // facts
+	context, found                              int // facts: in the context, and there or among the first ten hits of a search
 }
 
 const facts = 50
@@ -223,14 +226,12 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 		t.Fatal(err)
 	}
 	req := window.Build(s, prompt, window.Loose)
-	var sent, said strings.Builder
+	var sent strings.Builder
 	for _, m := range req.Messages {
 		sent.WriteString(m.Text())
 	}
 	for _, rec := range s.Branch {
 		switch b := rec.Body.(type) {
-		case session.Message:
-			said.WriteString(b.Text())
 		case session.Compaction:
 			if compact.DetailsOf(b).Extract {
 				got.extracts++
@@ -239,11 +240,21 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 			got.checkpoints++
 		}
 	}
+	ix, err := recall.Open(recall.Options{Store: st, Path: filepath.Join(t.TempDir(), "index.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
 	for i := range facts {
-		if strings.Contains(sent.String(), code(i)) {
+		in := strings.Contains(sent.String(), code(i))
+		if in {
 			got.context++
 		}
-		if strings.Contains(said.String(), code(i)) {
+		res, err := ix.Search(ctx, recall.Query{Text: fmt.Sprintf("What is the code of door %d?", i), Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in || slices.ContainsFunc(res.Hits, func(h recall.Hit) bool { return strings.Contains(h.Text, code(i)) }) {
 			got.found++
 		}
 	}
