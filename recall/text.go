@@ -63,6 +63,11 @@ func words(text string, f func(w word)) (n int) { return new(lexer).words(text, 
 
 func (l *lexer) words(text string, f func(w word)) (n int) {
 	for i := 0; i < len(text); {
+		// Most of a text is ASCII, of which a table knows all.
+		if c := text[i]; c < utf8.RuneSelf && !wordByte[c] {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case dense(r):
@@ -90,10 +95,22 @@ func (l *lexer) words(text string, f func(w word)) (n int) {
 	return n
 }
 
+// wordByte are the letters and digits of ASCII.
+var wordByte = func() (t [256]bool) {
+	for c := range utf8.RuneSelf {
+		t[c] = unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
+	}
+	return t
+}()
+
 // wordEnd returns where the word that begins at i ends. An apostrophe belongs
 // to a word that goes on behind it.
 func wordEnd(text string, i int) int {
 	for i < len(text) {
+		if wordByte[text[i]] {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == '\'' || r == '’' {
 			next, _ := utf8.DecodeRuneInString(text[i+size:])
