@@ -48,8 +48,7 @@ type Config struct {
 // Provider is an llm.Provider. It is safe for concurrent use.
 type Provider struct {
 	messages  sdk.MessageService
-	retry     retry.Policy
-	base      string
+	api       wire.API
 	noKey     bool
 	maxTokens int
 }
@@ -73,8 +72,7 @@ func New(c Config) *Provider {
 	return &Provider{
 		// The service on its own, unlike sdk.NewClient, reads no environment.
 		messages:  sdk.NewMessageService(opts...),
-		retry:     c.Retry,
-		base:      base,
+		api:       wire.API{Name: "anthropic", Base: base, Retry: c.Retry},
 		noKey:     c.APIKey == "" && base == DefaultBaseURL,
 		maxTokens: c.MaxTokens,
 	}
@@ -85,7 +83,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 	return func(yield func(llm.Delta, error) bool) {
 		out := wire.NewSink(yield)
 		if p.noKey {
-			out.End(&llm.APIError{Provider: name, Code: "no_key", Message: "no API key", Kind: llm.ErrAuth})
+			out.End(p.api.Fail(llm.ErrAuth, "no_key", "no API key"))
 			return
 		}
 		err := p.ask(ctx, req, out)
@@ -103,16 +101,9 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 	if err != nil {
 		return err
 	}
-	return p.retry.Do(ctx, func() error {
-		err := p.try(ctx, opts, out)
-		switch {
-		case err == nil || out.Stopped:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		return p.classify(err, req.Model, out.Sent)
-	})
+	return p.api.Do(ctx, out,
+		func() error { return p.try(ctx, opts, out) },
+		func(err error) (error, bool) { return p.classify(err, req.Model, out.Sent) })
 }
 
 // withoutThinking returns req without thinking blocks.

@@ -520,33 +520,18 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// After a delta nothing is tried again, and no End comes.
 func TestBrokenInTheMiddle(t *testing.T) {
 	some := text("Hel", "lo")[:4]
-	for _, c := range []struct {
-		name   string
-		answer http.HandlerFunc
-		kind   error
-		says   string
-	}{
-		{"connection dropped", wiretest.Cut(events(some...)), llm.ErrNetwork, "lost the connection"},
-		{"ended in good order", wiretest.SSE(events(some...)), llm.ErrNetwork, "ended before the message did"},
-		{"half an event", wiretest.SSE(events(some...) + "event: content_block_delta\ndata: {\"type\":\"content_b"), llm.ErrNetwork, "ended before"},
-		{"overloaded", wiretest.SSE(events(some...) + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), llm.ErrBusy, "overloaded"},
-		{"not JSON", wiretest.SSE(events(some...) + "event: content_block_delta\ndata: {\"type\":\n\n"), llm.ErrNetwork, "malformed event"},
-		{"wrong index", wiretest.SSE(events(some...) + event(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`)), llm.ErrNetwork, "block 7, which is not open"},
-		{"nested block", wiretest.SSE(events(some...) + event(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`)), llm.ErrNetwork, "block 1 began inside block 0"},
-		{"too long, too late", wiretest.SSE(events(some...) + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 3 tokens > 2 maximum\"}}\n\n"), llm.ErrRefused, "prompt is too long"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			srv := wiretest.Serve(t, c.answer)
-			p, _ := provider(srv.URL)
-			got := wiretest.Collect(t, p.Stream(t.Context(), hello))
-			if got.Text != "Hel" || got.End != nil || !errors.Is(got.Err, c.kind) || errors.Is(got.Err, llm.ErrOverflow) || !strings.Contains(got.Err.Error(), c.says) {
-				t.Errorf("got %q, %v, want Hel and %q", got.Text, got.Err, c.says)
-			}
-		})
-	}
+	wiretest.BrokenInTheMiddle(t, at,
+		wiretest.Break{Name: "connection dropped", Answer: wiretest.Cut(events(some...)), Kind: llm.ErrNetwork, Says: "lost the connection"},
+		wiretest.Break{Name: "ended in good order", Answer: wiretest.SSE(events(some...)), Kind: llm.ErrNetwork, Says: "ended before the answer did"},
+		wiretest.Break{Name: "half an event", Answer: wiretest.SSE(events(some...) + "event: content_block_delta\ndata: {\"type\":\"content_b"), Kind: llm.ErrNetwork, Says: "ended before"},
+		wiretest.Break{Name: "overloaded", Answer: wiretest.SSE(events(some...) + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), Kind: llm.ErrBusy, Says: "overloaded"},
+		wiretest.Break{Name: "not JSON", Answer: wiretest.SSE(events(some...) + "event: content_block_delta\ndata: {\"type\":\n\n"), Kind: llm.ErrNetwork, Says: "malformed event"},
+		wiretest.Break{Name: "wrong index", Answer: wiretest.SSE(events(some...) + event(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`)), Kind: llm.ErrNetwork, Says: "block 7, which is not open"},
+		wiretest.Break{Name: "nested block", Answer: wiretest.SSE(events(some...) + event(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`)), Kind: llm.ErrNetwork, Says: "block 1 began inside block 0"},
+		wiretest.Break{Name: "too long, too late", Answer: wiretest.SSE(events(some...) + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 3 tokens > 2 maximum\"}}\n\n"), Kind: llm.ErrRefused, Says: "prompt is too long"},
+	)
 }
 
 func TestMalformedBeforeAnyDelta(t *testing.T) {
@@ -615,8 +600,8 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := wiretest.Serve(t, answer)
 			p := New(Config{BaseURL: srv.URL, APIKey: "k"}) // sleeps for real: 0.5 s
-			p.retry.Base = time.Hour
-			p.retry.Cap = time.Hour
+			p.api.Retry.Base = time.Hour
+			p.api.Retry.Cap = time.Hour
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(30*time.Millisecond, cancel)
 			start := time.Now()

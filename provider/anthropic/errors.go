@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,10 +13,7 @@ import (
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
-	"goclaw/provider/retry"
 )
-
-const name = "anthropic"
 
 // refused: the model, or a filter before it, declined to answer.
 type refused struct{ why string }
@@ -38,61 +34,29 @@ type reply struct {
 	msg    string
 }
 
-// classify turns what a call failed with into what callers branch on. Sent
-// says that deltas were yielded: then nothing is tried again, and nothing is
-// an overflow.
-func (p *Provider) classify(err error, model string, sent bool) error {
+// classify turns what a call failed with into what callers branch on, and says
+// whether the same request may succeed later. Sent says that deltas were
+// yielded: then nothing is an overflow.
+func (p *Provider) classify(err error, model string, sent bool) (_ error, again bool) {
 	var (
-		status  *wire.StatusError
-		inside  *sdk.Error
-		why     *refused
-		garbled *malformed
+		status *wire.StatusError
+		inside *sdk.Error
+		why    *refused
 	)
-	fail := func(kind error, code, msg string) *llm.APIError {
-		return &llm.APIError{Provider: name, Code: code, Message: msg, Kind: kind}
-	}
-	var out error
-	again := false
 	switch {
 	case errors.As(err, &status):
-		out, again = p.judge(read(status.Status, status.Header, status.Body), model, sent)
+		return p.judge(read(status.Status, status.Header, status.Body), model, sent)
 	case errors.As(err, &inside):
 		// An error event. Its status is that of the stream and says nothing.
-		out, again = p.judge(read(http.StatusOK, nil, []byte(inside.RawJSON())), model, sent)
+		return p.judge(read(http.StatusOK, nil, []byte(inside.RawJSON())), model, sent)
 	case errors.As(err, &why):
 		msg := "the model declined to answer"
 		if why.why != "" {
 			msg += ": " + wire.Line(why.why)
 		}
-		return fail(llm.ErrRefused, "refusal", msg)
-	case errors.As(err, &garbled):
-		return fail(llm.ErrNetwork, "malformed", "malformed stream: "+garbled.what)
-	case wire.Malformed(err):
-		return fail(llm.ErrNetwork, "malformed", "malformed event in the stream: "+wire.Line(err.Error()))
-	case errors.Is(err, errCut):
-		out, again = fail(llm.ErrNetwork, "cut", errCut.Error()), true
-	default:
-		var reason string
-		reason, again = wire.Network(err)
-		what := "cannot reach " + host(p.base)
-		if sent {
-			what = "lost the connection to " + host(p.base)
-		}
-		out = fail(llm.ErrNetwork, "network", what+": "+reason)
+		return p.api.Fail(llm.ErrRefused, "refusal", msg), false
 	}
-	if !again || sent {
-		return out
-	}
-	var api *llm.APIError
-	errors.As(out, &api)
-	return &retry.Again{Err: out, After: api.RetryAfter}
-}
-
-func host(base string) string {
-	if u, err := url.Parse(base); err == nil && u.Host != "" {
-		return u.Host
-	}
-	return base
+	return p.api.Broken(err, sent)
 }
 
 func read(status int, h http.Header, body []byte) reply {
@@ -121,18 +85,8 @@ var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, bound *regexp.R
 // judge decides by status and type what r is, and whether the same request may
 // succeed later.
 func (p *Provider) judge(r reply, model string, sent bool) (err error, again bool) {
-	api := &llm.APIError{Provider: name, Status: r.status, Code: r.typ, Message: r.msg, RetryAfter: p.retry.After(r.header)}
-	if r.status == http.StatusOK {
-		api.Status = 0
-	}
-	say := func(kind error, words string) {
-		api.Kind = kind
-		if api.Message == "" {
-			api.Message = words
-		} else {
-			api.Message = words + ": " + api.Message
-		}
-	}
+	api := p.api.Reply(r.status, r.header, r.typ, r.msg)
+	say := func(kind error, words string) { wire.Say(api, kind, words) }
 	if r.typ == "invalid_request_error" || r.status == http.StatusRequestEntityTooLarge || r.typ == tooLarge {
 		if over := overflow(r, api); over != nil && !sent {
 			say(llm.ErrOverflow, "the prompt is too long")
@@ -150,7 +104,7 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 		api.Message = ""
 		say(llm.ErrModel, fmt.Sprintf("unknown model %q", model))
 	case r.status == 404 && r.typ == "":
-		say(llm.ErrRefused, "no Messages API at "+p.base)
+		say(llm.ErrRefused, "no Messages API at "+p.api.Base)
 	case r.status == 429 || r.typ == "rate_limit_error":
 		say(llm.ErrBusy, "rate limited")
 		again = true
@@ -161,17 +115,11 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 		say(llm.ErrBusy, "the server failed")
 		again = true
 	case r.status == http.StatusOK && r.typ == "":
-		say(llm.ErrNetwork, "the answer is not a stream: is "+p.base+" an Anthropic API?")
+		say(llm.ErrNetwork, "the answer is not a stream: is "+p.api.Base+" an Anthropic API?")
 	default:
 		say(llm.ErrRefused, "the request was refused")
 	}
-	switch strings.ToLower(r.header.Get("X-Should-Retry")) {
-	case "true":
-		again = true
-	case "false":
-		again = false
-	}
-	return api, again
+	return api, wire.Again(r.header, again)
 }
 
 // overflow returns the overflow that r is, or nil. A request of more than 32 MB

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,14 +12,6 @@ import (
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
-
-// errCut: the stream ended before the message did.
-var errCut = errors.New("the stream ended before the message did")
-
-// malformed is an event that makes no sense where it stands.
-type malformed struct{ what string }
-
-func (e *malformed) Error() string { return e.what }
 
 // try makes one call and hands its deltas to out. It returns nil after End or
 // when the reader has left.
@@ -38,7 +29,7 @@ func (p *Provider) try(ctx context.Context, opts []option.RequestOption, out *wi
 	if err := stream.Err(); err != nil {
 		return err
 	}
-	return errCut
+	return wire.ErrCut
 }
 
 // answer puts a message together from events.
@@ -65,7 +56,7 @@ type part struct {
 // take adds one event. It reports true after End.
 func (a *answer) take(ev sdk.MessageStreamEventUnion, out *wire.Sink) (done bool, err error) {
 	if !a.began && ev.Type != "message_start" {
-		return false, &malformed{fmt.Sprintf("event %q before the message began", wire.Line(ev.Type))}
+		return false, &wire.MalformedError{What: fmt.Sprintf("event %q before the message began", wire.Line(ev.Type))}
 	}
 	switch ev.Type {
 	case "message_start":
@@ -112,7 +103,7 @@ func (a *answer) count(u sdk.MessageDeltaUsage) {
 
 func (a *answer) start(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
 	if a.open != nil {
-		return &malformed{fmt.Sprintf("block %d began inside block %d", ev.Index, a.open.index)}
+		return &wire.MalformedError{What: fmt.Sprintf("block %d began inside block %d", ev.Index, a.open.index)}
 	}
 	c := ev.ContentBlock
 	b := &part{index: ev.Index, kind: c.Type, id: wire.Clean(c.ID), name: wire.Clean(c.Name)}
@@ -139,7 +130,7 @@ func (a *answer) start(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
 func (a *answer) grow(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
 	b := a.open
 	if b == nil || b.index != ev.Index {
-		return &malformed{fmt.Sprintf("a delta for block %d, which is not open", ev.Index)}
+		return &wire.MalformedError{What: fmt.Sprintf("a delta for block %d, which is not open", ev.Index)}
 	}
 	switch ev.Delta.Type {
 	case "text_delta":

@@ -1,11 +1,11 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,7 +15,6 @@ import (
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
-	"goclaw/provider/retry"
 )
 
 // effortError: the server refuses the reasoning_effort, not the rest.
@@ -103,70 +102,28 @@ func read(status int, h http.Header, body []byte) reply {
 	return r
 }
 
-// classify turns what a call failed with into what callers branch on. Sent
-// says that deltas were yielded: then nothing is tried again, and nothing is
-// an overflow.
-func (p *Provider) classify(err error, model string, sent bool) error {
+// classify turns what a call failed with into what callers branch on, and says
+// whether the same request may succeed later. Sent says that deltas were
+// yielded: then nothing is an overflow.
+func (p *Provider) classify(err error, model string, sent bool) (_ error, again bool) {
 	var status *wire.StatusError
 	var inside *ssestream.StreamError
-	fail := func(kind error, code, msg string) *llm.APIError {
-		return &llm.APIError{Provider: p.name, Code: code, Message: msg, Kind: kind}
-	}
-	var out error
-	again := false
 	switch {
 	case errors.As(err, &status):
-		out, again = p.judge(read(status.Status, status.Header, status.Body), model, sent)
+		return p.judge(read(status.Status, status.Header, status.Body), model, sent)
 	case errors.As(err, &inside):
-		out, again = p.judge(read(http.StatusOK, nil, inside.Event.Data), model, sent)
+		return p.judge(read(http.StatusOK, nil, inside.Event.Data), model, sent)
 	case errors.Is(err, errFiltered):
-		return fail(llm.ErrRefused, "content_filter", errFiltered.Error())
-	case wire.Malformed(err):
-		return fail(llm.ErrNetwork, "malformed", "malformed event in the stream: "+wire.Line(err.Error()))
-	case errors.Is(err, errCut):
-		out, again = fail(llm.ErrNetwork, "cut", errCut.Error()), true
-	default:
-		var reason string
-		reason, again = wire.Network(err)
-		what := "cannot reach " + host(p.base)
-		if sent {
-			what = "lost the connection to " + host(p.base)
-		}
-		out = fail(llm.ErrNetwork, "network", what+": "+reason)
+		return p.api.Fail(llm.ErrRefused, "content_filter", errFiltered.Error()), false
 	}
-	if !again || sent {
-		return out
-	}
-	var api *llm.APIError
-	errors.As(out, &api)
-	return &retry.Again{Err: out, After: api.RetryAfter}
-}
-
-func host(base string) string {
-	if u, err := url.Parse(base); err == nil && u.Host != "" {
-		return u.Host
-	}
-	return base
+	return p.api.Broken(err, sent)
 }
 
 // judge decides by status, type and code what r is, and whether the same
 // request may succeed later.
 func (p *Provider) judge(r reply, model string, sent bool) (err error, again bool) {
-	api := &llm.APIError{Provider: p.name, Status: r.status, Code: r.code, Message: r.msg, RetryAfter: p.retry.After(r.header)}
-	if api.Code == "" {
-		api.Code = r.typ
-	}
-	if r.status == http.StatusOK {
-		api.Status = 0
-	}
-	say := func(kind error, words string) {
-		api.Kind = kind
-		if api.Message == "" {
-			api.Message = words
-		} else {
-			api.Message = words + ": " + api.Message
-		}
-	}
+	api := p.api.Reply(r.status, r.header, cmp.Or(r.code, r.typ), r.msg)
+	say := func(kind error, words string) { wire.Say(api, kind, words) }
 	if over := overflow(r, api); over != nil && !sent {
 		say(llm.ErrOverflow, "the prompt is too long")
 		return over, false
@@ -185,7 +142,7 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 	case r.status == 401, r.status == 403, r.code == "invalid_api_key":
 		say(llm.ErrAuth, "the API key is not accepted")
 	case r.status == 404:
-		say(llm.ErrRefused, "no chat completions API at "+p.base)
+		say(llm.ErrRefused, "no chat completions API at "+p.api.Base)
 	case r.status == 402, r.code == "insufficient_quota", r.typ == "insufficient_quota":
 		say(llm.ErrRefused, "the account is out of credit")
 	case r.status == 429, r.code == "rate_limit_exceeded":
@@ -195,17 +152,11 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 		say(llm.ErrBusy, "the server failed")
 		again = true
 	case r.status == http.StatusOK && !r.known:
-		say(llm.ErrNetwork, "the answer is not a stream: is "+p.base+" an OpenAI-compatible API?")
+		say(llm.ErrNetwork, "the answer is not a stream: is "+p.api.Base+" an OpenAI-compatible API?")
 	default:
 		say(llm.ErrRefused, "the request was refused")
 	}
-	switch strings.ToLower(r.header.Get("X-Should-Retry")) {
-	case "true":
-		again = true
-	case "false":
-		again = false
-	}
-	return api, again
+	return api, wire.Again(r.header, again)
 }
 
 // An overflowing says how one server complains. Shape looks at status, type

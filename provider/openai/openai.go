@@ -16,6 +16,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -53,10 +54,8 @@ type Config struct {
 // Provider is an llm.Provider. It is safe for concurrent use.
 type Provider struct {
 	completions sdk.ChatCompletionService
-	name        string
-	base        string
+	api         wire.API
 	flavour     flavour
-	retry       retry.Policy
 	noKey       bool
 	maxTokens   int
 
@@ -91,17 +90,11 @@ func New(c Config) *Provider {
 	for k, v := range c.Header {
 		opts = append(opts, option.WithHeader(k, v))
 	}
-	name := c.Name
-	if name == "" {
-		name = "openai"
-	}
 	return &Provider{
 		// The service on its own, unlike sdk.NewClient, reads no environment.
 		completions: sdk.NewChatCompletionService(opts...),
-		name:        name,
-		base:        base,
+		api:         wire.API{Name: cmp.Or(c.Name, "openai"), Base: base, Retry: c.Retry},
 		flavour:     f,
-		retry:       c.Retry,
 		noKey:       c.APIKey == "" && base == DefaultBaseURL,
 		maxTokens:   c.MaxTokens,
 	}
@@ -133,7 +126,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 	return func(yield func(llm.Delta, error) bool) {
 		out := wire.NewSink(yield)
 		if p.noKey {
-			out.End(&llm.APIError{Provider: p.name, Code: "no_key", Message: "no API key", Kind: llm.ErrAuth})
+			out.End(p.api.Fail(llm.ErrAuth, "no_key", "no API key"))
 			return
 		}
 		out.End(p.ask(ctx, req, out))
@@ -176,14 +169,7 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 }
 
 func (p *Provider) call(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
-	return p.retry.Do(ctx, func() error {
-		err := p.try(ctx, body, req, out)
-		switch {
-		case err == nil || out.Stopped:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		return p.classify(err, req.Model, out.Sent)
-	})
+	return p.api.Do(ctx, out,
+		func() error { return p.try(ctx, body, req, out) },
+		func(err error) (error, bool) { return p.classify(err, req.Model, out.Sent) })
 }

@@ -479,32 +479,17 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// After a delta nothing is tried again, and no End comes.
 func TestBrokenInTheMiddle(t *testing.T) {
 	some := chunk(role, "null") + chunk(content("Hel"), "null")
-	for _, c := range []struct {
-		name   string
-		answer http.HandlerFunc
-		kind   error
-		says   string
-	}{
-		{"connection dropped", wiretest.Cut(some), llm.ErrNetwork, "lost the connection"},
-		{"ended in good order", wiretest.SSE(some), llm.ErrNetwork, "ended before the answer did"},
-		{"done without a reason", wiretest.SSE(some + done), llm.ErrNetwork, "ended before the answer did"},
-		{"dropped behind the reason", wiretest.Cut(some + chunk("{}", `"stop"`)), llm.ErrNetwork, "lost the connection"},
-		{"error event", wiretest.SSE(some + `data: {"error":{"message":"upstream died","type":"server_error","code":500}}` + "\n\n"), llm.ErrBusy, "upstream died"},
-		{"not JSON", wiretest.SSE(some + "data: {\"choices\":[\n\n"), llm.ErrNetwork, "malformed event"},
-		{"too long, too late", wiretest.SSE(some + `data: {"error":{"code":500,"message":"Context size has been exceeded.","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}}` + "\n\n"), llm.ErrBusy, "Context size"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			srv := wiretest.Serve(t, c.answer)
-			p, _ := provider(srv.URL)
-			got := wiretest.Collect(t, p.Stream(t.Context(), hello))
-			if got.Text != "Hel" || got.End != nil || !errors.Is(got.Err, c.kind) || errors.Is(got.Err, llm.ErrOverflow) || !strings.Contains(got.Err.Error(), c.says) {
-				t.Errorf("got %q, %v, want Hel and %q", got.Text, got.Err, c.says)
-			}
-		})
-	}
+	wiretest.BrokenInTheMiddle(t, at,
+		wiretest.Break{Name: "connection dropped", Answer: wiretest.Cut(some), Kind: llm.ErrNetwork, Says: "lost the connection"},
+		wiretest.Break{Name: "ended in good order", Answer: wiretest.SSE(some), Kind: llm.ErrNetwork, Says: "ended before the answer did"},
+		wiretest.Break{Name: "done without a reason", Answer: wiretest.SSE(some + done), Kind: llm.ErrNetwork, Says: "ended before the answer did"},
+		wiretest.Break{Name: "dropped behind the reason", Answer: wiretest.Cut(some + chunk("{}", `"stop"`)), Kind: llm.ErrNetwork, Says: "lost the connection"},
+		wiretest.Break{Name: "error event", Answer: wiretest.SSE(some + `data: {"error":{"message":"upstream died","type":"server_error","code":500}}` + "\n\n"), Kind: llm.ErrBusy, Says: "upstream died"},
+		wiretest.Break{Name: "not JSON", Answer: wiretest.SSE(some + "data: {\"choices\":[\n\n"), Kind: llm.ErrNetwork, Says: "malformed event"},
+		wiretest.Break{Name: "too long, too late", Answer: wiretest.SSE(some + `data: {"error":{"code":500,"message":"Context size has been exceeded.","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}}` + "\n\n"), Kind: llm.ErrBusy, Says: "Context size"},
+	)
 }
 
 func TestSilence(t *testing.T) {

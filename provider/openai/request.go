@@ -24,7 +24,7 @@ func (p *Provider) build(req llm.Request, e shared.ReasoningEffort) ([]byte, err
 	params.ReasoningEffort = e
 	rest, err := params.MarshalJSON()
 	if err != nil {
-		return nil, fmt.Errorf("%s: request: %w", p.name, err)
+		return nil, fmt.Errorf("%s: request: %w", p.api.Name, err)
 	}
 	w := writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
 	return wire.Body(size(req), func(out []byte) []byte {

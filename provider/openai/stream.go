@@ -15,10 +15,7 @@ import (
 	"goclaw/provider/internal/wire"
 )
 
-// errCut: the stream ended without a finish_reason.
-var errCut = errors.New("the stream ended before the answer did")
-
-// filtered: the server withheld the rest.
+// errFiltered: the server withheld the rest.
 var errFiltered = errors.New("the answer was withheld by a content filter")
 
 // try makes one call and hands its deltas to out. It returns nil after End or
@@ -42,7 +39,7 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 	}
 	switch a.finish {
 	case "":
-		return errCut
+		return wire.ErrCut
 	case "content_filter":
 		return errFiltered
 	}

@@ -1,6 +1,6 @@
 // Package wire is what the providers share between an SDK and the network: a
-// client that watches for silence and keeps error bodies whole, and the few
-// rules by which foreign bytes become our words.
+// client that watches for silence and keeps error bodies whole, the errors that
+// no API words, and the few rules by which foreign bytes become our words.
 package wire
 
 import (
@@ -191,8 +191,8 @@ func Network(err error) (reason string, again bool) {
 	return Line(err.Error()), true
 }
 
-// Malformed reports whether err says that the server sent what cannot be read.
-func Malformed(err error) bool {
+// notJSON reports whether err says that the server sent what cannot be read.
+func notJSON(err error) bool {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	return errors.As(err, &syntax) || errors.As(err, &typ)

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"goclaw/llm"
+	"goclaw/provider/retry"
+)
+
+// ErrCut says that a stream ended in good order, but before the answer did.
+var ErrCut = errors.New("the stream ended before the answer did")
+
+// MalformedError is an event that makes no sense where it stands.
+type MalformedError struct{ What string }
+
+func (e *MalformedError) Error() string { return e.What }
+
+// API is the server that is asked: what it is called in messages, where it is,
+// and how patient we are with it.
+type API struct {
+	Name  string
+	Base  string
+	Retry retry.Policy
+}
+
+// Do calls try, and calls it again where judge says that the same call may
+// succeed and out has yielded nothing. Judge turns an error of try into what
+// callers branch on. A reader who left has no error, and ctx.Err() is handed
+// on as it is.
+func (a API) Do(ctx context.Context, out *Sink, try func() error, judge func(error) (err error, again bool)) error {
+	return a.Retry.Do(ctx, func() error {
+		err := try()
+		switch {
+		case err == nil || out.Stopped:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		err, again := judge(err)
+		if !again || out.Sent {
+			return err
+		}
+		var after time.Duration
+		if api := (*llm.APIError)(nil); errors.As(err, &api) {
+			after = api.RetryAfter
+		}
+		return &retry.Again{Err: err, After: after}
+	})
+}
+
+// Fail is an error of ours about the server, not one that it worded.
+func (a API) Fail(kind error, code, msg string) *llm.APIError {
+	return &llm.APIError{Provider: a.Name, Code: code, Message: msg, Kind: kind}
+}
+
+// Reply is an error that the server worded, still without a kind. A status of
+// 200 is that of the stream in whose middle it came and says nothing.
+func (a API) Reply(status int, h http.Header, code, msg string) *llm.APIError {
+	if status == http.StatusOK {
+		status = 0
+	}
+	return &llm.APIError{Provider: a.Name, Status: status, Code: code, Message: msg, RetryAfter: a.Retry.After(h)}
+}
+
+// Say gives e its kind and puts words before what the server said.
+func Say(e *llm.APIError, kind error, words string) {
+	e.Kind = kind
+	if e.Message != "" {
+		words += ": " + e.Message
+	}
+	e.Message = words
+}
+
+// Again is what the server says about trying again, or else what we think.
+func Again(h http.Header, ours bool) bool {
+	switch strings.ToLower(h.Get("X-Should-Retry")) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return ours
+}
+
+// Broken is an error that came instead of a whole answer and that the server
+// did not word: a stream that makes no sense or was cut, a line that broke or
+// was never there. Sent says that deltas had come before it.
+func (a API) Broken(err error, sent bool) (_ error, again bool) {
+	var garbled *MalformedError
+	switch {
+	case errors.As(err, &garbled):
+		return a.Fail(llm.ErrNetwork, "malformed", "malformed stream: "+garbled.What), false
+	case notJSON(err):
+		return a.Fail(llm.ErrNetwork, "malformed", "malformed event in the stream: "+Line(err.Error())), false
+	case errors.Is(err, ErrCut):
+		return a.Fail(llm.ErrNetwork, "cut", ErrCut.Error()), true
+	}
+	reason, again := Network(err)
+	what := "cannot reach "
+	if sent {
+		what = "lost the connection to "
+	}
+	return a.Fail(llm.ErrNetwork, "network", what+a.host()+": "+reason), again
+}
+
+func (a API) host() string {
+	if u, err := url.Parse(a.Base); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return a.Base
+}
