@@ -74,8 +74,8 @@ type Index struct {
 // segment; small segments are joined when there are many.
 const (
 	flushAt  = 256       // records
-	maxFlush = 32 << 10  // messages that one flush writes at once: what is lost if it is broken off
 	maxDocs  = 128 << 10 // messages in a segment
+	maxBytes = 6 << 20   // of postings in a segment: what building it takes of memory is bounded
 	maxSmall = 8         // segments of one size
 )
 
@@ -315,36 +315,12 @@ func (ix *Index) gaps(l lag, f func(from, to session.Seq) error) error {
 
 // read adds the records from to to of l to b.
 func (ix *Index) read(ctx context.Context, b *builder, l lag, from, to session.Seq) error {
-	said, err := readSaid(ctx, ix.o.Store, l.id, from, to)
-	for _, s := range said {
-		b.add(uint32(l.n), s)
-	}
-	return err
-}
-
-// readSaid returns what the records from to to of a log say. What cannot be
-// read says nothing.
-func readSaid(ctx context.Context, st session.Store, id session.ID, from, to session.Seq) (out []said, err error) {
-	for r, err := range st.Read(ctx, id, from-1) {
-		var d *session.Damage
-		switch {
-		case errors.As(err, &d):
-			continue
-		case errors.Is(err, session.ErrNotFound): // purged in the meantime
-			return out, nil
-		case err != nil:
-			return out, err
-		case r.Seq > to:
-			return out, nil
+	return readSaid(ctx, ix.o.Store, part{l, from, to}, func(_ part, said []said) error {
+		for _, s := range said {
+			b.add(uint32(l.n), s)
 		}
-		if s, ok := speak(r); ok {
-			out = append(out, s)
-		}
-		if r.Seq == to {
-			return out, nil
-		}
-	}
-	return out, nil
+		return nil
+	})
 }
 
 // part is a range of records in a segment.
@@ -353,8 +329,45 @@ type part struct {
 	from, to session.Seq
 }
 
-// partSize is how many records are read at once.
-const partSize = 1024
+// What is read at once: it is all in memory.
+const (
+	partSize  = 1024      // records
+	partBytes = 256 << 10 // of text; one record may have as much
+)
+
+// readSaid calls f for one part of p after the other, with what its records
+// say. What cannot be read says nothing.
+func readSaid(ctx context.Context, st session.Store, p part, f func(p part, said []said) error) error {
+	var out []said
+	size := 0
+	for r, err := range st.Read(ctx, p.id, p.from-1) {
+		var d *session.Damage
+		switch {
+		case errors.As(err, &d):
+			continue
+		case errors.Is(err, session.ErrNotFound): // purged in the meantime
+			return f(p, out)
+		case err != nil:
+			return err
+		case r.Seq >= p.to:
+			if s, ok := speak(r); ok && r.Seq == p.to {
+				out = append(out, s)
+			}
+			return f(p, out)
+		}
+		if s, ok := speak(r); ok {
+			out = append(out, s)
+			size += len(s.text)
+		}
+		if r.Seq-p.from >= partSize || size >= partBytes {
+			if err := f(part{p.lag, p.from, r.Seq}, out); err != nil {
+				return err
+			}
+			p.from, out, size = r.Seq+1, nil, 0
+		}
+	}
+	return f(p, out)
+}
 
 // flush writes what is behind into segments. The log is read beside.
 func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
@@ -362,9 +375,7 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 	var todo []part
 	for _, l := range lags {
 		err := ix.gaps(l, func(from, to session.Seq) error {
-			for ; from <= to; from += partSize {
-				todo = append(todo, part{l, from, min(to, from+partSize-1)})
-			}
+			todo = append(todo, part{l, from, to})
 			return nil
 		})
 		if err != nil {
@@ -372,6 +383,7 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 		}
 	}
 	type answer struct {
+		part
 		said []said
 		err  error
 	}
@@ -379,11 +391,18 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 	read := make(chan answer, 4)
 	go func() {
 		defer close(read)
-		for _, p := range todo {
-			said, err := readSaid(ctx, ix.o.Store, p.id, p.from, p.to)
+		send := func(a answer) error {
 			select {
-			case read <- answer{said, err}:
+			case read <- a:
+				return nil
 			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		for _, p := range todo {
+			err := readSaid(ctx, ix.o.Store, p, func(p part, said []said) error { return send(answer{p, said, nil}) })
+			if err != nil {
+				_ = send(answer{err: err})
 				return
 			}
 		}
@@ -402,24 +421,23 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 		}
 		return err
 	}
-	for _, p := range todo {
-		a, ok := <-read
-		if !ok {
-			return ctx.Err()
-		}
+	for a := range read {
 		if a.err != nil {
 			return a.err
 		}
 		for _, s := range a.said {
-			b.add(uint32(p.n), s)
+			b.add(uint32(a.n), s)
 		}
-		done += int(p.to - p.from + 1)
-		parts = addPart(parts, p)
-		if len(b.docs) >= maxDocs {
+		done += int(a.to - a.from + 1)
+		parts = addPart(parts, a.part)
+		if b.full() {
 			if err := write(); err != nil {
 				return err
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if len(parts) > 0 {
 		if err := write(); err != nil {
@@ -500,17 +518,19 @@ func (ix *Index) insert(b *builder, parts []part) error {
 }
 
 // join makes one segment of those of one size, where there are many: of those
-// with fewer than 2048 docs, and of those with fewer than 16384.
+// with fewer than 2048 docs, and of those with fewer than 16384. A posting is
+// a word or more, and takes a byte or two: by its words a segment is bounded.
 func (ix *Index) join(ctx context.Context) error {
 	for _, limit := range []int{2048, 16384} {
 		var segs []int64
-		size := 0
+		size, words := 0, 0
 		err := ix.db.each(func(s *sqlite3.Stmt) error {
-			if size+int(s.ColumnInt64(1)) <= maxDocs {
-				segs, size = append(segs, s.ColumnInt64(0)), size+int(s.ColumnInt64(1))
+			docs, n := int(s.ColumnInt64(1)), int(s.ColumnInt64(2))
+			if size+docs <= maxDocs && words+n <= maxBytes {
+				segs, size, words = append(segs, s.ColumnInt64(0)), size+docs, words+n
 			}
 			return nil
-		}, "SELECT seg, size FROM recall_segments WHERE size < ? ORDER BY seg", limit)
+		}, "SELECT seg, size, words FROM recall_segments WHERE size < ? AND words < ? ORDER BY seg", limit, maxBytes/maxSmall)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type builder struct {
 	docs  []doc
 	words int
 	terms map[string]*list
+	bytes int // of all lists
 	lex   lexer
 
 	touched []*list // by the doc that is being added
@@ -73,7 +74,7 @@ func (b *builder) add(group uint32, s said) {
 	b.docs = append(b.docs, d)
 	b.words += int(d.words)
 	for _, l := range b.touched {
-		l.post(at, l.count)
+		b.bytes += l.post(at, l.count)
 	}
 }
 
@@ -81,12 +82,17 @@ func (b *builder) put(d doc, terms map[string]uint32) {
 	b.docs = append(b.docs, d)
 	b.words += int(d.words)
 	for t, n := range terms {
-		b.list(t).post(len(b.docs), n)
+		b.bytes += b.list(t).post(len(b.docs), n)
 	}
 }
 
-// post adds the doc at, counted from 1, that has the term n times.
-func (l *list) post(at int, n uint32) {
+// full reports whether b is as large as a segment may be.
+func (b *builder) full() bool { return len(b.docs) >= maxDocs || b.bytes >= maxBytes }
+
+// post adds the doc at, counted from 1, that has the term n times, and returns
+// how many bytes that takes.
+func (l *list) post(at int, n uint32) int {
+	before := len(l.data)
 	gap := uint64(at-l.last) << 1
 	if n > 1 {
 		l.data = binary.AppendUvarint(l.data, gap|1)
@@ -96,6 +102,7 @@ func (l *list) post(at int, n uint32) {
 	}
 	l.last = at
 	l.n++
+	return len(l.data) - before
 }
 
 // segment returns what was built, in memory.

@@ -31,19 +31,97 @@ type sense struct {
 
 // lexer remembers the words it has seen: most words of a text were in another
 // before. It is for one goroutine. The zero value is ready.
-type lexer struct{ seen map[string]*sense }
+type lexer struct {
+	short []shortWord // open addressing, a power of two in size
+	n     int         // how many of them there are
+	long  map[string]*sense
+}
 
-// maxSeen is how many words are remembered.
+// shortWord is a word of up to sixteen bytes, which are its key, with its
+// sense beside it: nearly every word costs one line of the cache. No word has
+// a NUL, so that 0 is nobody's.
+type shortWord struct {
+	lo, hi uint64
+	sense
+}
+
+// maxSeen is how many words are remembered, of each kind.
 const maxSeen = 1 << 16
 
-func (l *lexer) look(w string) *sense {
-	if sn, ok := l.seen[w]; ok {
+// look returns what is known of text[from:to], until the next look.
+func (l *lexer) look(text string, from, to int) *sense {
+	if to-from > 16 {
+		return l.lookLong(text[from:to])
+	}
+	if 2*l.n >= len(l.short) {
+		l.grow()
+	}
+	lo, hi := key(text, from, min(to, from+8)), uint64(0)
+	if to-from > 8 {
+		hi = key(text, from+8, to)
+	}
+	w := &l.short[l.slot(lo, hi)]
+	if w.lo == 0 {
+		*w = shortWord{lo, hi, newSense(text[from:to])}
+		l.n++
+	}
+	return &w.sense
+}
+
+func (l *lexer) lookLong(w string) *sense {
+	if sn, ok := l.long[w]; ok {
 		return sn
 	}
-	if l.seen == nil || len(l.seen) >= maxSeen {
-		l.seen = make(map[string]*sense, 1024)
+	if l.long == nil || len(l.long) >= maxSeen {
+		l.long = make(map[string]*sense, 1024)
 	}
-	sn := &sense{term: strings.Clone(term(w))}
+	sn := newSense(w)
+	l.long[strings.Clone(w)] = &sn
+	return &sn
+}
+
+// key returns the bytes of text[from:to], eight at most, as a number.
+func key(text string, from, to int) (k uint64) {
+	if s := text[from:]; len(s) >= 8 {
+		k = uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		return k & (1<<(8*(to-from)) - 1)
+	}
+	for i := to - 1; i >= from; i-- {
+		k = k<<8 | uint64(text[i])
+	}
+	return k
+}
+
+// slot returns where a short word is, or would be.
+func (l *lexer) slot(lo, hi uint64) int {
+	const odd = 0x9e3779b97f4a7c15
+	mask := len(l.short) - 1
+	at := int((lo*odd^hi)*odd>>32) & mask
+	for w := &l.short[at]; w.lo != 0 && (w.lo != lo || w.hi != hi); w = &l.short[at] {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// grow makes room for more short words, or forgets them if they are many.
+func (l *lexer) grow() {
+	old := l.short
+	if len(old) >= 2*maxSeen {
+		clear(old)
+		l.n = 0
+		return
+	}
+	l.short = make([]shortWord, max(1024, min(4*len(old), 2*maxSeen)))
+	for _, w := range old {
+		if w.lo != 0 {
+			l.short[l.slot(w.lo, w.hi)] = w
+		}
+	}
+}
+
+func newSense(w string) sense {
+	sn := sense{term: strings.Clone(term(w))}
 	if t := sn.term; t != "" {
 		if timeWords[t] {
 			sn.flags |= flagTimes
@@ -52,7 +130,6 @@ func (l *lexer) look(w string) *sense {
 			sn.flags |= flagNumbers
 		}
 	}
-	l.seen[strings.Clone(w)] = sn
 	return sn
 }
 
@@ -64,33 +141,32 @@ func words(text string, f func(w word)) (n int) { return new(lexer).words(text, 
 func (l *lexer) words(text string, f func(w word)) (n int) {
 	for i := 0; i < len(text); {
 		// Most of a text is ASCII, of which a table knows all.
-		if c := text[i]; c < utf8.RuneSelf && !wordByte[c] {
+		c := text[i]
+		if c < utf8.RuneSelf && !wordByte[c] {
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case dense(r):
-			j := i + size
-			for j < len(text) {
-				r, size := utf8.DecodeRuneInString(text[j:])
-				if !dense(r) && !unicode.IsMark(r) {
-					break
-				}
-				j += size
+		capital := 'A' <= c && c <= 'Z'
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if dense(r) {
+				j := denseEnd(text, i+size)
+				n += pairs(text, i, j, f)
+				i = j
+				continue
 			}
-			n += pairs(text, i, j, f)
-			i = j
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			j := wordEnd(text, i)
-			n++
-			if sn := l.look(text[i:j]); sn.term != "" {
-				f(word{sn.term, i, j, unicode.IsUpper(r), sn})
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				i += size
+				continue
 			}
-			i = j
-		default:
-			i += size
+			capital = unicode.IsUpper(r)
 		}
+		j := wordEnd(text, i)
+		n++
+		if sn := l.look(text, i, j); sn.term != "" {
+			f(word{sn.term, i, j, capital, sn})
+		}
+		i = j
 	}
 	return n
 }
@@ -107,9 +183,13 @@ var wordByte = func() (t [256]bool) {
 // to a word that goes on behind it.
 func wordEnd(text string, i int) int {
 	for i < len(text) {
-		if wordByte[text[i]] {
+		c := text[i]
+		if wordByte[c] {
 			i++
 			continue
+		}
+		if c < utf8.RuneSelf && c != '\'' {
+			return i
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == '\'' || r == '’' {
@@ -119,6 +199,18 @@ func wordEnd(text string, i int) int {
 			}
 		} else if dense(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
 			return i
+		}
+		i += size
+	}
+	return i
+}
+
+// denseEnd returns where the characters without spaces end that go on at i.
+func denseEnd(text string, i int) int {
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !dense(r) && !unicode.IsMark(r) {
+			break
 		}
 		i += size
 	}
