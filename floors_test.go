@@ -17,6 +17,7 @@ var floors = []struct {
 	{"session/...", 2},
 	{"provider/...", 2},
 	{"tool/...", 2},
+	{"watch/...", 2},
 	{"window/...", 3},
 	{"codec/...", 3},
 	{"compact/...", 4},

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"goclaw/session"
+	"goclaw/watch"
 )
 
 // Following says how sources are followed. The zero value is fine, apart from
@@ -33,19 +32,13 @@ const settle = 150 * time.Millisecond
 // is done. What is there already is taken first. Where the system cannot tell
 // of changes, it looks now and then.
 func Follow(ctx context.Context, st session.Store, paths []string, o Following) error {
-	w := &watch{told: map[string]bool{}}
-	if fw, err := fsnotify.NewWatcher(); err == nil {
-		w.Watcher = fw
-		defer fw.Close()
-	}
-	poll := o.Poll
-	if poll == 0 {
-		poll = 30 * time.Second
-	}
+	w := watch.New()
+	w.Every, w.Blind = o.Poll, o.Poll
+	defer w.Close()
 	o.Find.Memo = o.Take.Memo
 	for {
 		begin := time.Now()
-		missed := w.add(paths)
+		w.Look(func(see func(dir string, names ...string)) { show(paths, see) })
 		rep, err := look(ctx, st, paths, o)
 		took := time.Since(begin)
 		if ctx.Err() != nil {
@@ -57,27 +50,11 @@ func Follow(ctx context.Context, st session.Store, paths []string, o Following) 
 		if errors.Is(err, session.ErrClosed) {
 			return err
 		}
-		every := poll
-		if missed && o.Poll == 0 {
-			every = 2 * time.Second
-		}
-		if err := w.wait(ctx, every); err != nil {
+		// A large source is not read without a pause.
+		quiet := max(settle, 2*took)
+		if err := w.Wait(ctx, quiet, quiet); err != nil {
 			return err
 		}
-		// A large source is not read without a pause.
-		if !pause(ctx, max(settle, 2*took)) {
-			return ctx.Err()
-		}
-		w.drain()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -91,26 +68,8 @@ func look(ctx context.Context, st session.Store, paths []string, o Following) (R
 	return Take(ctx, st, cat, o.Take)
 }
 
-// watch is told of changes, if the system can.
-type watch struct {
-	*fsnotify.Watcher
-	told map[string]bool
-}
-
-// add watches the folders of paths, and reports whether some could not be.
-func (w *watch) add(paths []string) (missed bool) {
-	if w.Watcher == nil {
-		return true
-	}
-	see := func(dir string) {
-		if !w.told[dir] {
-			if w.Add(dir) == nil {
-				w.told[dir] = true
-			} else {
-				missed = true
-			}
-		}
-	}
+// show shows the folders of paths that may hold transcripts.
+func show(paths []string, see func(dir string, names ...string)) {
 	for _, p := range paths {
 		fi, err := os.Stat(p)
 		switch {
@@ -126,10 +85,7 @@ func (w *watch) add(paths []string) (missed bool) {
 		}
 		_ = filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil:
-				missed = true
-				return nil
-			case !d.IsDir():
+			case err != nil || !d.IsDir():
 				return nil
 			case beside[d.Name()], state && filepath.Dir(path) == p && d.Name() != "agents" && d.Name() != "sessions" && d.Name() != "transcripts":
 				return filepath.SkipDir
@@ -137,40 +93,5 @@ func (w *watch) add(paths []string) (missed bool) {
 			see(path)
 			return nil
 		})
-	}
-	return missed
-}
-
-// wait returns when something may have changed.
-func (w *watch) wait(ctx context.Context, poll time.Duration) error {
-	var events chan fsnotify.Event
-	var errs chan error
-	if w.Watcher != nil {
-		events, errs = w.Events, w.Errors
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case e := <-events:
-		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-			delete(w.told, e.Name) // a folder of that name may come again
-		}
-	case <-errs: // some were lost
-	case <-time.After(poll):
-	}
-	return nil
-}
-
-// drain forgets what the look to come will see.
-func (w *watch) drain() {
-	if w.Watcher == nil {
-		return
-	}
-	for {
-		select {
-		case <-w.Events:
-		default:
-			return
-		}
 	}
 }
