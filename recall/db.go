@@ -17,7 +17,9 @@ import (
 // up to which it has vectors in coded. recall_in says which records of which
 // session a segment holds. Whoever removes a session's row here removes its
 // vectors and every segment with words of it; what else was in those is then
-// behind, and is indexed again by the next search.
+// behind, and is indexed again by the next search. The terms of a segment are
+// packed into blocks; the row seg << 32 has the first term of each, and those
+// that follow are the blocks.
 const schema = `
 CREATE TABLE IF NOT EXISTS recall_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS recall_sessions (
@@ -40,12 +42,7 @@ CREATE TABLE IF NOT EXISTS recall_in (
 	PRIMARY KEY (session, since)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS recall_in_seg ON recall_in (seg);
-CREATE TABLE IF NOT EXISTS recall_terms (
-	seg  INTEGER NOT NULL,
-	term TEXT NOT NULL,
-	data BLOB NOT NULL,
-	PRIMARY KEY (seg, term)
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recall_terms (pos INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS recall_codes (pos INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS recall_notes (hash BLOB PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS recall_forget AFTER DELETE ON recall_sessions BEGIN
@@ -53,7 +50,7 @@ CREATE TRIGGER IF NOT EXISTS recall_forget AFTER DELETE ON recall_sessions BEGIN
 	DELETE FROM recall_segments WHERE seg IN (SELECT seg FROM recall_in WHERE session = OLD.n);
 END;
 CREATE TRIGGER IF NOT EXISTS recall_drop AFTER DELETE ON recall_segments BEGIN
-	DELETE FROM recall_terms WHERE seg = OLD.seg;
+	DELETE FROM recall_terms WHERE pos >= OLD.seg << 32 AND pos < (OLD.seg + 1) << 32;
 	UPDATE recall_sessions SET have = have - (SELECT sum(upto - since + 1) FROM recall_in WHERE seg = OLD.seg AND session = n)
 		WHERE n IN (SELECT session FROM recall_in WHERE seg = OLD.seg);
 	DELETE FROM recall_in WHERE seg = OLD.seg;
@@ -72,7 +69,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "1"
+const format = "2"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

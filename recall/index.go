@@ -17,6 +17,7 @@ package recall
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -501,10 +502,18 @@ func (ix *Index) insert(b *builder, parts []part) error {
 		return err
 	}
 	seg := ix.db.LastInsertRowID()
-	for _, t := range b.sorted() {
-		if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?, ?)", seg, t, b.terms[t].encode()); err != nil {
-			return err
-		}
+	var firsts []byte
+	pos := seg << 32
+	err := b.blocks(func(first string, data []byte) error {
+		firsts = append(binary.AppendUvarint(firsts, uint64(len(first))), first...)
+		pos++
+		return ix.db.exec("INSERT INTO recall_terms VALUES (?, ?)", pos, data)
+	})
+	if err != nil {
+		return err
+	}
+	if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?)", seg<<32, firsts); err != nil {
+		return err
 	}
 	for _, p := range parts {
 		if err := ix.db.exec("INSERT INTO recall_in VALUES (?, ?, ?, ?)", p.n, int64(p.from), int64(p.to), seg); err != nil {
@@ -639,8 +648,37 @@ func (ix *Index) loadSegment(seg int64) error {
 	if err != nil {
 		return &segmentError{seg, err}
 	}
+	data, err := ix.db.blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32)
+	if err != nil {
+		return err
+	}
+	firsts, err := decodeFirsts(data)
+	if data == nil {
+		err = errPostings
+	}
+	if err != nil {
+		return &segmentError{seg, err}
+	}
 	ix.segs[seg] = &segment{seg: seg, docs: docs, words: words, postings: func(t string) ([]byte, error) {
-		return ix.db.blob("SELECT data FROM recall_terms WHERE seg = ? AND term = ?", seg, t)
+		n, ok := slices.BinarySearch(firsts, t)
+		if ok {
+			n++
+		}
+		if n == 0 {
+			return nil, nil
+		}
+		block, err := ix.db.blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32|int64(n))
+		if err != nil {
+			return nil, err
+		}
+		if len(block) == 0 {
+			return nil, &segmentError{seg, errPostings}
+		}
+		list, err := listOf(block, t)
+		if err != nil {
+			return nil, &segmentError{seg, err}
+		}
+		return list, nil
 	}}
 	return nil
 }

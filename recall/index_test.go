@@ -1,8 +1,10 @@
 package recall
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,48 @@ func TestReadParts(t *testing.T) {
 		}
 		if err != nil || next != last+1 || n != want || largest > partBytes+len(long) {
 			t.Errorf("from %d: read up to %d, %d messages, at most %d bytes at once, %v; want %d and %d", from, next-1, n, largest, err, last, want)
+		}
+	}
+}
+
+// TestBlocks: every list is found in the block that its term leads to, and no
+// other.
+func TestBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	b := newBuilder()
+	for i := range 3000 {
+		terms := map[string]uint32{"everywhere": 1, "": 1 + rng.Uint32N(300)}
+		for range 10 {
+			terms[fmt.Sprint(rng.IntN(1+i*i))] = 1 + rng.Uint32N(3)
+		}
+		b.put(doc{}, terms)
+	}
+	var firsts []string
+	var blocks [][]byte
+	err := b.blocks(func(first string, data []byte) error {
+		if len(data) > blockSize {
+			_, rest, _ := cut(data)
+			if _, rest, ok := cut(rest); !ok || len(rest) > 0 {
+				t.Errorf("a block of %d bytes holds more than one list", len(data))
+			}
+		}
+		firsts, blocks = append(firsts, first), append(blocks, bytes.Clone(data))
+		return nil
+	})
+	if err != nil || len(blocks) < 10 || len(blocks) > len(b.terms)/20 {
+		t.Fatalf("%d terms in %d blocks, %v", len(b.terms), len(blocks), err)
+	}
+	for term, l := range b.terms {
+		n, ok := slices.BinarySearch(firsts, term)
+		if !ok {
+			n--
+		}
+		got, err := listOf(blocks[n], term)
+		if want := l.append(nil); err != nil || !bytes.Equal(got, want) || l.size() != len(want) {
+			t.Fatalf("%q: %v, %v, want %v", term, got, err, want)
+		}
+		if got, err := listOf(blocks[n], term+"x"); got != nil || err != nil {
+			t.Fatalf("%qx: %v, %v", term, got, err)
 		}
 	}
 }

@@ -205,7 +205,7 @@ func TestGoneFromTheFile(t *testing.T) {
 		}
 		return n
 	}
-	const term, codes = "SELECT count(*) FROM recall_terms WHERE term GLOB 'secretword*'", "SELECT count(*) FROM recall_codes c JOIN recall_sessions s ON c.pos >> 32 = s.n WHERE s.id = 'gone'"
+	const term, codes = "SELECT count(*) FROM recall_terms WHERE instr(data, CAST('secretword' AS BLOB))", "SELECT count(*) FROM recall_codes c JOIN recall_sessions s ON c.pos >> 32 = s.n WHERE s.id = 'gone'"
 	if rows(term) == 0 || rows(codes) == 0 {
 		t.Fatal("the word was never in the index: the test tests nothing")
 	}
@@ -347,7 +347,10 @@ func TestFilters(t *testing.T) {
 func TestDamage(t *testing.T) {
 	for name, sql := range map[string]string{
 		"docs":     "UPDATE recall_segments SET docs = x'ff00ff'",
-		"postings": "UPDATE recall_terms SET data = x'ffffff'",
+		"terms":    "UPDATE recall_terms SET data = x'ff00ff' WHERE pos & 0xffffffff = 0",
+		"postings": "UPDATE recall_terms SET data = x'ffffff' WHERE pos & 0xffffffff > 0",
+		"blocks":   "DELETE FROM recall_terms WHERE pos & 0xffffffff > 0",
+		"all":      "DELETE FROM recall_terms",
 		"format":   "UPDATE recall_meta SET value = 'another' WHERE name = 'format'",
 		"segments": "DELETE FROM recall_segments",
 	} {
@@ -722,7 +725,8 @@ func FuzzDecode(f *testing.F) {
 		b.add(uint32(i/7), said{seq: session.Seq(i + 1), at: start, text: fmt.Sprintf("one two two three%d", i)})
 	}
 	f.Add(encodeDocs(b.docs))
-	f.Add(b.terms["two"].encode())
+	f.Add(b.terms["two"].append(nil))
+	b.blocks(func(_ string, data []byte) error { f.Add(bytes.Clone(data)); return nil })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if docs, err := decodeDocs(data); err == nil {
 			again, err := decodeDocs(encodeDocs(docs))

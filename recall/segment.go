@@ -3,6 +3,7 @@ package recall
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 )
 
@@ -109,15 +110,21 @@ func (l *list) post(at int, n uint32) int {
 func (b *builder) segment() *segment {
 	return &segment{docs: b.docs, words: b.words, postings: func(t string) ([]byte, error) {
 		if l := b.terms[t]; l != nil {
-			return l.encode(), nil
+			return l.append(nil), nil
 		}
 		return nil, nil
 	}}
 }
 
-func (l *list) encode() []byte {
-	return append(binary.AppendUvarint(make([]byte, 0, len(l.data)+4), uint64(l.n)), l.data...)
+// size is how many bytes append appends.
+func (l *list) size() int { return uvarintLen(uint64(l.n)) + len(l.data) }
+
+// append appends the list as it is stored.
+func (l *list) append(b []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(l.n)), l.data...)
 }
+
+func uvarintLen(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
 
 var errPostings = errors.New("recall: postings that cannot be read")
 
@@ -229,12 +236,80 @@ func decodeDocs(b []byte) ([]doc, error) {
 	return docs, nil
 }
 
-// sorted returns the terms, by their bytes.
-func (b *builder) sorted() []string {
+// blockSize is how much of a page of the database a row can have.
+const blockSize = 4000
+
+// blocks calls f for the lists of b, packed: each block has the lists of some
+// terms, ascending, with length and bytes of the term and of the list. first
+// is the first term of the block. data is valid until f returns.
+func (b *builder) blocks(f func(first string, data []byte) error) error {
 	terms := make([]string, 0, len(b.terms))
 	for t := range b.terms {
 		terms = append(terms, t)
 	}
 	slices.Sort(terms)
-	return terms
+	first, data := "", make([]byte, 0, 2*blockSize)
+	for _, t := range terms {
+		l := b.terms[t]
+		if size := len(t) + len(l.data) + 3*binary.MaxVarintLen32; len(data) > 0 && len(data)+size > blockSize {
+			if err := f(first, data); err != nil {
+				return err
+			}
+			data = data[:0]
+		}
+		if len(data) == 0 {
+			first = t
+		}
+		data = binary.AppendUvarint(data, uint64(len(t)))
+		data = append(data, t...)
+		data = binary.AppendUvarint(data, uint64(l.size()))
+		data = l.append(data)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return f(first, data)
+}
+
+// cut returns the first n bytes of b, where n stands before them, and the rest.
+func cut(b []byte) (head, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	return b[size : size+int(n)], b[size+int(n):], true
+}
+
+// listOf returns the list of term in a block, nil if it has none.
+func listOf(block []byte, term string) ([]byte, error) {
+	for len(block) > 0 {
+		t, rest, ok := cut(block)
+		if !ok {
+			return nil, errPostings
+		}
+		list, rest, ok := cut(rest)
+		if !ok {
+			return nil, errPostings
+		}
+		if string(t) >= term {
+			if string(t) == term {
+				return list, nil
+			}
+			return nil, nil
+		}
+		block = rest
+	}
+	return nil, nil
+}
+
+// decodeFirsts reads the first terms of blocks: they ascend.
+func decodeFirsts(b []byte) (firsts []string, err error) {
+	for len(b) > 0 {
+		t, rest, ok := cut(b)
+		if !ok || len(firsts) > 0 && string(t) <= firsts[len(firsts)-1] {
+			return nil, errPostings
+		}
+		firsts, b = append(firsts, string(t)), rest
+	}
+	return firsts, nil
 }
