@@ -3,6 +3,7 @@ package inherit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"goclaw/codec"
@@ -39,7 +40,23 @@ type draft struct {
 	rec   session.Record
 	lines [][]byte
 	after []session.Record // what stood between its lines and has no place
+	size  int              // of all of it
 }
+
+// maxDraft is the size at which an answer is not waited for any longer.
+const maxDraft = 4 << 20
+
+func newDraft(r session.Record, line []byte) *draft {
+	return &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}, size: len(line)}
+}
+
+// aside takes in what stands between the lines of the answer.
+func (d *draft) aside(r session.Record) {
+	d.after = append(d.after, r)
+	d.size += len(r.Raw)
+}
+
+func (d *draft) full() bool { return d.size > maxDraft || len(d.after) > maxDraft>>10 }
 
 // add takes in the next line of the answer.
 func (d *draft) add(id string, m session.Message, line []byte) {
@@ -51,6 +68,7 @@ func (d *draft) add(id string, m session.Message, line []byte) {
 	}
 	d.rec.ID, d.rec.Body = id, have
 	d.lines = append(d.lines, bytes.TrimSpace(line))
+	d.size += len(line)
 }
 
 // emit appends the answer, and what stood between its lines.
@@ -80,16 +98,9 @@ func verbatim(n int, line []byte) session.Record {
 // anthropic reads content in the form of the Anthropic API: a string or
 // blocks. What it does not know is kept as Other.
 func anthropic(raw json.RawMessage) []llm.Block {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		if text == "" {
-			return nil
-		}
+	text, list := textOrList(raw)
+	if text != "" {
 		return []llm.Block{llm.Text{Text: text}}
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
 	}
 	var out []llm.Block
 	for _, item := range list {
@@ -137,6 +148,28 @@ func anthropicBlock(raw json.RawMessage) llm.Block {
 		}
 	}
 	return llm.Other{Raw: raw}
+}
+
+// textOrList reads what is either a text or a list. What is neither is
+// nothing.
+func textOrList(raw json.RawMessage) (text string, list []json.RawMessage) {
+	if len(raw) == 0 {
+		return "", nil
+	}
+	switch raw[0] {
+	case '"':
+		_ = json.Unmarshal(raw, &text)
+	case '[':
+		_ = json.Unmarshal(raw, &list)
+	}
+	return text, list
+}
+
+// broken reports whether a line could not be read because it is no JSON, and
+// not because its fields have other types than they had.
+func broken(err error) bool {
+	var s *json.SyntaxError
+	return errors.As(err, &s)
 }
 
 // arguments returns raw if it is an object, else one that holds it.

@@ -1,9 +1,9 @@
 package inherit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"time"
 
@@ -27,22 +27,55 @@ import (
 // before it.
 type claude struct {
 	side   bool // a subagent's own file: its lines are the conversation
-	begun  bool
 	leaf   string
 	turn   map[string]bool // uuids of the turn that goes on
-	at     map[string]bool // all uuids
+	at     map[uint64]bool // all uuids, by hash
 	calls  map[string]string
 	held   *draft // an answer that may go on
 	answer string // its id
 	// counted are the answers whose usage was counted.
-	counted map[string]bool
+	counted map[uint64]bool
 	// merged are the uuids that are part of an answer, and its id.
-	merged map[string]string
+	merged map[uint64]string
 	parts  []string // of the answer that is held
+
+	titles map[string]string // of lines that are still to come
+	named  bool              // the user has given a title
+	fold   claudeCompact     // the boundary whose summary is still to come
 }
 
-func newClaude() *claude {
-	return &claude{turn: map[string]bool{}, at: map[string]bool{}, calls: map[string]string{}, counted: map[string]bool{}, merged: map[string]string{}}
+func newClaude(side bool) *claude {
+	return &claude{side: side, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
+}
+
+// hash stands for a uuid: a long file has many.
+func hash(s string) uint64 { return maphash.String(seed, s) }
+
+var seed = maphash.MakeSeed()
+
+// claudeCompact says what a compaction keeps word for word: the lines from
+// Head to Tail, or those of UUIDs.
+type claudeCompact struct {
+	PreTokens int `json:"preTokens"`
+	Segment   struct {
+		Head string `json:"headUuid"`
+		Tail string `json:"tailUuid"`
+	} `json:"preservedSegment"`
+	Messages struct {
+		UUIDs []string `json:"uuids"`
+	} `json:"preservedMessages"`
+}
+
+// kept returns the first line that is kept, and all that are known by name.
+func (k claudeCompact) kept() (first string, all []string) {
+	all = k.Messages.UUIDs
+	if k.Segment.Head != "" {
+		return k.Segment.Head, append(all[:len(all):len(all)], k.Segment.Head, k.Segment.Tail)
+	}
+	if len(all) > 0 {
+		first = all[0]
+	}
+	return first, all
 }
 
 type claudeLine struct {
@@ -62,10 +95,14 @@ type claudeLine struct {
 	Summary       string  `json:"summary"`
 	CustomTitle   string  `json:"customTitle"`
 	AITitle       string  `json:"aiTitle"`
-	CompactInfo   struct {
-		PreTokens int `json:"preTokens"`
-	} `json:"compactMetadata"`
-	Message struct {
+	LeafUUID      string  `json:"leafUuid"`
+	Attachment    struct {
+		Type   string          `json:"type"`
+		Prompt json.RawMessage `json:"prompt"`
+		Mode   string          `json:"commandMode"`
+	} `json:"attachment"`
+	Compacted claudeCompact `json:"compactMetadata"`
+	Message   struct {
 		ID      string          `json:"id"`
 		Role    string          `json:"role"`
 		Model   string          `json:"model"`
@@ -83,36 +120,39 @@ type claudeLine struct {
 // Line implements codec.Stream.
 func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
 	var l claudeLine
-	if !json.Valid(line) {
-		return out, fmt.Errorf("not a JSON line")
-	}
-	if json.Unmarshal(line, &l) != nil {
-		return append(out, verbatim(n, line)), nil // fields of other types than they had
+	if err := json.Unmarshal(line, &l); err != nil {
+		if broken(err) {
+			return out, fmt.Errorf("not a JSON line")
+		}
+		return c.aside(out, verbatim(n, line)), nil // fields of other types than they had
 	}
 	at := isoTime(l.Timestamp)
-	if title := or(l.CustomTitle, or(l.AITitle, l.Summary)); title != "" && l.UUID == "" {
-		r := session.Record{ID: codec.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
-		return c.aside(out, carry(r, ClaudeCode, line)), nil
-	}
-	if l.UUID == "" || c.at[l.UUID] {
+	if l.UUID == "" {
+		if title := c.title(l); title != "" {
+			r := session.Record{ID: codec.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
+			return c.aside(out, carry(r, ClaudeCode, line)), nil
+		}
 		return c.aside(out, verbatim(n, line)), nil
 	}
-	if !c.begun {
-		c.begun, c.side = true, l.Sidechain
+	if c.at[hash(l.UUID)] {
+		return c.aside(out, verbatim(n, line)), nil
 	}
 	side := l.Sidechain && !c.side
 	body := c.body(l, at)
-	c.at[l.UUID] = true
+	c.at[hash(l.UUID)] = true
 	m, isMessage := body.(session.Message)
 	answer := isMessage && m.Role == llm.Assistant && !side && l.Message.ID != ""
 	if answer && c.held != nil && l.Message.ID == c.answer {
 		c.parts = append(c.parts, c.held.rec.ID)
 		for _, part := range c.parts {
-			c.merged[part] = l.UUID
+			c.merged[hash(part)] = l.UUID
 		}
 		c.held.add(l.UUID, m, line)
 		c.turn[l.UUID], c.leaf = true, l.UUID
-		return out, nil
+		if c.held.full() {
+			out = c.End(out)
+		}
+		return c.late(out, l.UUID), nil
 	}
 	out = c.End(out)
 	r := session.Record{ID: l.UUID, Parent: c.parent(l), Side: side, Time: at, Body: body}
@@ -122,20 +162,68 @@ func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		}
 		c.turn[l.UUID], c.leaf = true, l.UUID
 	}
-	if answer {
-		c.held, c.answer = &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}}, l.Message.ID
-		return out, nil
+	switch {
+	case answer:
+		c.held, c.answer = newDraft(r, line), l.Message.ID
+	default:
+		out = append(out, carry(r, ClaudeCode, line))
 	}
-	return append(out, carry(r, ClaudeCode, line)), nil
+	if l.Subtype == "compact_boundary" {
+		c.fold = l.Compacted
+	}
+	if _, ok := body.(session.Compaction); ok {
+		// What is kept goes on behind the summary.
+		_, all := c.fold.kept()
+		for _, uuid := range all {
+			c.turn[uuid] = true
+		}
+		c.fold = claudeCompact{}
+	}
+	return c.late(out, l.UUID), nil
+}
+
+// title returns what a line without a place says that the session is called.
+// A summary names the session of the line that it was made for, which may be
+// another one; what the user has chosen stays.
+func (c *claude) title(l claudeLine) string {
+	switch {
+	case l.CustomTitle != "":
+		c.named = true
+		return l.CustomTitle
+	case c.named:
+		return ""
+	case l.AITitle != "":
+		return l.AITitle
+	case l.Summary == "" || l.LeafUUID == "":
+		return ""
+	case c.at[hash(l.LeafUUID)]:
+		return l.Summary
+	case len(c.titles) < 1000:
+		c.titles[l.LeafUUID] = l.Summary
+	}
+	return ""
+}
+
+// late adds the title that was given before the line that it was made for.
+func (c *claude) late(out []session.Record, uuid string) []session.Record {
+	title, ok := c.titles[uuid]
+	if !ok || c.named {
+		return out
+	}
+	delete(c.titles, uuid)
+	return c.aside(out, session.Record{ID: "title-" + uuid, Parent: c.leaf, Side: true, Body: session.Title{Title: title}})
 }
 
 // aside takes in a record that has no place in the conversation.
 func (c *claude) aside(out []session.Record, r session.Record) []session.Record {
-	if c.held != nil {
-		c.held.after = append(c.held.after, r)
-		return out
+	if c.held == nil {
+		return append(out, r)
 	}
-	return append(out, r)
+	c.held.aside(r)
+	if c.held.full() {
+		return c.End(out)
+	}
+	return out
 }
 
 // End implements codec.Stream.
@@ -159,10 +247,10 @@ func (c *claude) parent(l claudeLine) string {
 	switch {
 	case l.Sidechain && !c.side:
 		return up
-	case up != "" && c.turn[up], l.Subtype == "compact_boundary" && !c.at[up]:
+	case up != "" && c.turn[up], l.Subtype == "compact_boundary" && !c.at[hash(up)]:
 		return c.leaf
-	case up != "" && c.at[up]:
-		return or(c.merged[up], up)
+	case up != "" && c.at[hash(up)]:
+		return or(c.merged[hash(up)], up)
 	case up != "": // not in this file: what there is comes before it
 		return c.leaf
 	}
@@ -174,11 +262,16 @@ func (c *claude) body(l claudeLine, at time.Time) session.Body {
 	case "user":
 		blocks := anthropic(l.Message.Content)
 		if l.Compact {
-			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: l.UUID, TokensBefore: l.CompactInfo.PreTokens}
+			first, _ := c.fold.kept()
+			if !c.at[hash(first)] {
+				first = l.UUID
+			}
+			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: or(c.merged[hash(first)], first), TokensBefore: c.fold.PreTokens}
 		}
 		for i, b := range blocks {
 			if r, ok := b.(llm.ToolResult); ok {
 				r.Name = c.calls[r.CallID]
+				delete(c.calls, r.CallID)
 				blocks[i] = r
 			}
 		}
@@ -204,12 +297,20 @@ func (c *claude) body(l claudeLine, at time.Time) session.Body {
 		}
 		// Each line of an answer repeats the usage of the whole: the last one
 		// of those that stand together counts, and of others none.
-		if c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[l.Message.ID] {
+		if c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[hash(l.Message.ID)] {
 			u := l.Message.Usage
 			m.Usage = llm.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
-			c.counted[l.Message.ID] = true
+			c.counted[hash(l.Message.ID)] = true
 		}
 		return m
+	case "attachment":
+		// What was said while the program was busy is nowhere else.
+		if blocks := anthropic(l.Attachment.Prompt); l.Attachment.Type == "queued_command" && len(blocks) > 0 {
+			if l.Attachment.Mode == "prompt" || l.Attachment.Mode == "" {
+				return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
+			}
+			return session.CustomMessage{Type: "claude-code." + l.Attachment.Mode, Blocks: blocks, At: at}
+		}
 	}
 	kind := l.Type
 	if l.Subtype != "" {

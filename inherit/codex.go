@@ -15,8 +15,10 @@ import (
 // codex reads the rollout files of Codex: a list of {timestamp, type,
 // payload}. What the model was sent and said is in response_item; event_msg
 // tells the user of the same once more, and is kept verbatim, except for the
-// token counts, which go to the answer before them. Before lines had a type,
-// the first was the session and the others were the bare items.
+// token counts, which go to the answer before them, and for a rollback, which
+// moves the end of the conversation. Before lines had a type, the first was the
+// session and the others were the bare items. A fork repeats its origin's lines,
+// the session_meta included: the first one counts.
 //
 // The record of a line carries the line in the field "codex".
 type codex struct {
@@ -24,9 +26,14 @@ type codex struct {
 	model string
 	maker string
 	begun bool
-	held  *draft // an answer that may go on, and that its token count may follow
-	done  bool   // that has come
+	held  *draft          // an answer that may go on, and that its token count may follow
+	done  bool            // that has come
+	total json.RawMessage // of the last token count: it is said again when a limit changes
+	turns []string        // what each prompt of the user continues
 }
+
+// maxTurns is how many prompts a rollback can take back.
+const maxTurns = 10_000
 
 func newCodex() *codex { return &codex{maker: "openai"} }
 
@@ -56,8 +63,10 @@ type codexItem struct {
 	Model         string            `json:"model"`
 	Message       string            `json:"message"`
 	Replacement   []json.RawMessage `json:"replacement_history"`
+	Turns         int               `json:"num_turns"`
 	Info          *struct {
-		Last codexUsage `json:"last_token_usage"`
+		Total json.RawMessage `json:"total_token_usage"`
+		Last  codexUsage      `json:"last_token_usage"`
 	} `json:"info"`
 }
 
@@ -69,11 +78,11 @@ type codexUsage struct {
 
 // Line implements codec.Stream.
 func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
-	if !json.Valid(line) {
-		return out, fmt.Errorf("not a JSON line")
-	}
 	var l codexLine
-	if json.Unmarshal(line, &l) != nil {
+	if err := json.Unmarshal(line, &l); err != nil {
+		if broken(err) {
+			return out, fmt.Errorf("not a JSON line")
+		}
 		return c.keep(out, n, line), nil
 	}
 	at := isoTime(l.Timestamp)
@@ -104,8 +113,19 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 		c.model = p.Model
 		return c.put(out, id, at, session.ModelChange{Provider: c.maker, Model: p.Model}, line), nil
 	case l.Type == "compacted":
-		return c.put(out, id, at, session.Compaction{Summary: p.compacted(), FirstKept: id}, line), nil
-	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil && c.held != nil:
+		// Without a summary that can be read, nothing is folded: what came
+		// before is all there is.
+		if sum := p.compacted(); sum != "" {
+			return c.put(out, id, at, session.Compaction{Summary: sum, FirstKept: id}, line), nil
+		}
+	case l.Type == "event_msg" && p.Type == "thread_rolled_back" && p.Turns > 0 && len(c.turns) > 0:
+		return c.rollback(out, id, at, p.Turns, n, line), nil
+	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil:
+		again := len(p.Info.Total) > 0 && bytes.Equal(p.Info.Total, c.total)
+		c.total = bytes.Clone(p.Info.Total)
+		if again || c.held == nil {
+			break
+		}
 		m := c.held.rec.Body.(session.Message)
 		u := p.Info.Last
 		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
@@ -119,21 +139,36 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 	return c.keep(out, n, line), nil
 }
 
-// compacted is the text that stands for what came before.
+// compacted is the text that stands for what came before: what the user had
+// said, as far as Codex keeps it, and the summary behind it. It is "" if the
+// summary is encrypted.
 func (p codexItem) compacted() string {
-	if p.Message != "" {
-		return p.Message
+	if strings.TrimSpace(p.Message) == "" {
+		return ""
 	}
 	var texts []string
 	for _, raw := range p.Replacement {
 		var it codexItem
-		if json.Unmarshal(raw, &it) == nil && it.Type == "message" {
-			if t := (llm.Message{Blocks: openaiContent(it.Content)}).Text(); t != "" {
-				texts = append(texts, it.Role+": "+t)
-			}
+		if json.Unmarshal(raw, &it) != nil || it.Type != "message" || it.Role != "user" {
+			continue
+		}
+		t := strings.TrimSpace(llm.Message{Blocks: openaiContent(it.Content)}.Text())
+		if t != "" && t != strings.TrimSpace(p.Message) && !surrounding(t) {
+			texts = append(texts, "user: "+t)
 		}
 	}
-	return strings.Join(texts, "\n\n")
+	return strings.Join(append(texts, p.Message), "\n\n")
+}
+
+// rollback takes the last prompts back, and what followed them.
+func (c *codex) rollback(out []session.Record, id string, at time.Time, turns, n int, line []byte) []session.Record {
+	out = c.End(out)
+	k := max(len(c.turns)-turns, 0)
+	c.leaf, c.turns = c.turns[k], c.turns[:k]
+	if c.leaf == "" { // there is nothing before: the next record begins anew
+		return c.keep(out, n, line)
+	}
+	return append(out, carry(session.Record{ID: id, Parent: c.leaf, Time: at, Body: session.Leaf{Target: c.leaf}}, Codex, line))
 }
 
 // put takes in the next record of the conversation. What the model says in
@@ -144,13 +179,22 @@ func (c *codex) put(out []session.Record, id string, at time.Time, b session.Bod
 	if answer && c.held != nil && !c.done {
 		c.held.add(id, m, line)
 		c.leaf = id
+		if c.held.full() {
+			return c.End(out)
+		}
 		return out
 	}
 	out = c.End(out)
+	if ok && m.Role == llm.User && len(m.Results()) == 0 {
+		if len(c.turns) == maxTurns {
+			c.turns = append(c.turns[:0], c.turns[maxTurns/2:]...)
+		}
+		c.turns = append(c.turns, c.leaf)
+	}
 	r := session.Record{ID: id, Parent: c.leaf, Time: at, Body: b}
 	c.leaf = id
 	if answer {
-		c.held = &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}}
+		c.held = newDraft(r, line)
 		return out
 	}
 	return append(out, carry(r, Codex, line))
@@ -158,11 +202,14 @@ func (c *codex) put(out []session.Record, id string, at time.Time, b session.Bod
 
 // keep takes in a line that is no part of the conversation.
 func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record {
-	if c.held != nil {
-		c.held.after = append(c.held.after, verbatim(n, line))
-		return out
+	if c.held == nil {
+		return append(out, verbatim(n, line))
 	}
-	return append(out, verbatim(n, line))
+	c.held.aside(verbatim(n, line))
+	if c.held.full() {
+		return c.End(out)
+	}
+	return out
 }
 
 // End implements codec.Stream.
@@ -173,7 +220,19 @@ func (c *codex) End(out []session.Record) []session.Record {
 }
 
 // surroundings are what Codex itself says in the user's name.
-var surroundings = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<user_shell_command>"}
+var surroundings = []string{
+	"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>",
+	"<user_shell_command>", "<skill>", "<subagents>", "<subagent_notification>", "<hook_prompt", "<plugins>",
+}
+
+func surrounding(text string) bool {
+	for _, s := range surroundings {
+		if len(text) >= len(s) && strings.EqualFold(text[:len(s)], s) {
+			return true
+		}
+	}
+	return false
+}
 
 // item reads what was sent to the model, or said by it. It is nil where that
 // is nothing that another model could read.
@@ -192,19 +251,23 @@ func (c *codex) item(p codexItem, at time.Time) session.Body {
 		case "assistant":
 			return answer(blocks...)
 		case "user":
-			text := strings.TrimSpace(llm.Message{Blocks: blocks}.Text())
-			for _, s := range surroundings {
-				if strings.HasPrefix(text, s) {
-					return session.CustomMessage{Type: "codex.context", Blocks: blocks, At: at}
-				}
+			if surrounding(strings.TrimSpace(llm.Message{Blocks: blocks}.Text())) {
+				return session.CustomMessage{Type: "codex.context", Blocks: blocks, At: at}
 			}
 			return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
 		}
 		return session.Message{Message: llm.Message{Role: llm.System, Blocks: blocks}, At: at}
 	case "reasoning":
 		// Its encrypted form is of use to nobody but the account that made
-		// it; it is in the line that is carried.
-		return answer(llm.Thinking{Text: llm.Message{Blocks: openaiContent(p.Summary)}.Text()})
+		// it; it is in the line that is kept.
+		text := llm.Message{Blocks: openaiContent(p.Summary)}.Text()
+		if text == "" {
+			text = llm.Message{Blocks: openaiContent(p.Content)}.Text()
+		}
+		if text == "" {
+			return nil
+		}
+		return answer(llm.Thinking{Text: text})
 	case "function_call":
 		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(json.RawMessage(p.Arguments))})
 	case "custom_tool_call":
@@ -235,16 +298,9 @@ func codexOutput(raw json.RawMessage) (blocks []llm.Block, failed bool) {
 
 // openaiContent reads content in the form of OpenAI's Responses API.
 func openaiContent(raw json.RawMessage) []llm.Block {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		if text == "" {
-			return nil
-		}
+	text, list := textOrList(raw)
+	if text != "" {
 		return []llm.Block{llm.Text{Text: text}}
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
 	}
 	var out []llm.Block
 	for _, item := range list {
@@ -255,7 +311,7 @@ func openaiContent(raw json.RawMessage) []llm.Block {
 		}
 		_ = json.Unmarshal(item, &b)
 		switch b.Type {
-		case "input_text", "output_text", "text", "summary_text":
+		case "input_text", "output_text", "text", "summary_text", "reasoning_text":
 			out = append(out, llm.Text{Text: b.Text})
 			continue
 		case "input_image":

@@ -87,7 +87,7 @@ func (p packed) Close() error {
 func (t *Transcript) stream() codec.Stream {
 	switch t.form {
 	case formClaude:
-		return newClaude()
+		return newClaude(t.side)
 	case formCodex:
 		return newCodex()
 	}
@@ -232,6 +232,9 @@ type sniffed struct {
 	Version int        `json:"v,omitempty"`
 	Side    bool       `json:"side,omitempty"` // a subagent's own file
 	Empty   bool       `json:"e,omitempty"`
+	Bare    bool       `json:"b,omitempty"` // it holds no conversation, only what is said of others
+
+	maybe string // the id that a line gives which could be the first one of Codex
 }
 
 // The forms that codec does not know.
@@ -309,27 +312,40 @@ func (s *sniffed) line(line []byte) bool {
 	}
 	switch {
 	case s.Form == formClaude, s.Form == "" && isClaude(p):
-		s.Form, s.Program = formClaude, ClaudeCode
+		if s.Form == "" {
+			s.Form, s.Program, s.Bare = formClaude, ClaudeCode, true
+		}
 		if p.SessionID != "" && s.ID == "" {
 			s.ID = p.SessionID
 		}
-		if p.CWD != "" {
-			s.CWD, s.Side = p.CWD, p.Sidechain
+		if p.UUID != "" { // a subagent may stand before the conversation
+			s.Side = p.Sidechain && (s.Bare || s.Side)
+			s.Bare = false
 		}
-		return s.ID != "" && s.CWD != ""
-	case s.Form == "" && isCodex(p):
+		s.CWD = or(s.CWD, p.CWD)
+		return s.ID != "" && s.CWD != "" && !s.Bare && !s.Side
+	case s.Form == "" && (isCodex(p) || s.maybe != "" && isBareItem(p)):
 		s.Form, s.Program = formCodex, Codex
 		var meta struct {
-			ID  string `json:"id"`
-			CWD string `json:"cwd"`
+			ID     string          `json:"id"`
+			CWD    string          `json:"cwd"`
+			Source json.RawMessage `json:"source"`
+			Thread string          `json:"thread_source"`
 		}
 		if json.Unmarshal(p.Payload, &meta) == nil {
 			s.ID, s.CWD = meta.ID, meta.CWD
-		} else if id, ok := p.ID.(string); ok {
+			s.Side = meta.Thread == "subagent" || bytes.Contains(meta.Source, []byte(`"subagent"`))
+		} else if id, ok := p.ID.(string); ok && p.Type == "" {
 			s.ID = id
+		} else {
+			s.ID = s.maybe
 		}
 		return true
+	case s.Form == "" && p.Type == "" && p.Timestamp != nil:
+		s.maybe, _ = p.ID.(string)
+		return false
 	}
+	s.maybe = ""
 	f, err := codec.Detect(bytes.NewReader(line))
 	if err != nil || f == "" {
 		return false
@@ -365,6 +381,18 @@ func isClaude(p probe) bool {
 		return p.SessionID != ""
 	}
 	return false
+}
+
+// isBareItem reports whether p is what stood on a line of Codex before lines
+// had a type of their own.
+func isBareItem(p probe) bool {
+	switch p.Type {
+	case "message":
+		return p.Role != ""
+	case "reasoning", "function_call", "local_shell_call":
+		return true
+	}
+	return p.RecordType == "state"
 }
 
 func isCodex(p probe) bool {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -355,9 +356,24 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 			f.problem(path, errors.New("not a transcript that is known here"))
 		}
 		return
+	case s.Bare && !named:
+		return
+	case s.Program == Codex && packedTwice(path):
+		return
 	}
 	f.name(t, s, ix)
 	f.c.Transcripts = append(f.c.Transcripts, t)
+}
+
+// packedTwice reports whether path is the packed form of a file that lies
+// beside it. Codex unpacks a session before it goes on with it.
+func packedTwice(path string) bool {
+	plain, ok := strings.CutSuffix(path, ".zst")
+	if !ok {
+		return false
+	}
+	_, err := os.Stat(plain)
+	return err == nil
 }
 
 // sniff looks into the file of t, unless it is remembered.
@@ -379,7 +395,7 @@ func (f *finder) sniff(t *Transcript) (sniffed, error) {
 
 // name says whose transcript t is.
 func (f *finder) name(t *Transcript, s sniffed, ix *index) {
-	t.form, t.cwd, t.Program = s.Form, s.CWD, s.Program
+	t.form, t.cwd, t.Program, t.side = s.Form, s.CWD, s.Program, s.Side
 	agent := agentOf(t.Path)
 	if t.Program == "" {
 		t.Program = Pi
@@ -406,7 +422,9 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 		agent = "main"
 	}
 	named := t.ID
-	if s.ID != "" && !s.Side {
+	// A session of Claude Code that goes on from another begins with its
+	// lines, and with its id in them: the name of the file is its own.
+	if s.ID != "" && !(t.Program == ClaudeCode && (s.Side || isUUID(string(named)))) {
 		t.ID = session.ID(s.ID)
 	}
 	e, listed := entry{}, false
@@ -447,17 +465,23 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 		t.Key = project("claude", s.CWD, t.ID)
 		if s.Side {
 			// Its lines carry the id of the session that it worked for.
-			t.ID = named
 			t.Key = project("claude", s.CWD, session.ID(s.ID)) + ":" + session.Key(named)
 			t.Archive = "subagent"
 		}
 	case Codex:
 		t.Key = project("codex", s.CWD, t.ID)
+		if s.Side && t.Archive == "" {
+			t.Archive = "subagent"
+		}
 	}
 	if t.Key == "" {
 		t.Key = project(t.Program, s.CWD, t.ID)
 	}
 }
+
+var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+func isUUID(s string) bool { return uuidForm.MatchString(s) }
 
 func or(s, other string) string {
 	if s == "" {

@@ -52,6 +52,7 @@ type Transcript struct {
 	window string    // its rows there
 	blob   int       // an archive there: of which table
 	cwd    string
+	side   bool // a subagent's
 }
 
 // The tables that a database keeps whole transcripts in.
