@@ -302,26 +302,13 @@ type hand struct {
 }
 
 // keep appends rec and applies it. What the user stops is still recorded:
-// the context's end does not end the append. If another wrote to the log in
-// between, rec goes behind what it wrote.
+// the context's end does not end the append.
 func (h hand) keep(ctx context.Context, rec session.Record) (session.Record, error) {
-	ctx = context.WithoutCancel(ctx)
-	for try := 0; ; try++ {
-		err := h.r.o.Store.Append(ctx, h.s.ID, rec)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, session.ErrConflict) || try == 8 {
-			return rec, fmt.Errorf("the conversation cannot be kept: %w", err)
-		}
-		now, err := session.Open(ctx, h.r.o.Store, h.s.ID)
-		if err != nil {
-			return rec, err
-		}
-		*h.s = *now
-		rec = h.s.Next(rec.Body, h.r.o.Clock)
+	rec, err := session.Keep(context.WithoutCancel(ctx), h.r.o.Store, h.s, rec, h.r.o.Clock)
+	if err != nil {
+		err = fmt.Errorf("the conversation cannot be kept: %w", err)
 	}
-	return rec, h.s.Apply(rec)
+	return rec, err
 }
 
 // Record appends b to the session id outside of a turn: a title, a label, a

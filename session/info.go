@@ -19,7 +19,7 @@ type Info struct {
 	Parent  string
 	CWD     string
 	Created time.Time
-	Updated time.Time // of the latest record
+	Updated time.Time // of the latest record, but not before Created: a fork of old records is new
 	Trashed time.Time // zero unless in the trash; kept by the store, not the log
 
 	Records int // all of them
@@ -133,6 +133,9 @@ func (in *Info) log(r Record) {
 	}
 	if in.Created.IsZero() {
 		in.Created = r.Time
+	}
+	if in.Updated.Before(in.Created) {
+		in.Updated = in.Created
 	}
 }
 

@@ -62,11 +62,7 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 		return Info{}, err
 	}
 	if s.Title != "" && f.Title == "" {
-		r := f.Next(Title{Title: s.Title}, c)
-		if err := st.Append(ctx, f.ID, r); err != nil {
-			return Info{}, err
-		}
-		if err := f.Apply(r); err != nil {
+		if _, err := Keep(ctx, st, f, f.Next(Title{Title: s.Title}, c), c); err != nil {
 			return Info{}, err
 		}
 	}

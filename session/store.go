@@ -228,6 +228,27 @@ func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	return s, s.Apply(r)
 }
 
+// Keep appends rec, which follows s, and applies it. If another wrote to the
+// log in between, s becomes what the log says now, and what rec says goes
+// behind it. The record returned is the one that was kept.
+func Keep(ctx context.Context, st Store, s *Session, rec Record, c Clock) (Record, error) {
+	for try := 1; ; try++ {
+		err := st.Append(ctx, s.ID, rec)
+		if err == nil {
+			return rec, s.Apply(rec)
+		}
+		if !errors.Is(err, ErrConflict) || try == 9 {
+			return rec, err
+		}
+		now, err := Open(ctx, st, s.ID)
+		if err != nil {
+			return rec, err
+		}
+		*s = *now
+		rec = s.Next(rec.Body, c)
+	}
+}
+
 // Version is the version that a native header carries: the one of the line
 // format that other programs know.
 const Version = 3

@@ -18,9 +18,9 @@ import (
 // a log: an entry that does not fit its log, or that is damaged, is computed
 // again.
 //
-//	"goclaw index 1\n", then for each entry: length, CRC-32C, payload
+//	"goclaw index 2\n", then for each entry: length, CRC-32C, payload
 
-const indexMagic = "goclaw index 1\n"
+const indexMagic = "goclaw index 2\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
