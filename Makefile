@@ -19,7 +19,7 @@ lint: ## gofmt, go vet, staticcheck, go.mod tidy
 	@bash scripts/lint
 
 .PHONY: bench
-bench: ## the benchmark table: ratios against limits and peers, in one run
+bench: ## the speed of stores, turns and starts: ratios against limits and peers, in one run (BENCH=full: the largest sizes too)
 	@bash scripts/bench
 
 .PHONY: bench-import
@@ -27,8 +27,12 @@ bench-import: ## the speed of an import, beside its limits and the peers
 	$(GO) run ./internal/benchimport
 
 .PHONY: bench-recall
-bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=1000000) things are found again
-	$(GO) run ./internal/benchrecall -data "$(DATA)" -messages "$${MESSAGES:-0}"
+bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=100000) things are found again
+	$(GO) run ./internal/benchrecall -data "$(DATA)" -messages "$${MESSAGES:-100000}"
+
+.PHONY: bench-all
+bench-all: ## everything that is said about speed: the three above, one after another
+	@status=0; for t in bench bench-import bench-recall; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash and two-process tests (SOAK=2m each)
