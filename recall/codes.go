@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -62,15 +61,8 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 	if ix.o.Embedder == nil {
 		return 0, nil
 	}
-	for {
-		n, err := ix.embedNotes(ctx)
-		made += n
-		if err != nil {
-			return made, err
-		}
-		if n == 0 {
-			break
-		}
+	if made, err = ix.embedMemory(ctx); err != nil {
+		return made, err
 	}
 	for {
 		todo, err := ix.uncoded(ctx)
@@ -94,37 +86,6 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 		}
 	}
 }
-
-// Background embeds what is missing now, and what comes, until Close.
-func (ix *Index) Background() {
-	if ix.o.Embedder == nil {
-		return
-	}
-	select {
-	case <-ix.shut:
-		return
-	default:
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ix.work.Go(func() {
-		defer cancel()
-		for {
-			// A failure is seen by the next search, which says what is missing.
-			_, _ = ix.Embed(ctx)
-			select {
-			case <-ix.shut:
-				return
-			case <-time.After(backgroundPause):
-			}
-		}
-	})
-	ix.work.Go(func() {
-		<-ix.shut
-		cancel()
-	})
-}
-
-const backgroundPause = 2 * time.Second
 
 // uncodedAtOnce is how many sessions are looked for at once.
 const uncodedAtOnce = 256
@@ -261,7 +222,7 @@ func (ix *Index) loadNotes() error {
 			return err
 		}
 	}
-	there := make(map[[16]byte]bool, len(m.at))
+	there := map[[16]byte]bool{}
 	for _, f := range m.order {
 		for _, h := range f.hashes {
 			there[h] = true
@@ -289,16 +250,13 @@ func (ix *Index) loadNotes() error {
 
 // embedNotes embeds the next notes that have no vector.
 func (ix *Index) embedNotes(ctx context.Context) (int, error) {
-	if ix.o.Workspace == "" {
-		return 0, nil
-	}
 	ix.mu.Lock()
 	if ix.db == nil {
 		ix.mu.Unlock()
 		return 0, session.ErrClosed
 	}
 	m := &ix.memory
-	_, err := m.sync(ix.o.Workspace, ix.o.Memory)
+	_, err := m.sync(ix.o.Workspace, ix.o.Memory, nil)
 	if err == nil {
 		err = ix.loadNotes()
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
+	"goclaw/watch"
 )
 
 // Options say what is searched.
@@ -69,6 +70,11 @@ type Index struct {
 	shut chan struct{}
 	once sync.Once // closes shut
 	work sync.WaitGroup
+
+	begin     sync.Mutex     // before shut is closed, or work is added
+	begun     bool           // Background
+	watcher   *watch.Watcher // of the memory files; nil: a new one
+	embedding sync.Mutex     // of notes: not twice at the same time
 }
 
 // Sizes of segments. What is behind is searched as it is until it is worth a
@@ -118,7 +124,11 @@ func (ix *Index) model() error {
 // Close ends what runs in the background and closes the index.
 func (ix *Index) Close() error {
 	// Whoever works holds the lock: it is told to end before it is waited for.
-	ix.once.Do(func() { close(ix.shut) })
+	ix.once.Do(func() {
+		ix.begin.Lock()
+		defer ix.begin.Unlock()
+		close(ix.shut)
+	})
 	ix.work.Wait()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -134,18 +134,25 @@ func (ix *Index) File(name string, from, lines int) (text string, total int, err
 		return "", 0, errors.New("there are no memory files here")
 	}
 	ix.mu.Lock()
-	_, err = ix.memory.sync(ix.o.Workspace, ix.o.Memory)
+	m := &ix.memory
+	_, err = m.sync(ix.o.Workspace, ix.o.Memory, nil)
 	clean := path.Clean(filepath.ToSlash(name))
-	_, known := ix.memory.files[clean]
+	f := m.files[clean]
 	var near []string
-	for _, f := range ix.memory.order {
+	for _, f := range m.order {
 		near = append(near, f.path)
 	}
+	flaws := m.flaws
 	ix.mu.Unlock()
 	if err != nil {
 		return "", 0, err
 	}
-	if !known {
+	if f == nil {
+		for _, s := range flaws {
+			if strings.HasPrefix(s, clean+" ") {
+				return "", 0, errors.New(s)
+			}
+		}
 		hint := ""
 		if n := len(near); n > 0 {
 			hint = "; there are " + strings.Join(near[max(0, n-8):], ", ")
@@ -157,17 +164,24 @@ func (ix *Index) File(name string, from, lines int) (text string, total int, err
 		return "", 0, err
 	}
 	defer root.Close()
-	data, err := root.ReadFile(filepath.FromSlash(clean))
+	data, err := readFile(root.FS(), clean)
 	if err != nil {
 		return "", 0, err
 	}
-	all := strings.Split(strings.TrimSuffix(strings.ToValidUTF8(string(data), "�"), "\n"), "\n")
+	content, ok := textOf(whole(data, f.info.Size()))
+	if !ok {
+		return "", 0, fmt.Errorf("%s is no text", clean)
+	}
+	all := linesOf(content)
 	from = max(from, 1)
-	if from > len(all) {
+	if from > max(len(all), 1) {
+		if f.flaw != "" {
+			return "", len(all), fmt.Errorf("%s has %d lines that were read; it %s", clean, len(all), f.flaw)
+		}
 		return "", len(all), fmt.Errorf("%s has %d lines", clean, len(all))
 	}
-	if lines <= 0 {
-		lines = len(all)
+	if lines <= 0 || lines > len(all)-from+1 {
+		lines = len(all) - from + 1
 	}
-	return strings.Join(all[from-1:min(from-1+lines, len(all))], "\n"), len(all), nil
+	return strings.Join(all[from-1:from-1+lines], "\n"), len(all), nil
 }

@@ -145,12 +145,13 @@ func interleave(a, b []Hit, limit int) []Hit {
 }
 
 func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
-	if _, err := ix.memory.sync(ix.o.Workspace, ix.o.Memory); err != nil {
+	m := &ix.memory
+	if _, err := m.sync(ix.o.Workspace, ix.o.Memory, nil); err != nil {
 		res.Incomplete = append(res.Incomplete, fmt.Sprintf("the memory files cannot be read: %v", err))
 		return nil, nil
 	}
-	m := &ix.memory
-	c := newCorpus([]*segment{m.seg})
+	res.Incomplete = append(res.Incomplete, m.incomplete()...)
+	c := newCorpus(m.segments())
 	w, k := &bare, noteCandidates
 	var qv floats
 	if v != nil {
@@ -162,7 +163,8 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 		}
 	}
 	c.allow = func(d doc) bool {
-		return (q.Since.IsZero() || d.time >= q.Since.Unix()) && (q.Until.IsZero() || d.time < q.Until.Unix())
+		f := m.order[d.group]
+		return (q.Since.IsZero() || f.since(d, q.Since)) && (q.Until.IsZero() || d.time < q.Until.Unix())
 	}
 	cands, err := c.rank(w, ask(q.Text, q.Now), k)
 	if err != nil {
@@ -170,10 +172,9 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	}
 	var kept []candidate
 	for _, cand := range cands {
-		if m.hit(cand.at) {
-			at := m.at[cand.at]
-			if f := m.codes[at.file.hashes[at.note]]; f != nil {
-				cand.code = f
+		if f := m.order[cand.seg]; f.hit(cand.at) {
+			if v := m.codes[f.hashes[cand.at]]; v != nil {
+				cand.code = v
 			}
 			kept = append(kept, cand)
 		}
@@ -185,9 +186,13 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	var hits []Hit
 	var seen collapse
 	for _, cand := range trim(kept) {
-		at := m.at[cand.at]
-		n := at.file.notes[at.note]
-		h := Hit{File: at.file.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: time.Unix(cand.doc.time, 0).UTC(), Text: n.text, Score: cand.score}
+		f := m.order[cand.seg]
+		n := f.notes[cand.at]
+		at := time.Unix(cand.doc.time, 0).UTC()
+		if !f.dated {
+			at = at.In(q.Now.Location())
+		}
+		h := Hit{File: f.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: at, Text: n.text, Score: cand.score}
 		if first := seen.add(n.text, len(hits)); first >= 0 {
 			hits[first].Also = append(hits[first].Also, h.Cite())
 			continue

@@ -1,0 +1,450 @@
+//go:build unix
+
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"goclaw/watch"
+)
+
+// counting is an embedder that is asked for something each time.
+type counting struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (c *counting) Name() string { return "counting" }
+func (c *counting) Vectors(_ context.Context, texts []string) ([][]float32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.texts = append(c.texts, texts...)
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = []float32{1, float32(i)}
+	}
+	return out, nil
+}
+func (c *counting) asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.texts...)
+}
+
+// notesAre waits until the index knows just these notes, each with a vector,
+// in the database as well. No search takes place.
+func notesAre(t *testing.T, ix *Index, what string, want ...string) {
+	t.Helper()
+	var got []string
+	var vectors int64
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		got = []string{}
+		ix.mu.Lock()
+		for _, f := range ix.memory.order {
+			for i, n := range f.notes {
+				if ix.memory.codes[f.hashes[i]] != nil {
+					got = append(got, f.path+": "+n.text)
+				}
+			}
+		}
+		vectors, _ = ix.db.int("SELECT count(*) FROM recall_notes")
+		ix.mu.Unlock()
+		if cmp.Equal(append([]string{}, want...), got) && int(vectors) == len(want) {
+			return
+		}
+	}
+	t.Errorf("%s: %d vectors of %d notes (-want +got):\n%s", what, vectors, len(want), cmp.Diff(want, got))
+}
+
+// TestWatched: what happens to memory files is in the index soon after, and
+// has its vectors, without any search. Where the system does not tell of
+// changes, the clock does.
+func TestWatched(t *testing.T) {
+	for name, w := range map[string]func() *watch.Watcher{
+		"events": func() *watch.Watcher {
+			w := watch.New()
+			w.Every, w.Blind = time.Hour, time.Hour
+			return w
+		},
+		"polling": func() *watch.Watcher {
+			w := watch.Blind()
+			w.Blind = 50 * time.Millisecond
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			dir := filepath.Join(t.TempDir(), "not", "yet")
+			in := func(p string) string { return filepath.Join(dir, filepath.FromSlash(p)) }
+			embed := &counting{}
+			ix, err := Open(Options{Workspace: dir, Memory: []string{"notes/extra.md", "more"}, Embedder: embed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ix.watcher = w()
+			ix.Background()
+			ix.Background() // once is enough
+			notesAre(t, ix, "nothing")
+
+			write(t, in("memory/a.md"), "one\n")
+			notesAre(t, ix, "the workspace comes, and memory/ in it", "memory/a.md: one")
+			write(t, in("MEMORY.md"), "two\n")
+			notesAre(t, ix, "MEMORY.md", "MEMORY.md: two", "memory/a.md: one")
+			write(t, in("memory/x/y/b.md"), "three\n")
+			notesAre(t, ix, "folders in memory/", "MEMORY.md: two", "memory/a.md: one", "memory/x/y/b.md: three")
+			write(t, in("MEMORY.md.tmp~"), "two, saved by an editor\n")
+			if err := os.Rename(in("MEMORY.md.tmp~"), in("MEMORY.md")); err != nil {
+				t.Fatal(err)
+			}
+			notesAre(t, ix, "a save by renaming", "MEMORY.md: two, saved by an editor", "memory/a.md: one", "memory/x/y/b.md: three")
+			if err := os.Rename(in("memory/x"), in("memory/z")); err != nil {
+				t.Fatal(err)
+			}
+			notesAre(t, ix, "a folder with a new name", "MEMORY.md: two, saved by an editor", "memory/a.md: one", "memory/z/y/b.md: three")
+			write(t, in("memory/z/y/b.md"), "four\n")
+			notesAre(t, ix, "a change there", "MEMORY.md: two, saved by an editor", "memory/a.md: one", "memory/z/y/b.md: four")
+			if err := os.RemoveAll(in("memory")); err != nil {
+				t.Fatal(err)
+			}
+			notesAre(t, ix, "memory/ goes", "MEMORY.md: two, saved by an editor")
+			write(t, in("memory/a.md"), "five\n")
+			notesAre(t, ix, "and comes again", "MEMORY.md: two, saved by an editor", "memory/a.md: five")
+			write(t, in("notes/extra.md"), "six\n")
+			write(t, in("notes/other.md"), "not asked for\n")
+			write(t, in("more/c.txt"), "seven\n")
+			notesAre(t, ix, "paths of the configuration", "MEMORY.md: two, saved by an editor", "memory/a.md: five", "more/c.txt: seven", "notes/extra.md: six")
+			if err := os.Remove(in("MEMORY.md")); err != nil {
+				t.Fatal(err)
+			}
+			notesAre(t, ix, "a file goes", "memory/a.md: five", "more/c.txt: seven", "notes/extra.md: six")
+			want := []string{"one", "two", "three", "two, saved by an editor", "four", "five", "six", "seven"}
+			if got := embed.asked(); len(got) > len(want)+1 { // six and seven may come apart
+				t.Errorf("%d texts were embedded, want %q, got %q", len(got), want, got)
+			}
+			if err := ix.Close(); err != nil {
+				t.Error(err)
+			}
+			ix.Background() // too late: nothing begins
+		})
+	}
+}
+
+// TestBackgroundEnds: closing while everything is under way ends it all.
+func TestBackgroundEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", strings.Repeat("- a note\n", 200))
+	for range 20 {
+		ix, err := Open(Options{Workspace: dir, Embedder: Local{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		both.Go(ix.Background)
+		both.Go(func() {
+			if err := ix.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+	}
+}
+
+// TestWrittenJustNow: what a search finds is what the files are, however
+// shortly before they were written, also where size and time do not tell.
+func TestWrittenJustNow(t *testing.T) {
+	dir := t.TempDir()
+	ix, err := Open(Options{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	at := time.Now()
+	for i := range 50 {
+		write(t, dir+"/MEMORY.md", fmt.Sprintf("The word is zebra%02d.\n", i))
+		if err := os.Chtimes(dir+"/MEMORY.md", at, at); err != nil {
+			t.Fatal(err)
+		}
+		first(t, ix, fmt.Sprintf("zebra%02d", i), "MEMORY.md:1")
+	}
+	// An old time that is kept by a copy.
+	at = at.Add(-time.Hour)
+	for _, word := range []string{"apple", "grape"} {
+		write(t, dir+"/new", "The word is "+word+".\n")
+		if err := errors.Join(os.Chtimes(dir+"/new", at, at), os.Rename(dir+"/new", dir+"/MEMORY.md")); err != nil {
+			t.Fatal(err)
+		}
+		first(t, ix, word, "MEMORY.md:1")
+	}
+}
+
+// incomplete returns what a search in memory files says is missing.
+func incomplete(t *testing.T, ix *Index, text string) (cites, missing []string) {
+	t.Helper()
+	res, err := ix.Search(t.Context(), Query{Text: text, Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range res.Hits {
+		cites = append(cites, h.Cite())
+	}
+	return cites, res.Incomplete
+}
+
+func link(t *testing.T, to, at string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(to, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLinks: links are followed inside the workspace, and not out of it.
+func TestLinks(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	write(t, out+"/secret.md", "giraffe outside\n")
+	write(t, dir+"/projects/p.md", "giraffe of a project\n")
+	write(t, dir+"/.hidden.md", "giraffe\n")
+	write(t, dir+"/memory/.trash/old.md", "giraffe\n")
+	write(t, dir+"/memory/real.md", "giraffe of mine\n")
+	link(t, "../projects", dir+"/memory/projects")
+	link(t, "..", dir+"/memory/projects2/up") // into itself
+	link(t, out+"/secret.md", dir+"/memory/out.md")
+	link(t, out, dir+"/memory/outside")
+	link(t, out+"/nothing.md", dir+"/memory/nothing.md")
+	link(t, "gone.md", dir+"/memory/.#real.md")
+	link(t, "loop.md", dir+"/memory/loop.md")
+	ix, err := Open(Options{Workspace: dir, Memory: []string{"../" + filepath.Base(out), dir + "/projects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	cites, missing := incomplete(t, ix, "giraffe")
+	want := []string{
+		"memory/loop.md cannot be read: too many levels of symbolic links",
+		"memory/out.md was not read: it is a link that leads out of the workspace",
+		"memory/outside was not read: it is a link that leads out of the workspace",
+		"../" + filepath.Base(out) + " was not read: it lies outside the workspace",
+	}
+	if d := cmp.Diff(want, missing); d != "" {
+		t.Errorf("incomplete (-want +got):\n%s", d)
+	}
+	found := map[string]bool{}
+	for _, c := range cites {
+		found[c] = true
+	}
+	if d := cmp.Diff(map[string]bool{"memory/real.md:1": true, "memory/projects/p.md:1": true, "projects/p.md:1": true}, found); d != "" {
+		t.Errorf("found (-want +got):\n%s", d)
+	}
+	if _, _, err := ix.File("memory/out.md", 1, 0); err == nil || err.Error() != want[1] {
+		t.Errorf("reading it: %v", err)
+	}
+}
+
+// TestUnreadable: a file that cannot be read, is no text or too large is said
+// to be missing, and costs no other one.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/memory/good.md", "giraffe\n")
+	write(t, dir+"/memory/locked.md", "giraffe\n")
+	write(t, dir+"/memory/picture.md", "giraffe\x00\x01\x02")
+	write(t, dir+"/memory/huge.md", "giraffe at the beginning\n")
+	if err := os.Truncate(dir+"/memory/huge.md", 3<<30); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(dir+"/memory/pipe.md", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := Open(Options{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	ix.memory.read = func(tree fs.FS, name string) ([]byte, error) {
+		if name == "memory/locked.md" {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+		}
+		return readFile(tree, name)
+	}
+	cites, missing := incomplete(t, ix, "giraffe")
+	if d := cmp.Diff([]string{"memory/good.md:1"}, cites); d != "" {
+		t.Errorf("found (-want +got):\n%s", d)
+	}
+	want := []string{
+		"memory/locked.md cannot be read: permission denied",
+		"memory/huge.md was not read: it is no text",
+		"memory/picture.md was not read: it is no text",
+	}
+	if d := cmp.Diff(want, missing); d != "" {
+		t.Errorf("incomplete (-want +got):\n%s", d)
+	}
+	ix.memory.read = nil // it can be read again
+	if cites, missing = incomplete(t, ix, "giraffe"); len(cites) != 2 || len(missing) != 2 {
+		t.Errorf("found %v, incomplete %v", cites, missing)
+	}
+	for i := range 9 {
+		write(t, fmt.Sprintf("%s/memory/picture%d.md", dir, i), "\x00")
+	}
+	if _, missing = incomplete(t, ix, "giraffe"); len(missing) != maxFlaws+1 || missing[maxFlaws] != "7 more memory files were not read, or in part" {
+		t.Errorf("incomplete: %q", missing)
+	}
+}
+
+// TestHuge: of a large file the beginning is indexed, in bounded memory, and
+// what is not is said.
+func TestHuge(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := 0; b.Len() < maxFile+1<<20; i++ {
+		fmt.Fprintf(&b, "- note %d is about word%d and some others\n", i, i%5000)
+	}
+	write(t, dir+"/memory/huge.md", "the first is a walrus\n\n"+b.String()+"the last is a quokka\n")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	ix, err := Open(Options{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	cites, missing := incomplete(t, ix, "walrus")
+	if len(cites) == 0 || cites[0] != "memory/huge.md:1" {
+		t.Errorf("found %v", cites)
+	}
+	if d := cmp.Diff([]string{"memory/huge.md was read in part: the first 4 of 5 MB"}, missing); d != "" {
+		t.Errorf("incomplete (-want +got):\n%s", d)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 12*maxFile {
+		t.Errorf("%d MB are held for %d MB of text", grown>>20, maxFile>>20)
+	} else {
+		t.Logf("%d MB are held for %d MB of text", grown>>20, maxFile>>20)
+	}
+	_, total, err := ix.File("memory/huge.md", 1, 1)
+	if err != nil || total < 1000 {
+		t.Errorf("%d lines, %v", total, err)
+	}
+	if _, _, err := ix.File("memory/huge.md", total+1, 1); err == nil || !strings.Contains(err.Error(), "was read in part") {
+		t.Errorf("behind what was read: %v", err)
+	}
+}
+
+// shape is a note in a table.
+type shape struct {
+	Line, Lines int
+	Heading     string
+	Text        string
+}
+
+func shapes(text string) []shape {
+	var out []shape
+	for _, n := range splitNotes(text) {
+		out = append(out, shape{n.line, n.lines, n.heading, strings.TrimSpace(n.text[:min(len(n.text), 24)])})
+	}
+	return out
+}
+
+// TestNotesOf: files as they are found, with their lines.
+func TestNotesOf(t *testing.T) {
+	long := strings.Repeat("word ", 300)
+	for name, c := range map[string]struct {
+		text string
+		want []shape
+	}{
+		"unclosed":            {"# A\n```\ncode\n\n# B\n- one\n- two\n\nlast\n", []shape{{1, 1, "A", "A"}, {2, 2, "A", "```\ncode"}, {5, 1, "B", "B"}, {6, 1, "B", "- one"}, {7, 1, "B", "- two"}, {9, 1, "B", "last"}}},
+		"unclosed, later":     {"```\na\n\n# no\n```\n# B\n```go\nx\n\n# C\n", []shape{{1, 5, "", "```\na\n\n# no\n```"}, {6, 1, "B", "B"}, {7, 2, "B", "```go\nx"}, {10, 1, "C", "C"}}},
+		"fence in a fence":    {"````\n```\n# no\n```\n````\n# B\n", []shape{{1, 5, "", "````\n```\n# no\n```\n````"}, {6, 1, "B", "B"}}},
+		"other marks":         {"~~~\n```\n# no\n~~~\n# B\n", []shape{{1, 4, "", "~~~\n```\n# no\n~~~"}, {5, 1, "B", "B"}}},
+		"in line":             {"```x``` is code\n\n# B\n", []shape{{1, 1, "", "```x``` is code"}, {3, 1, "B", "B"}}},
+		"windows":             {"# A\r\n\r\n- one\r\n  more\r\n- two\r\n", []shape{{1, 1, "A", "A"}, {3, 2, "A", "- one\n  more"}, {5, 1, "A", "- two"}}},
+		"no end":              {"one", []shape{{1, 1, "", "one"}}},
+		"empty":               {"", nil},
+		"nothing":             {"\n\n \n", nil},
+		"front matter":        {"---\ntitle: Trip\ntags: [travel]\n---\n# A\none\n", []shape{{2, 2, "", "title: Trip\ntags: [trave"}, {5, 1, "A", "A"}, {6, 1, "A", "one"}}},
+		"front matter, toml":  {"+++\ntitle = \"Trip\"\n+++\none\n", []shape{{2, 1, "", `title = "Trip"`}, {4, 1, "", "one"}}},
+		"rules":               {"---\nno metadata\n\n---\n\none\n", []shape{{1, 2, "", "---\nno metadata"}, {4, 1, "", "---"}, {6, 1, "", "one"}}},
+		"front, unclosed":     {"---\ntitle: x\n", []shape{{1, 2, "", "---\ntitle: x"}}},
+		"underlined":          {"Title\n=====\n\none\n\nPart\n----\n- two\n", []shape{{1, 2, "Title", "Title"}, {4, 1, "Title", "one"}, {6, 2, "Title > Part", "Part"}, {8, 1, "Title > Part", "- two"}}},
+		"not underlined":      {"- item\n---\n\na\nb\n---\n", []shape{{1, 2, "", "- item\n---"}, {4, 3, "", "a\nb\n---"}}},
+		"a tag is no heading": {"#tag\n", []shape{{1, 1, "", "#tag"}}},
+		"long line":           {"a\n" + long + "\nb\n", []shape{{1, 1, "", "a"}, {2, 1, "", "word word word word word"}, {2, 1, "", "word word word word word"}, {3, 1, "", "b"}}},
+		"long code":           {"```\n" + strings.Repeat("x = 1\n", 300) + "```\nend\n", []shape{{1, 200, "", "```\nx = 1\nx = 1\nx = 1\nx"}, {201, 103, "", "x = 1\nx = 1\nx = 1\nx = 1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, shapes(c.text)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestEncodings: a mark at the beginning is no part of the text, and what
+// Windows' editor writes is read.
+func TestEncodings(t *testing.T) {
+	dir := t.TempDir()
+	wide := []byte{0xff, 0xfe}
+	for _, c := range "# Wide\r\n\r\nthe falcon\r\n" {
+		wide = append(wide, byte(c), 0)
+	}
+	write(t, dir+"/memory/wide.md", string(wide))
+	write(t, dir+"/memory/marked.md", "\xef\xbb\xbf# Marked\r\n\r\nthe walrus\r\n")
+	write(t, dir+"/memory/latin.md", "caf\xe9 and the quokka\n")
+	ix, err := Open(Options{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	for _, c := range []struct{ query, cite, heading, read string }{
+		{"falcon", "memory/wide.md:3", "Wide", "the falcon"},
+		{"walrus", "memory/marked.md:3", "Marked", "the walrus"},
+		{"quokka", "memory/latin.md:1", "", "caf\uFFFD and the quokka"},
+	} {
+		res, err := ix.Search(t.Context(), Query{Text: c.query})
+		if err != nil || len(res.Hits) != 1 || res.Hits[0].Cite() != c.cite || res.Hits[0].Heading != c.heading {
+			t.Errorf("%s: %+v, %v", c.query, res.Hits, err)
+			continue
+		}
+		if text, _, err := ix.File(res.Hits[0].File, res.Hits[0].Line, 1); text != c.read || err != nil {
+			t.Errorf("%s: read %q, %v, want %q", c.query, text, err, c.read)
+		}
+	}
+}
+
+// FuzzNotes: whatever a file holds, its notes are small, in order, and stand
+// where they say.
+func FuzzNotes(f *testing.F) {
+	f.Add("# A\n```\nx\n")
+	f.Add("---\na: b\n---\nT\n==\n" + strings.Repeat("é", 1000))
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "")
+		lines, last := linesOf(text), 0
+		for _, n := range splitNotes(text) {
+			switch {
+			case n.line < last || n.line < 1 || n.lines < 1 || n.line+n.lines-1 > len(lines):
+				t.Fatalf("a note of lines %d+%d behind line %d of %d", n.line, n.lines, last, len(lines))
+			case len(n.text) > maxNote+1 || n.text == "":
+				t.Fatalf("a note of %d bytes", len(n.text))
+			case !strings.Contains(strings.Join(lines[n.line-1:n.line-1+n.lines], "\n"), n.text):
+				t.Fatalf("%q does not stand at line %d", n.text, n.line)
+			}
+			last = n.line
+		}
+	})
+}
