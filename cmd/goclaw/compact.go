@@ -13,7 +13,6 @@ import (
 	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
-	"goclaw/window"
 )
 
 func (a *app) compactCmd() *cobra.Command {
@@ -131,7 +130,7 @@ func (a *app) showReport(r compact.Report, asJSON bool) error {
 			InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: cost, Pinned: r.Pinned, OpenRequests: list(r.Open), Lost: list(r.Lost), Summary: r.Preview,
 		})
 	}
-	for _, line := range reportLines(r, cost) {
+	for _, line := range transcript.WouldFold(r, cost) {
 		fmt.Fprintln(a.out, line)
 	}
 	return nil
@@ -144,70 +143,17 @@ func list(s []string) []string {
 	return s
 }
 
-// maxLost is how many identifiers a dry run names.
-const maxLost = 20
-
-// reportLines says what a fold would do.
-func reportLines(r compact.Report, cost float64) []string {
-	out := []string{
-		fmt.Sprintf("would fold %s and keep %s, from record %s on", count(r.Folded, "message"), count(r.Kept, "message"), r.Keep),
-		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
-	}
-	switch {
-	case !r.Asks:
-		out = append(out, "no model is asked: checkpoint "+r.From+" has the summary")
-	case cost > 0:
-		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, $%.4f", window.Short(r.Cost.Input), window.Short(r.Cost.Output), cost))
-	default:
-		out = append(out, fmt.Sprintf("to summarise: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
-	}
-	if r.Pinned > 0 {
-		out = append(out, count(r.Pinned, "pinned message")+" would be kept word for word")
-	}
-	for _, q := range r.Open {
-		out = append(out, "open request kept: "+transcript.OneLine(transcript.Printable(q), 100))
-	}
-	if len(r.Lost) == 0 {
-		return append(out, "no identifier would be lost")
-	}
-	lost := r.Lost
-	more := ""
-	if len(lost) > maxLost {
-		more = fmt.Sprintf(" and %d more", len(lost)-maxLost)
-		lost = lost[:maxLost]
-	}
-	how := "identifiers that a summary may lose"
-	if !r.Asks {
-		how = "identifiers that would be lost"
-	}
-	return append(out, fmt.Sprintf("%s (they stay searchable): %s%s", how, transcript.Printable(strings.Join(lost, ", ")), more))
-}
-
 func (a *app) showFold(rec session.Record, cut compact.Cut, asJSON bool) error {
 	c := rec.Body.(session.Compaction)
-	d := compact.DetailsOf(c)
 	if asJSON {
+		d := compact.DetailsOf(c)
 		return a.printJSON(foldJSON{
 			Record: rec.ID, Folded: cut.Folded, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
 			By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: a.cost(c.Usage), OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
 		})
 	}
-	fmt.Fprintln(a.out, foldLine(rec, cut))
+	fmt.Fprintln(a.out, transcript.Folded(c, cut))
 	return nil
-}
-
-// foldLine says what a fold has done.
-func foldLine(rec session.Record, cut compact.Cut) string {
-	c := rec.Body.(session.Compaction)
-	d := compact.DetailsOf(c)
-	by := d.By
-	switch {
-	case d.Extract:
-		by = "an extract: no model was there to summarise"
-	case !cut.Asks:
-		by = "the summary of a checkpoint"
-	}
-	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now (%s)", count(cut.Folded, "message"), count(cut.Kept, "message"), window.Short(c.TokensBefore), window.Short(cut.After), by)
 }
 
 // cost is what u comes to in dollars, 0 where that is not known.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
@@ -111,13 +112,13 @@ func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool,
 		}
 	}
 	if fix {
-		fmt.Fprintf(a.out, "rebuilt %s from the logs\n", count(rebuilt, "list row"))
+		fmt.Fprintf(a.out, "rebuilt %s from the logs\n", transcript.Count(rebuilt, "list row"))
 	}
-	fmt.Fprintf(a.out, "%s %s: %s, %s\n", kind, path, count(logs, "session"), count(records, "record"))
+	fmt.Fprintf(a.out, "%s %s: %s, %s\n", kind, path, transcript.Count(logs, "session"), transcript.Count(records, "record"))
 	if len(findings) == 0 {
 		fmt.Fprintln(a.out, st.Green("all is well"))
 	} else {
-		fmt.Fprintln(a.out, count(len(findings), "problem"))
+		fmt.Fprintln(a.out, transcript.Count(len(findings), "problem"))
 	}
 }
 

@@ -106,9 +106,9 @@ func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) erro
 		}
 		verdict := st.Green("nothing is wrong")
 		if bad > 0 {
-			verdict = st.Yellow(count(bad, "finding"))
+			verdict = st.Yellow(transcript.Count(bad, "finding"))
 		}
-		fmt.Fprintf(a.out, "%s with %s examined: %s\n", count(len(rows), "transcript"), count(messages, "message"), verdict)
+		fmt.Fprintf(a.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
 		if repairTo != "" {
 			fmt.Fprintf(a.out, "healed copy: %s\n", repairTo)
 		}

@@ -151,7 +151,7 @@ func (a *app) found(w io.Writer, cat *inherit.Catalogue) {
 	}
 	for _, p := range inherit.Programs {
 		if n[p] > 0 {
-			fmt.Fprintf(w, "found %s of %s (%s)\n", count(n[p], "session"), p, megabytes(size[p]))
+			fmt.Fprintf(w, "found %s of %s (%s)\n", transcript.Count(n[p], "session"), p, megabytes(size[p]))
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
 	}
-	fmt.Fprintf(out, "%s: %s; %s taken in %s\n", count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
+	fmt.Fprintf(out, "%s: %s; %s taken in %s\n", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
 }
 
 // importRow is a session in the output of import --json.

@@ -182,7 +182,7 @@ func (a *app) embedAll(ctx context.Context, ix *recall.Index) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	fmt.Fprintf(a.out, "the index is up to date: %s new\n", count(n, "vector"))
+	fmt.Fprintf(a.out, "the index is up to date: %s new\n", transcript.Count(n, "vector"))
 	return nil
 }
 

@@ -65,17 +65,9 @@ type row struct {
 
 func rowOf(in session.Info) row {
 	return row{
-		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: sourceOf(in), Turns: in.Turns, Records: in.Records,
+		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Turns: in.Turns, Records: in.Records,
 		UsedTokens: in.Used, Folds: in.Folds, CreatedAt: stamp(in.Created), UpdatedAt: stamp(in.Updated), TrashedAt: stamp(in.Trashed), Origin: in.Origin,
 	}
-}
-
-// sourceOf says which program a session came from.
-func sourceOf(in session.Info) string {
-	if in.Origin.Program != "" {
-		return in.Origin.Program
-	}
-	return "goclaw"
 }
 
 func stamp(t time.Time) string {
@@ -117,7 +109,6 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 }
 
 func (a *app) table(rows []row) {
-	st := a.style()
 	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM"}}
 	for _, r := range rows {
 		used := ""
@@ -126,51 +117,11 @@ func (a *app) table(rows []row) {
 		}
 		updated, _ := time.Parse(time.RFC3339, r.UpdatedAt)
 		cells = append(cells, []string{transcript.OneLine(transcript.Printable(string(r.Key)), 48), transcript.OneLine(transcript.Printable(r.Title), 40),
-			transcript.OneLine(r.Model, 32), fmt.Sprint(r.Turns), used, ago(time.Since(updated)), r.Source})
+			transcript.OneLine(r.Model, 32), fmt.Sprint(r.Turns), used, transcript.Ago(time.Since(updated)), r.Source})
 	}
-	width := make([]int, len(cells[0]))
-	for _, row := range cells {
-		for i, c := range row {
-			width[i] = max(width[i], len([]rune(c)))
-		}
-	}
-	for n, row := range cells {
-		var b strings.Builder
-		for i, c := range row {
-			b.WriteString(c)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-len([]rune(c))+2))
-			}
-		}
-		line := strings.TrimRight(b.String(), " ")
-		if n == 0 {
-			line = st.Bold(line)
-		}
+	for _, line := range transcript.Table(cells, a.style()) {
 		fmt.Fprintln(a.out, line)
 	}
-}
-
-// count writes a number and what it counts: 1 turn, 2 turns.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// ago says how long ago something was.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", d/time.Hour)
-	case d < 60*24*time.Hour:
-		return fmt.Sprintf("%dd ago", d/(24*time.Hour))
-	}
-	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
 }
 
 func (a *app) showCmd() *cobra.Command {
@@ -202,7 +153,7 @@ func (a *app) showCmd() *cobra.Command {
 			}
 			st := a.style()
 			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), s.Title)
-			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %s, %s, %s", s.ID, count(s.Turns, "turn"), count(s.Records, "record"), sourceOf(s.Info))))
+			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %s, %s, %s", s.ID, transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))))
 			fmt.Fprintln(a.out)
 			if all {
 				for _, r := range recs {
@@ -311,7 +262,7 @@ func (a *app) newCmd() *cobra.Command {
 				fmt.Fprintf(a.err, "the session of %s until now is still there, as %s\n", key, old.ID)
 			}
 			if title != "" {
-				if err := a.append(cmd.Context(), st, s, session.Title{Title: title}); err != nil {
+				if err := a.title(cmd.Context(), st, s, title); err != nil {
 					return err
 				}
 			}
@@ -332,23 +283,10 @@ func (a *app) say(asJSON bool, in session.Info, format string, args ...any) erro
 	return err
 }
 
-// append adds one record to s, behind whatever others wrote in between.
-func (a *app) append(ctx context.Context, st store, s *session.Session, b session.Body) error {
-	for {
-		r := s.Next(b, session.System{})
-		err := st.Append(ctx, s.ID, r)
-		if err == nil {
-			return s.Apply(r)
-		}
-		if !errors.Is(err, session.ErrConflict) {
-			return err
-		}
-		now, err := session.Open(ctx, st, s.ID)
-		if err != nil {
-			return err
-		}
-		*s = *now
-	}
+// title gives s a title.
+func (a *app) title(ctx context.Context, st store, s *session.Session, title string) error {
+	_, err := session.Keep(ctx, st, s, s.Next(session.Title{Title: title}, session.System{}), session.System{})
+	return err
 }
 
 func (a *app) renameCmd() *cobra.Command {
@@ -370,7 +308,7 @@ func (a *app) renameCmd() *cobra.Command {
 			if title == "" {
 				return usage("TITLE must not be empty")
 			}
-			if err := a.append(cmd.Context(), st, s, session.Title{Title: title}); err != nil {
+			if err := a.title(cmd.Context(), st, s, title); err != nil {
 				return err
 			}
 			return a.say(asJSON, s.Info, "%s is now called %q", s.Key, title)
@@ -646,7 +584,7 @@ func (a *app) verifyCmd() *cobra.Command {
 			if asJSON {
 				err = a.printJSON(verdicts)
 			} else {
-				_, err = fmt.Fprintf(a.out, "%s verified, %d damaged\n", count(len(infos), "session"), bad)
+				_, err = fmt.Fprintf(a.out, "%s verified, %d damaged\n", transcript.Count(len(infos), "session"), bad)
 			}
 			if err == nil && bad > 0 {
 				err = errQuiet

@@ -51,13 +51,6 @@ func many(n int) string {
 	return fmt.Sprintf("%d secrets were", n)
 }
 
-func source(s *session.Session) string {
-	if s.Origin.Program == "" {
-		return "goclaw"
-	}
-	return s.Origin.Program
-}
-
 // note is the JSON form.
 type note struct {
 	Format   string         `json:"format"`
@@ -168,7 +161,7 @@ func stamp(t time.Time) string {
 
 func writeJSON(w io.Writer, s *session.Session, redacted int) error {
 	n := note{
-		Format: "goclaw.handover/1", Key: s.Key, ID: s.ID, Title: s.Title, Model: s.ModelName(), Source: source(s), Origin: s.Origin, CWD: s.CWD,
+		Format: "goclaw.handover/1", Key: s.Key, ID: s.ID, Title: s.Title, Model: s.ModelName(), Source: transcript.Source(s.Info), Origin: s.Origin, CWD: s.CWD,
 		Created: stamp(s.Created), Updated: stamp(s.Updated), Turns: s.Turns, Redacted: redacted, Messages: messages(s),
 		Usage: map[string]int{"input": s.Spent.Input, "output": s.Spent.Output, "cacheRead": s.Spent.CacheRead, "cacheWrite": s.Spent.CacheWrite},
 	}
@@ -210,7 +203,7 @@ func writeHTML(w io.Writer, s *session.Session, redacted int) error {
 	}
 	row("Session", string(s.Key))
 	row("Id", string(s.ID))
-	row("From", source(s))
+	row("From", transcript.Source(s.Info))
 	row("Model", s.ModelName())
 	row("Folder", s.CWD)
 	if !s.Created.IsZero() {

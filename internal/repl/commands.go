@@ -8,10 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
-
-	"github.com/clipperhouse/displaywidth"
 
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
@@ -310,7 +307,7 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 		if in.ID == r.cur.ID {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, cell(string(in.Key), 48), cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), ago(r.Clock.Now().Sub(in.Updated))})
+		rows = append(rows, []string{mark, cell(string(in.Key), 48), cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
 	}
 	if len(rows) == 1 {
 		r.print("no session fits %q", text)
@@ -320,10 +317,7 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 	if more {
 		rows = rows[:len(rows)-1]
 	}
-	for i, line := range table(rows) {
-		if i == 0 {
-			line = r.Style.Bold(line)
-		}
+	for _, line := range transcript.Table(rows, r.Style) {
 		r.print("%s", line)
 	}
 	if more {
@@ -333,39 +327,6 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 }
 
 func cell(s string, n int) string { return transcript.OneLine(transcript.Printable(s), n) }
-
-// table aligns rows by their columns.
-func table(rows [][]string) []string {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			width[i] = max(width[i], displaywidth.String(c))
-		}
-	}
-	var out []string
-	for _, row := range rows {
-		var b strings.Builder
-		for i, c := range row {
-			b.WriteString(c + strings.Repeat(" ", width[i]-displaywidth.String(c)+2))
-		}
-		out = append(out, strings.TrimRight(b.String(), " "))
-	}
-	return out
-}
-
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", d/time.Hour)
-	case d < 60*24*time.Hour:
-		return fmt.Sprintf("%dd ago", d/(24*time.Hour))
-	}
-	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
-}
 
 // shownTurns is how many turns /history shows.
 const shownTurns = 5
@@ -394,7 +355,7 @@ func (r *REPL) history(ctx context.Context, arg string) error {
 		return nil
 	}
 	if left := s.Turns - n; left > 0 && arg != "all" {
-		r.print("%s", r.Style.Dim("… "+count(left, "turn")+" before: /history all"))
+		r.print("%s", r.Style.Dim("… "+transcript.Count(left, "turn")+" before: /history all"))
 	}
 	var b strings.Builder
 	transcript.Plain(&b, s.Branch[from:], r.Style, false)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"goclaw/compact"
 	"goclaw/internal/transcript"
 	"goclaw/runner"
 	"goclaw/session"
@@ -32,9 +31,6 @@ func (r *REPL) context(ctx context.Context, _ string) error {
 	return nil
 }
 
-// maxLost is how many identifiers a dry run names.
-const maxLost = 20
-
 // compact folds the past, or says what that would do.
 func (r *REPL) compact(ctx context.Context, arg string) error {
 	focus, dry := strings.CutPrefix(arg, "--dry-run")
@@ -47,7 +43,13 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		if err != nil {
 			return foldError(err)
 		}
-		r.report(cut.DryRun())
+		rep, cost := cut.DryRun(), 0.0
+		if m := r.Model(); m.Cost != nil && rep.Asks {
+			cost = m.Cost(rep.Cost)
+		}
+		for _, line := range transcript.WouldFold(rep, cost) {
+			r.print("%s", line)
+		}
 		return nil
 	}
 	tctx, cancel := context.WithCancelCause(ctx)
@@ -71,48 +73,8 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		return foldError(err)
 	}
 	r.cur.Last, r.cur.Updated = rec.Seq, rec.Time
-	c := rec.Body.(session.Compaction)
-	by := ""
-	switch d := compact.DetailsOf(c); {
-	case d.Extract:
-		by = " (an extract: no model was there to summarise)"
-	case !cut.Asks:
-		by = " (the summary of a checkpoint)"
-	}
-	r.note("folded %s, kept %s: %s tokens before, about %s now%s; /undo takes it back",
-		count(cut.Folded, "message"), count(cut.Kept, "message"), window.Short(c.TokensBefore), window.Short(cut.After), by)
+	r.note("%s; /undo takes it back", transcript.Folded(rec.Body.(session.Compaction), cut))
 	return nil
-}
-
-func (r *REPL) report(rep compact.Report) {
-	r.print("would fold %s and keep %s", count(rep.Folded, "message"), count(rep.Kept, "message"))
-	r.print("tokens: %s now, about %s then", window.Short(rep.Before), window.Short(rep.After))
-	if !rep.Asks {
-		r.print("no model is asked: a checkpoint has the summary")
-	} else {
-		cost := ""
-		if m := r.Model(); m.Cost != nil {
-			if usd := m.Cost(rep.Cost); usd > 0 {
-				cost = fmt.Sprintf(", $%.4f", usd)
-			}
-		}
-		r.print("to summarise: about %s tokens in, %s out%s", window.Short(rep.Cost.Input), window.Short(rep.Cost.Output), cost)
-	}
-	if rep.Pinned > 0 {
-		r.print("%s would be kept word for word", count(rep.Pinned, "pinned message"))
-	}
-	for _, q := range rep.Open {
-		r.print("open request kept: %s", transcript.OneLine(transcript.Printable(q), 100))
-	}
-	if len(rep.Lost) == 0 {
-		r.print("no identifier would be lost")
-		return
-	}
-	more := ""
-	if n := len(rep.Lost) - maxLost; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	r.print("identifiers that a summary may lose (they stay searchable): %s%s", transcript.Printable(strings.Join(rep.Lost[:min(len(rep.Lost), maxLost)], ", ")), more)
 }
 
 func foldError(err error) error {

@@ -93,7 +93,7 @@ func (r *REPL) enter(ctx context.Context, s *session.Session) {
 	}
 	switch {
 	case s.Turns > 0:
-		r.note("Restored: %s of %s%s", count(s.Turns, "previous turn"), s.Key, title)
+		r.note("Restored: %s of %s%s", transcript.Count(s.Turns, "previous turn"), s.Key, title)
 		if r.Interactive {
 			r.where(s)
 		}
@@ -198,12 +198,4 @@ func (r *REPL) torn(ctx context.Context, s *session.Session) {
 		}
 	}
 	r.note("/continue goes on with it later.")
-}
-
-// count writes a number and its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

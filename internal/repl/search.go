@@ -70,7 +70,7 @@ func (r *REPL) openHit(ctx context.Context, h recall.Hit) error {
 			}
 			r.print("%s %s %s", mark, r.Style.Dim(fmt.Sprintf("%4d", from+i)), transcript.Printable(line))
 		}
-		r.note("%s has %s", h.File, count(total, "line"))
+		r.note("%s has %s", h.File, transcript.Count(total, "line"))
 		return nil
 	}
 	lines, err := recall.Around(ctx, r.Store, h.Session, h.Seq, opened, opened)

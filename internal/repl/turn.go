@@ -87,7 +87,7 @@ func (r *REPL) news(ctx context.Context) error {
 		return errors.New("this session was deleted elsewhere: /new begins another, goclaw sessions restore " + string(in.ID) + " brings it back")
 	}
 	if n := r.foreign(ctx, in); n > 0 {
-		r.note("another program added %s to this session meanwhile: /history shows them", count(n, "record"))
+		r.note("another program added %s to this session meanwhile: /history shows them", transcript.Count(n, "record"))
 	}
 	r.cur = in
 	return nil

@@ -24,9 +24,9 @@ func Window(x window.Breakdown, width int) []string {
 		name, note := partName(p.Name), ""
 		switch {
 		case strings.HasPrefix(p.Name, "tool:"):
-			note = plural(p.Count, "result")
+			note = Count(p.Count, "result")
 		case p.Name == "user" || p.Name == "assistant":
-			note = plural(p.Count, "message")
+			note = Count(p.Count, "message")
 		}
 		row(name, p.Tokens, note)
 	}
@@ -34,13 +34,13 @@ func Window(x window.Breakdown, width int) []string {
 		row("counted by the model only", x.Other, "")
 	}
 	if x.Pins > 0 {
-		row("of these, pinned", x.Pinned, plural(x.Pins, "message"))
+		row("of these, pinned", x.Pinned, Count(x.Pins, "message"))
 	}
 	if b.Reserve > 0 {
 		out = append(out, fmt.Sprintf("  %s tokens are kept free for the answer", window.Short(b.Reserve)))
 	}
 	if x.Folds > 0 {
-		out = append(out, "  the past was folded "+plural(x.Folds, "time"))
+		out = append(out, "  the past was folded "+Count(x.Folds, "time"))
 	}
 	if x.Warned {
 		saved := "did not write to its memory since"
@@ -55,13 +55,6 @@ func Window(x window.Breakdown, width int) []string {
 		cost += fmt.Sprintf(", about $%.2f", x.Cost)
 	}
 	return append(out, cost)
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // partName is a part in the words of people.
@@ -107,7 +100,7 @@ func Checkpoints(s *session.Session, st Style) []string {
 		if cp.Model != "" {
 			by = ", by " + cp.Model
 		}
-		out = append(out, fmt.Sprintf("%s  %s", st.Bold(fmt.Sprintf("record %d", r.Seq)), st.Dim(fmt.Sprintf("%s, %s, %s tokens%s", r.Time.Local().Format("2006-01-02 15:04"), plural(cp.Messages, "message"), window.Short(cp.Tokens), by))))
+		out = append(out, fmt.Sprintf("%s  %s", st.Bold(fmt.Sprintf("record %d", r.Seq)), st.Dim(fmt.Sprintf("%s, %s, %s tokens%s", r.Time.Local().Format("2006-01-02 15:04"), Count(cp.Messages, "message"), window.Short(cp.Tokens), by))))
 		for _, l := range []struct {
 			name  string
 			items []string

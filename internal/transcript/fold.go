@@ -1,0 +1,65 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"goclaw/compact"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// Folded says what a fold has done.
+func Folded(c session.Compaction, cut compact.Cut) string {
+	d := compact.DetailsOf(c)
+	by := ""
+	switch {
+	case d.Extract:
+		by = " (an extract: no model was there to summarise)"
+	case !cut.Asks:
+		by = " (the summary of a checkpoint)"
+	case d.By != "":
+		by = fmt.Sprintf(" (by %s)", d.By)
+	}
+	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now%s", Count(cut.Folded, "message"), Count(cut.Kept, "message"),
+		window.Short(c.TokensBefore), window.Short(cut.After), by)
+}
+
+// maxLost is how many identifiers a dry run names.
+const maxLost = 20
+
+// WouldFold says what a fold would do. Cost is in dollars, 0 where it is not
+// known.
+func WouldFold(r compact.Report, cost float64) []string {
+	out := []string{
+		fmt.Sprintf("would fold %s and keep %s, from record %s on", Count(r.Folded, "message"), Count(r.Kept, "message"), r.Keep),
+		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
+	}
+	switch {
+	case !r.Asks:
+		out = append(out, "no model is asked: checkpoint "+r.From+" has the summary")
+	case cost > 0:
+		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, $%.4f", window.Short(r.Cost.Input), window.Short(r.Cost.Output), cost))
+	default:
+		out = append(out, fmt.Sprintf("to summarise: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
+	}
+	if r.Pinned > 0 {
+		out = append(out, Count(r.Pinned, "pinned message")+" would be kept word for word")
+	}
+	for _, q := range r.Open {
+		out = append(out, "open request kept: "+OneLine(Printable(q), 100))
+	}
+	if len(r.Lost) == 0 {
+		return append(out, "no identifier would be lost")
+	}
+	lost, more := r.Lost, ""
+	if len(lost) > maxLost {
+		more = fmt.Sprintf(" and %d more", len(lost)-maxLost)
+		lost = lost[:maxLost]
+	}
+	how := "identifiers that a summary may lose"
+	if !r.Asks {
+		how = "identifiers that would be lost"
+	}
+	return append(out, fmt.Sprintf("%s (they stay searchable): %s%s", how, Printable(strings.Join(lost, ", ")), more))
+}

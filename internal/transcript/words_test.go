@@ -1,0 +1,83 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/compact"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+func TestAgo(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{-time.Hour, "now"}, {59 * time.Second, "now"}, {time.Minute, "1m ago"}, {59 * time.Minute, "59m ago"}, {time.Hour, "1h ago"},
+		{47 * time.Hour, "47h ago"}, {2 * day, "2d ago"}, {59 * day, "59d ago"}, {60 * day, "2 months ago"}, {400 * day, "13 months ago"},
+	} {
+		if got := transcript.Ago(c.d); got != c.want {
+			t.Errorf("Ago(%s) = %q, want %q", c.d, got, c.want)
+		}
+	}
+}
+
+// A column is as wide as a terminal shows it, not as many characters.
+func TestTable(t *testing.T) {
+	rows := [][]string{{"KEY", "TITLE", "TURNS"}, {"main", "潮の時間", "12"}, {"a:b:c", "", "3"}}
+	got := transcript.Table(rows, transcript.Style{Colour: true})
+	want := []string{"\x1b[1mKEY    TITLE     TURNS\x1b[0m", "main   潮の時間  12", "a:b:c            3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestFolded(t *testing.T) {
+	by := func(d compact.Details) json.RawMessage { b, _ := json.Marshal(d); return b }
+	for _, c := range []struct {
+		details compact.Details
+		asks    bool
+		want    string
+	}{
+		{compact.Details{By: "small"}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (by small)"},
+		{compact.Details{By: "extract", Extract: true}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (an extract: no model was there to summarise)"},
+		{compact.Details{By: "checkpoint"}, false, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (the summary of a checkpoint)"},
+		{compact.Details{}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now"},
+	} {
+		got := transcript.Folded(session.Compaction{TokensBefore: 12000, Details: by(c.details)}, compact.Cut{Folded: 1, Kept: 3, After: 2000, Asks: c.asks})
+		if got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestWouldFold(t *testing.T) {
+	many := strings.Split(strings.Repeat("x ", 22), " ")[:22]
+	for _, c := range []struct {
+		report compact.Report
+		cost   float64
+		want   []string
+	}{
+		{compact.Report{Folded: 9, Kept: 1, Before: 9000, After: 3000, Keep: "e9", From: "e5", Lost: []string{"a.go"}}, 0, []string{
+			"would fold 9 messages and keep 1 message, from record e9 on", "tokens: 9k now, about 3k then",
+			"no model is asked: checkpoint e5 has the summary", "identifiers that would be lost (they stay searchable): a.go"}},
+		{compact.Report{Folded: 9, Kept: 2, Before: 9000, After: 3000, Keep: "e9", Asks: true, Cost: llm.Usage{Input: 6000, Output: 500}, Pinned: 1, Open: []string{"do\nit"}, Lost: many}, 0.0123, []string{
+			"would fold 9 messages and keep 2 messages, from record e9 on", "tokens: 9k now, about 3k then",
+			"a model is asked: about 6k tokens in, 500 out, $0.0123", "1 pinned message would be kept word for word", "open request kept: do it",
+			"identifiers that a summary may lose (they stay searchable): " + strings.Join(many[:20], ", ") + " and 2 more"}},
+		{compact.Report{Folded: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, 0, []string{
+			"would fold 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 then",
+			"to summarise: about 600 tokens in, 50 out", "no identifier would be lost"}},
+	} {
+		if diff := cmp.Diff(c.want, transcript.WouldFold(c.report, c.cost)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}
+}
