@@ -65,7 +65,7 @@ func TestExamine(t *testing.T) {
 // nothing left to find that healing can mend.
 func TestRepairedReadsAlike(t *testing.T) {
 	ctx := context.Background()
-	cat, err := inherit.Find(ctx, []string{fixtures(t)}, inherit.Options{})
+	cat, err := inherit.Find(ctx, []string{unpacked(t)}, inherit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func states(rep inherit.Report) map[inherit.State]int {
 }
 
 func TestSourceIsUntouched(t *testing.T) {
-	dir := fixtures(t)
+	dir := unpacked(t)
 	if err := os.Chmod(filepath.Join(dir, "openclaw-2026.9.6", "openclaw-agent.sqlite"), 0o400); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestSourceIsUntouched(t *testing.T) {
 }
 
 func TestAgainTakesOnlyWhatIsNew(t *testing.T) {
-	dir, home := filepath.Join(fixtures(t), "openclaw-2026.2.1"), t.TempDir()
+	dir, home := filepath.Join(unpacked(t), "openclaw-2026.2.1"), t.TempDir()
 	st := openStore(t, home)
 	m := memo(t, home)
 	take(t, st, m, false, dir)
@@ -580,7 +580,7 @@ func TestWriterAppends(t *testing.T) {
 
 // TestKeysAndOrigins: what each program calls a session is kept.
 func TestKeysAndOrigins(t *testing.T) {
-	dir := fixtures(t)
+	dir := unpacked(t)
 	want := map[string]string{ // by id: key, program, title, model
 		"d0d7f0bc-5c9c-4418-b017-52a9bc82e88f": "agent:main:main|openclaw||fakeant/fake-claude",
 		"cb790e13-069f-40e9-aa30-c07ef85d32ef": "agent:main:whatsapp:work:dm:+15551230000|openclaw||fakeant/fake-claude",

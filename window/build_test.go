@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"goclaw/internal/fixtures"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/session"
@@ -22,7 +23,7 @@ var prompt = window.Prompt{Provider: "anthropic", Model: "claude"}
 // lines builds the request of a literal log and shows it a block a line.
 func lines(t *testing.T, bodies ...session.Body) []string {
 	t.Helper()
-	return requestLines(window.Build(Replay(t, bodies...), prompt, window.Loose))
+	return fixtures.Lines(window.Build(Replay(t, bodies...), prompt, window.Loose))
 }
 
 func mine(m session.Message) session.Message { return By("anthropic", "claude", m) }
@@ -108,7 +109,7 @@ func TestBuild(t *testing.T) {
 		{"an edit and a dropped record", []session.Body{User("q"), Answer("long"), Call("c1", "read"), Result("c1", "very long"),
 			session.Edit{Target: "e2", Drop: true}, session.Edit{Target: "e4", Blocks: []llm.Block{llm.Text{Text: "short"}}}},
 			[]string{"user q", "call c1 read {}", "result c1 false short"}},
-		{"words of the model at the beginning", []session.Body{Answer("a"), User("q")}, []string{beginning, "assistant a", "user q"}},
+		{"words of the model at the beginning", []session.Body{Answer("a"), User("q")}, []string{fixtures.Beginning, "assistant a", "user q"}},
 		{"titles and labels say nothing", []session.Body{Title("t"), User("q"), Pin("e2"), Model("a", "b")}, []string{"user q"}},
 		{"a notice to the user role is sent, one to the system is not", []session.Body{User("q"), session.Notice{Percent: 90, Text: "save", As: "marked"}, session.Notice{Percent: 50, Text: "half", As: "system"}},
 			[]string{"user q", "user save"}},
@@ -150,11 +151,11 @@ func TestPicturesForATextModel(t *testing.T) {
 	m.Blocks = append(m.Blocks, llm.Image{MIME: "image/png", Data: "AAAA"}, llm.Image{MIME: "image/png"})
 	s := Replay(t, m)
 	p := prompt
-	if got, want := requestLines(window.Build(s, p, window.Loose)), []string{"user look", "user (image)"}; !cmp.Equal(got, want) {
+	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", "user (image)"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	p.NoImages = true
-	if got, want := requestLines(window.Build(s, p, window.Loose)), []string{"user look", "user (image left out: this model reads text only)"}; !cmp.Equal(got, want) {
+	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", "user (image left out: this model reads text only)"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -268,7 +269,7 @@ func TestPrefixIsStable(t *testing.T) {
 		for range rapid.IntRange(2, 12).Draw(t, "turns") {
 			add(User("q"))
 			for {
-				now := requestLines(window.Build(s, prompt, window.Loose))
+				now := fixtures.Lines(window.Build(s, prompt, window.Loose))
 				if len(now) < len(before) || !slices.Equal(now[:len(before)], before) {
 					t.Fatalf("sent before:\n%q\nsent now:\n%q", before, now)
 				}

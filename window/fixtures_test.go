@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/codec"
+	"goclaw/internal/fixtures"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/session"
@@ -23,45 +24,6 @@ import (
 var update = flag.Bool("update", false, "make testdata/answers.json anew from ../../shared/fixtures")
 
 const shared = "../../shared/fixtures"
-
-// answer is what a real program makes of a fixture: the messages that it
-// would hand to its provider, a line a block.
-type answer struct {
-	Program string   `json:"program"`
-	Model   string   `json:"model"`
-	Error   string   `json:"error,omitempty"`
-	Lines   []string `json:"lines"`
-}
-
-// The programs, by the reading that is held against them.
-const (
-	strict = "pi 0.73.1"
-	newest = "pi 1.5.0"
-	healed = "openclaw 2026.9.6"
-)
-
-// waived are answers that ours is not held against, and why. Where the real
-// program loses history or refuses a file, ours must not.
-var waived = map[string]string{
-	"edge/bad-timestamp-compaction.jsonl " + healed:    "it refuses a compaction with a bad time; we fold",
-	"edge/malformed-line-in-middle.jsonl " + healed:    "its import stops at the first bad line; we read on",
-	"edge/malformed-parent-lost.jsonl " + healed:       "its import stops at the first bad line; we read on",
-	"edge/malformed-then-header.jsonl " + healed:       "its import stops at the first bad line; we read on",
-	"edge/nul-bytes-in-middle.jsonl " + healed:         "its import stops at the first bad line; we read on",
-	"edge/header-missing.jsonl " + healed:              "it refuses a file without a header; we read it",
-	"edge/header-missing.jsonl " + strict:              "it overwrites a file without a header; we read it",
-	"edge/header-not-first.jsonl " + strict:            "it overwrites a file whose header is not first; we read it",
-	"edge/header-numeric-id.jsonl " + strict:           "it overwrites a file whose header has no id; we read it",
-	"edge/header-without-id.jsonl " + strict:           "it overwrites a file whose header has no id; we read it",
-	"edge/duplicate-id-cycle-HANGS-PI.jsonl " + strict: "it never returns",
-	"edge/self-parent-HANGS-PI.jsonl " + strict:        "it never returns",
-	"openclaw-2026.2.1/dot-openclaw/agents/main/sessions/7deb7dc9-67b2-4877-b32f-9a11ea5e468c.jsonl " + strict: "it overwrites a file without a header; we read it",
-	"edge/null-line.jsonl " + strict:                        "it throws at a null line; we read on",
-	"pi-1.5.0/context-edit-system-usage.jsonl " + healed:    "it does not know context_edit; we follow the writer",
-	"pi-1.5.0/context-edit-then-compaction.jsonl " + healed: "it does not know context_edit; we follow the writer",
-	"pi-1.5.0/context-edit-system-usage.jsonl " + strict:    "it does not know context_edit; we follow the writer",
-	"pi-1.5.0/context-edit-then-compaction.jsonl " + strict: "it does not know context_edit; we follow the writer",
-}
 
 // TestContextsOfRealPrograms builds the context of every fixture and holds it
 // against what the real programs make of the file: strictly read against pi,
@@ -82,15 +44,15 @@ func TestContextsOfRealPrograms(t *testing.T) {
 			continue
 		}
 		for _, a := range answers[name] {
-			var opts []session.Option
-			switch {
-			case a.Program == healed:
-			case a.Program == strict, a.Program == newest && strings.HasPrefix(name, "pi-1.5.0/"):
-				opts = append(opts, session.Strict())
-			default:
+			strict, held := a.Reading(name)
+			if !held {
 				continue
 			}
-			if why, ok := waived[name+" "+a.Program]; ok {
+			var opts []session.Option
+			if strict {
+				opts = append(opts, session.Strict())
+			}
+			if why, ok := a.Waived(name); ok {
 				skipped++
 				t.Logf("%s, %s: waived, %s", name, a.Program, why)
 				continue
@@ -100,7 +62,7 @@ func TestContextsOfRealPrograms(t *testing.T) {
 				s := replayFile(t, path, opts...)
 				prov, model, _ := strings.Cut(a.Model, "/")
 				req := window.Build(s, window.Prompt{Provider: prov, Model: model}, window.Loose)
-				if diff := cmp.Diff(repaired(t, a), renumber(requestLines(req))); diff != "" {
+				if diff := cmp.Diff(fixtures.Acceptable(a.Lines), fixtures.Acceptable(fixtures.Lines(req))); diff != "" {
 					t.Errorf("the context differs from %s's (-theirs +ours):\n%s", a.Program, diff)
 				}
 				accepted(t, s)
@@ -111,39 +73,6 @@ func TestContextsOfRealPrograms(t *testing.T) {
 	if compared < 150 {
 		t.Errorf("%d answers compared, want at least 150", compared)
 	}
-}
-
-// beginning is what ours opens with where theirs would open with the model's
-// words, which the API rejects.
-const beginning = "user (the beginning of this conversation is not shown)"
-
-// repaired returns a program's lines as an API would accept them, and says
-// where they were not acceptable.
-func repaired(t *testing.T, a answer) []string {
-	lines := a.Lines
-	if len(lines) > 0 && !strings.HasPrefix(lines[0], "user ") {
-		t.Logf("repaired: the context of %s begins with an answer", a.Program)
-		lines = append([]string{beginning}, lines...)
-	}
-	return renumber(lines)
-}
-
-// renumber replaces the ids of calls by their order: ours are rewritten where
-// an API would reject them.
-func renumber(lines []string) []string {
-	ids := map[string]string{}
-	out := []string{}
-	for _, l := range lines {
-		w := strings.SplitN(l, " ", 3)
-		if w[0] == "call" && ids[w[1]] == "" {
-			ids[w[1]] = fmt.Sprint("#", len(ids)+1)
-		}
-		if id := ids[w[1]]; id != "" && (w[0] == "call" || w[0] == "result") {
-			l = w[0] + " " + id + " " + w[2]
-		}
-		out = append(out, l)
-	}
-	return out
 }
 
 // accepted says what is wrong with the request of s once the user goes on.
@@ -200,7 +129,7 @@ const answersFile = "testdata/answers.json"
 
 // readAnswers returns the programs' answers by fixture. Where the originals
 // are at hand, our digest of them must be true.
-func readAnswers(t *testing.T) map[string][]answer {
+func readAnswers(t *testing.T) map[string][]fixtures.Answer {
 	t.Helper()
 	if _, err := os.Stat(shared); err == nil {
 		fresh := digest(t)
@@ -215,15 +144,7 @@ func readAnswers(t *testing.T) map[string][]answer {
 		}
 		return fresh
 	}
-	data, err := os.ReadFile(answersFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out map[string][]answer
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return fixtures.Answers(t, answersFile)
 }
 
 func encode(t *testing.T, v any) []byte {
@@ -239,8 +160,8 @@ func encode(t *testing.T, v any) []byte {
 }
 
 // digest reads the expected.json files of the fixtures.
-func digest(t *testing.T) map[string][]answer {
-	out := map[string][]answer{}
+func digest(t *testing.T) map[string][]fixtures.Answer {
+	out := map[string][]fixtures.Answer{}
 	files, _ := filepath.Glob(shared + "/*/*.expected.json")
 	more, _ := filepath.Glob(shared + "/openclaw-*/expected/*.expected.json")
 	for _, f := range append(files, more...) {
@@ -268,7 +189,7 @@ func digest(t *testing.T) map[string][]answer {
 			t.Fatalf("%s: %v", f, err)
 		}
 		for _, e := range elems {
-			a := answer{Program: strings.Join(strings.Fields(e.Program)[:2], " "), Error: e.Error}
+			a := fixtures.Answer{Program: strings.Join(strings.Fields(e.Program)[:2], " "), Error: e.Error}
 			if e.Context.Model != nil {
 				a.Model = e.Context.Model.Provider + "/" + e.Context.Model.ModelID
 			}
@@ -378,7 +299,7 @@ func piLines(ms []piMessage, model string) []string {
 					continue
 				}
 				calls[b.ID] = true
-				lines = append(lines, fmt.Sprintf("call %s %s %s", b.ID, b.Name, compact(b.Arguments)))
+				lines = append(lines, fmt.Sprintf("call %s %s %s", b.ID, b.Name, fixtures.Args(b.Arguments)))
 				if !results[b.ID] {
 					missing = append(missing, fmt.Sprintf("result %s true %s", b.ID, window.Interrupted))
 				}
@@ -388,44 +309,6 @@ func piLines(ms []piMessage, model string) []string {
 			continue
 		}
 		out = append(append(out, lines...), missing...)
-	}
-	return out
-}
-
-func compact(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil || b.Len() == 0 {
-		return "{}"
-	}
-	return b.String()
-}
-
-// requestLines shows a request in the same way.
-func requestLines(req llm.Request) []string {
-	out := []string{}
-	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			switch b := b.(type) {
-			case llm.Text:
-				out = append(out, string(m.Role)+" "+b.Text)
-			case llm.Image:
-				out = append(out, string(m.Role)+" (image)")
-			case llm.Thinking:
-				out = append(out, "thinking "+b.Text)
-			case llm.ToolCall:
-				out = append(out, fmt.Sprintf("call %s %s %s", b.ID, b.Name, compact(b.Args)))
-			case llm.ToolResult:
-				text := ""
-				for _, in := range b.Blocks {
-					if t, ok := in.(llm.Text); ok {
-						text += t.Text
-					} else {
-						text += "(image)"
-					}
-				}
-				out = append(out, fmt.Sprintf("result %s %v %s", b.CallID, b.IsError, text))
-			}
-		}
 	}
 	return out
 }
