@@ -46,7 +46,8 @@ type Options struct {
 	Memory    []string
 	// Embedder makes vectors; nil: words alone decide.
 	Embedder Embedder
-	// Now is the time that "yesterday" is understood by.
+	// Now is the time that "yesterday" is understood by, and its zone the one
+	// that tools speak in.
 	Now func() time.Time
 	// Progress is told while much is indexed: how many of how many records.
 	Progress func(done, total int)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"goclaw/session"
 )
@@ -19,7 +20,7 @@ type Line struct {
 	Record  string
 	Role    Role
 	Speaker string
-	Time    string // RFC 3339, "" if it is not known
+	Time    time.Time
 	Text    string
 }
 
@@ -58,10 +59,7 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 		if !ok {
 			continue
 		}
-		l := Line{Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Text: s.text}
-		if !s.at.IsZero() {
-			l.Time = s.at.UTC().Format("2006-01-02T15:04:05Z")
-		}
+		l := Line{Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text}
 		lines = append(lines, l)
 		switch {
 		case r.Seq > at:
@@ -81,13 +79,11 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 // of it; "" if there is none.
 func Place(ctx context.Context, st session.Store, ref, record string) (session.Info, session.Seq, error) {
 	in, err := session.Find(ctx, st, ref, false)
-	if i := strings.LastIndexByte(ref, '#'); i > 0 && errors.Is(err, session.ErrNotFound) {
-		if _, bad := strconv.ParseInt(ref[i+1:], 10, 64); bad == nil {
-			if record == "" {
-				record = ref[i+1:]
-			}
-			in, err = session.Find(ctx, st, ref[:i], false)
+	if id, seq, ok := cutSeq(ref); ok && errors.Is(err, session.ErrNotFound) {
+		if record == "" {
+			record = seq
 		}
+		in, err = session.Find(ctx, st, id, false)
 	}
 	if err != nil || record == "" {
 		return in, 0, err

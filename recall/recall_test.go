@@ -659,7 +659,7 @@ func TestSnippet(t *testing.T) {
 func TestTools(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/memory/2026-08-02.md", "# Monday\n\n- The locker code is 4711.\n")
-	w := worlds["sqlite"](t, Options{Workspace: dir})
+	w := worlds["sqlite"](t, Options{Workspace: dir, Now: func() time.Time { return start.AddDate(0, 0, 7) }})
 	say(t, w, "a", "user: my favourite colour is teal", "assistant: noted, teal it is", "user: what is my favourite colour?")
 	tools := map[string]Tool{}
 	for _, tool := range w.ix.Tools() {
@@ -675,9 +675,9 @@ func TestTools(t *testing.T) {
 		{"memory_get", `{"file":"../x"}`, `"../x" is not a memory file; there are memory/2026-08-02.md`},
 		{"session_search", `{"query":"what is my favourite colour?","limit":1}`, `a#2  2026-08-01 10:02 user: my favourite colour is teal`},
 		{"session_search", `{"query":"teal","since":"2027-01-01"}`, `nothing that was said fits`},
-		{"session_search", `{"query":"teal","since":"soon"}`, `since "soon" is not a date like 2026-08-02`},
-		{"session_read", `{"session":"a#3","messages":1}`, "a#2  2026-08-01T10:02:00 user: my favourite colour is teal\na#3  2026-08-01T10:03:00 assistant: noted, teal it is\na#4  2026-08-01T10:04:00 user: what is my favourite colour?"},
-		{"session_read", `{"session":"main:cli:a","around":"a-2","messages":1}`, "a#2  2026-08-01T10:02:00 user: my favourite colour is teal\na#3  2026-08-01T10:03:00 assistant: noted, teal it is"},
+		{"session_search", `{"query":"teal","since":"soon"}`, `since takes a date like 2026-08-01, a time like 2026-08-01 15:04, or how long ago like 12h, 7d or 3w, not "soon"`},
+		{"session_read", `{"session":"a#3","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is\na#4  2026-08-01 10:04 user: what is my favourite colour?"},
+		{"session_read", `{"session":"main:cli:a","around":"a-2","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is"},
 		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99": session: not found`},
 	} {
 		res, err := tools[c.tool].Run(t.Context(), llm.ToolCall{ID: "1", Name: c.tool, Args: []byte(c.args)})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"goclaw/llm"
-	"goclaw/session"
 )
 
 // What a tool's result takes at most. A token is about four bytes.
@@ -60,8 +59,8 @@ func (ix *Index) Tools() []Tool {
 			`"file"`, ix.toolMemoryGet)
 	}
 	if ix.o.Store != nil {
-		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, time, speaker and text.",
-			query+`,"session":{"type":"string","description":"only in the session with this key or id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since this date, YYYY-MM-DD"}`,
+		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, local time, speaker and text.",
+			query+`,"session":{"type":"string","description":"only in this session: a key for all that was ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
 			`"query"`, ix.toolSessionSearch)
 		add("session_read", "Read a conversation around a record, word for word.",
 			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; the end of the session unless said"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and behind it, 4 unless said"}`,
@@ -135,18 +134,15 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 	limit := orElse(a.Limit, 8)
 	q := Query{Text: a.Query, Limit: limit + 4, Sessions: true, Role: Role(a.Role)}
 	if a.Session != "" {
-		in, err := session.Find(ctx, ix.o.Store, a.Session, false)
-		if err != nil {
+		if err := q.Within(ctx, ix.o.Store, a.Session); err != nil {
 			return "", err
 		}
-		q.Session = in.ID
 	}
 	if a.Since != "" {
-		t, err := time.Parse(time.DateOnly, a.Since)
-		if err != nil {
-			return "", fmt.Errorf("since %q is not a date like 2026-08-02", a.Since)
+		var err error
+		if q.Since, err = Moment(a.Since, ix.o.Now()); err != nil {
+			return "", fmt.Errorf("since %w", err)
 		}
-		q.Since = t
 	}
 	res, err := ix.Search(ctx, q)
 	if err != nil {
@@ -163,7 +159,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 		if h.Title != "" {
 			title = " [" + clipText(h.Title, 60) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), h.Time.UTC().Format("2006-01-02 15:04"), who(h.Role, h.Speaker), title, text))
+		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), who(h.Role, h.Speaker), title, text))
 	}
 	return b.text(res, "nothing that was said fits"), nil
 }
@@ -191,9 +187,17 @@ func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (stri
 		if len(text) > maxPerLine {
 			text = clipText(text, maxPerLine) + fmt.Sprintf(" … [%d bytes more]", len(l.Text)-maxPerLine)
 		}
-		b.line(fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, strings.TrimSuffix(l.Time, "Z"), who(l.Role, l.Speaker), text))
+		b.line(fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), who(l.Role, l.Speaker), text))
 	}
 	return b.text(Result{Hits: make([]Hit, len(lines))}, "nothing was said in "+string(in.Key)+" yet"), nil
+}
+
+// local is how models are told a time: in the zone that they ask in.
+func (ix *Index) local(t time.Time) string {
+	if t.IsZero() {
+		return "at an unknown time,"
+	}
+	return t.In(ix.o.Now().Location()).Format("2006-01-02 15:04")
 }
 
 func who(r Role, speaker string) string {

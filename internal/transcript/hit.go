@@ -29,11 +29,11 @@ func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 		head = append(head, st.Dim(fmt.Sprintf("record %d", h.Seq)))
 	}
 	if !h.Time.IsZero() {
-		form := "2006-01-02 15:04"
+		at := h.Time.Local().Format("2006-01-02 15:04")
 		if h.File != "" {
-			form = time.DateOnly
+			at = h.Time.Format(time.DateOnly)
 		}
-		head = append(head, st.Dim(h.Time.Format(form)))
+		head = append(head, st.Dim(at))
 	}
 	if len(h.Also) > 0 {
 		head = append(head, st.Dim(fmt.Sprintf("and %d more like it", len(h.Also))))

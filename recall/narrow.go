@@ -1,0 +1,85 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"goclaw/session"
+)
+
+// Within narrows q to what a person or a model writes for a session: a key,
+// or a prefix of one, is all that was ever said under it; an id, a prefix of
+// one, or a citation is one log.
+func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
+	in, err := session.Find(ctx, st, ref, false)
+	if id, _, ok := cutSeq(ref); ok && errors.Is(err, session.ErrNotFound) {
+		ref = id
+		in, err = session.Find(ctx, st, ref, false)
+	}
+	if err != nil {
+		return err
+	}
+	q.Session, q.Key = in.ID, ""
+	if string(in.ID) != ref && strings.HasPrefix(string(in.Key), ref) {
+		q.Session, q.Key = "", in.Key
+	}
+	return nil
+}
+
+// cutSeq splits the number of a record off a citation.
+func cutSeq(ref string) (id, seq string, ok bool) {
+	i := strings.LastIndexByte(ref, '#')
+	if i <= 0 {
+		return "", "", false
+	}
+	_, err := strconv.ParseInt(ref[i+1:], 10, 64)
+	return ref[:i], ref[i+1:], err == nil
+}
+
+var (
+	momentForms = []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, "2006-01", "2006",
+	}
+	agoForm = regexp.MustCompile(`^(\d{1,5}) ?(m|min|minutes?|h|hours?|d|days?|w|weeks?|months?|y|years?)(?: ago)?$`)
+)
+
+// Moment reads a time that something was said since: a date, a time, or how
+// long before now it was. What names no zone is of now's.
+func Moment(text string, now time.Time) (time.Time, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	switch text {
+	case "today":
+		return day, nil
+	case "yesterday":
+		return day.AddDate(0, 0, -1), nil
+	}
+	for _, form := range momentForms {
+		if t, err := time.ParseInLocation(form, strings.ToUpper(text), now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if m := agoForm.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // at most five digits
+		switch unit := m[2]; {
+		case strings.HasPrefix(unit, "mo"):
+			return now.AddDate(0, -n, 0), nil
+		case unit[0] == 'm':
+			return now.Add(-time.Duration(n) * time.Minute), nil
+		case unit[0] == 'h':
+			return now.Add(-time.Duration(n) * time.Hour), nil
+		case unit[0] == 'd':
+			return now.AddDate(0, 0, -n), nil
+		case unit[0] == 'w':
+			return now.AddDate(0, 0, -7*n), nil
+		default:
+			return now.AddDate(-n, 0, 0), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("takes a date like 2026-08-01, a time like 2026-08-01 15:04, or how long ago like 12h, 7d or 3w, not %q", text)
+}
