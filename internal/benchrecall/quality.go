@@ -157,22 +157,8 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 	if err != nil {
 		return finder{}, err
 	}
-	if _, err := ix.Embed(ctx); err != nil {
-		return finder{}, err
-	}
-	return finder{
-		search: func(q query) ([]string, error) {
-			res, err := ix.Search(ctx, recall.Query{Text: q.Question, Limit: depth, Now: q.AskedAt, Sessions: true})
-			var out []string
-			for _, h := range res.Hits {
-				for _, cite := range append([]string{h.Cite()}, h.Also...) {
-					out = append(out, names[cite])
-				}
-			}
-			return out, err
-		},
-		close: func() { ix.Close(); st.Close(); os.RemoveAll(dir) },
-	}, nil
+	return find(ctx, ix, recall.Query{Sessions: true}, func(cite string) string { return names[cite] },
+		func() { ix.Close(); st.Close(); os.RemoveAll(dir) })
 }
 
 // openNotes opens an index over the memory files of a conversation.
@@ -181,21 +167,29 @@ func openNotes(ctx context.Context, dir, conversation string, e recall.Embedder)
 	if err != nil {
 		return finder{}, err
 	}
+	return find(ctx, ix, recall.Query{Memory: true}, func(cite string) string {
+		return conversation + "/" + strings.Replace(cite, ":", "#L", 1)
+	}, func() { ix.Close() })
+}
+
+// find searches ix where in says, and names what is cited.
+func find(ctx context.Context, ix *recall.Index, in recall.Query, name func(cite string) string, close func()) (finder, error) {
 	if _, err := ix.Embed(ctx); err != nil {
 		return finder{}, err
 	}
 	return finder{
 		search: func(q query) ([]string, error) {
-			res, err := ix.Search(ctx, recall.Query{Text: q.Question, Limit: depth, Now: q.AskedAt, Memory: true})
+			in.Text, in.Limit, in.Now = q.Question, depth, q.AskedAt
+			res, err := ix.Search(ctx, in)
 			var out []string
 			for _, h := range res.Hits {
 				for _, cite := range append([]string{h.Cite()}, h.Also...) {
-					out = append(out, conversation+"/"+strings.Replace(cite, ":", "#L", 1))
+					out = append(out, name(cite))
 				}
 			}
 			return out, err
 		},
-		close: func() { ix.Close() },
+		close: close,
 	}, nil
 }
 

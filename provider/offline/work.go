@@ -128,22 +128,34 @@ func listing(path, text string) string {
 	return out
 }
 
+// file returns what a file holds, or what is to be said instead: why it cannot
+// be read, or nothing while it is being read.
+func (t *turn) file(path string) (text, why string) {
+	if !t.can(call("read_file", with(path, "path"))) {
+		return "", "I have no tool here to read files with."
+	}
+	o, ok := t.one("read_file", with(path, "path"))
+	switch {
+	case !ok:
+		return "", ""
+	case o.failed:
+		return "", fmt.Sprintf("I could not read %s: %s", path, o.text)
+	case o.text == "":
+		return "", path + " is empty."
+	}
+	return o.text, ""
+}
+
 // digest shows what a file is about as far as that can be told without
 // understanding it.
 func (t *turn) digest(w wish) string {
-	if !t.can(call("read_file", with(w.path, "path"))) {
-		return "I have no tool here to read files with."
-	}
-	o, ok := t.one("read_file", with(w.path, "path"))
-	switch {
-	case !ok:
-		return ""
-	case o.failed:
-		return fmt.Sprintf("I could not read %s: %s", w.path, o.text)
+	text, why := t.file(w.path)
+	if text == "" {
+		return why
 	}
 	var headings, lines []string
 	n := 0
-	for l := range strings.Lines(o.text) {
+	for l := range strings.Lines(text) {
 		n++
 		l = strings.TrimRight(l, " \t\r\n")
 		switch {
@@ -168,21 +180,15 @@ const maxLines = 20 // of a file that are quoted for one search
 
 // findIn quotes the lines of a file that hold the words.
 func (t *turn) findIn(w wish) string {
-	if !t.can(call("read_file", with(w.path, "path"))) {
-		return "I have no tool here to read files with."
-	}
-	o, ok := t.one("read_file", with(w.path, "path"))
-	switch {
-	case !ok:
-		return ""
-	case o.failed:
-		return fmt.Sprintf("I could not read %s: %s", w.path, o.text)
+	held, why := t.file(w.path)
+	if held == "" {
+		return why
 	}
 	var literal, stems []string
 	lex := lexicon{}
 	want := lex.words(w.old)
 	n := 0
-	for l := range strings.Lines(o.text) {
+	for l := range strings.Lines(held) {
 		n++
 		l = strings.TrimRight(l, "\r\n")
 		line := fmt.Sprintf("%s:%d: %s", w.path, n, excerpt(l, maxQuote, want))
