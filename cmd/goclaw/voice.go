@@ -39,6 +39,14 @@ func (v *voice) name() string {
 	return v.provider + "/" + v.model
 }
 
+// tell adds to what the user should know.
+func (v *voice) tell(what string) {
+	if v.note != "" {
+		what += "; " + v.note
+	}
+	v.note = what
+}
+
 // encoding is a tokenizer that is built when it is first used: a start that
 // counts nothing does not wait for its vocabulary.
 type encoding func() *bpe.Encoding
@@ -105,14 +113,15 @@ func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string
 			v.noImages = !m.Images
 			if c.ContextWindow == 0 {
 				v.budget.Window = m.Usable()
+				v.budget.Reserve, v.note = c.Reserve(v.budget.Window)
 			}
-			v.note = fmt.Sprintf("using %s of %s on this machine", v.model, s.Name)
+			v.tell(fmt.Sprintf("using %s of %s on this machine", v.model, s.Name))
 			return v, nil
 		}
 	}
 	v, err := named(c, offline.Name, getenv)
 	if err == nil {
-		v.note = "no API key and no local model server found: the built-in offline model answers (it is not a language model)"
+		v.tell("no API key and no local model server found: the built-in offline model answers (it is not a language model)")
 	}
 	return v, err
 }
@@ -187,12 +196,11 @@ func (v *voice) settle(c *config.Loaded) {
 	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
 		v.budget.Window = n
 	}
-	v.reserve(c)
-}
-
-// reserve keeps a part of the window free, but never most of a small one.
-func (v *voice) reserve(c *config.Loaded) {
-	v.budget.Reserve = min(c.Session.Compaction.ReserveTokens, v.budget.Window/4)
+	var problem string
+	v.budget.Reserve, problem = c.Reserve(v.budget.Window)
+	if v.budget.Window != c.ContextWindow { // of which it was said already
+		v.note = problem
+	}
 }
 
 // counterOf counts for the models of a provider. Anthropic's vocabulary is not

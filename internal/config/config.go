@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,7 @@ type Threshold struct {
 
 // Compaction is how the past is folded.
 type Compaction struct {
-	ReserveTokens    int  `json:"reserveTokens"`
+	ReserveTokens    int  `json:"reserveTokens" doc:"tokens of the window that are kept free for the answer, at most a quarter of it"`
 	PreferCheckpoint bool `json:"preferCheckpoint"`
 }
 
@@ -108,6 +109,19 @@ type Compaction struct {
 type Retention struct {
 	TTL   Duration `json:"ttl" doc:"idle for so long, a key begins a new session; empty: never"`
 	Trash Duration `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
+}
+
+// Reserve returns how much of a window of so many tokens is kept free for the
+// answer: what is configured, but never most of a small window. The problem is
+// "" unless what was configured is more than the window has.
+func (l *Loaded) Reserve(window int) (tokens int, problem string) {
+	const key = "session.compaction.reserveTokens"
+	want := l.Session.Compaction.ReserveTokens
+	tokens = min(want, window/4)
+	if _, said := l.Sources[key]; said && window > 0 && want >= window {
+		problem = fmt.Sprintf("config: %s: %s is %d, but the window has %d tokens: a quarter of them is kept free", l.Source(key), key, want, window)
+	}
+	return tokens, problem
 }
 
 // Duration is written as 30s, 15m, 12h, 30d or 2w; empty is none.

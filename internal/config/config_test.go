@@ -111,6 +111,41 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+// What is kept free for the answer is never most of a window, and a number
+// that no window could give is told where it stands.
+func TestReserve(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		window  int
+		want    int
+		problem string
+	}{
+		{``, 200_000, 4000, ""},
+		{``, 3000, 750, ""}, // the default fits any window
+		{``, 0, 0, ""},
+		{`{"session": {"compaction": {"reserveTokens": 20000}}}`, 200_000, 20_000, ""},
+		{`{"session": {"compaction": {"reserveTokens": 20000}}}`, 40_000, 10_000, ""},
+		{"{\n\"session\": {\"compaction\": {\"reserveTokens\": 20000}}}", 16_000, 4000,
+			"config.json:2: session.compaction.reserveTokens is 20000, but the window has 16000 tokens: a quarter of them is kept free"},
+	} {
+		l, err := load(t, c.text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, problem := l.Reserve(c.window)
+		if got != c.want || !strings.HasSuffix(problem, c.problem) || (problem == "") != (c.problem == "") {
+			t.Errorf("%s: of %d tokens %d are kept free, %q, want %d, %q", c.text, c.window, got, problem, c.want, c.problem)
+		}
+		if len(l.Warnings) > 0 {
+			t.Errorf("%s: no window is configured, and yet: %q", c.text, l.Warnings)
+		}
+	}
+	l, err := load(t, `{"contextWindow": 8000, "session": {"compaction": {"reserveTokens": 9000}}}`, nil)
+	if err != nil || len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "reserveTokens is 9000, but the window has 8000 tokens") {
+		t.Errorf("warnings %q, %v", l.Warnings, err)
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	l, err := load(t, `{"model": "a/b", "providers": {"openai": {"apiKey": "from-file"}}}`, map[string]string{
 		"GOCLAW_MODEL": "c/d", "GOCLAW_SESSION_RETENTION_TTL": "2w", "GOCLAW_SESSION_CHECKPOINT_ENABLED": "false",

@@ -58,6 +58,9 @@ func Load(getenv func(string) string) (*Loaded, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
+	if _, problem := l.Reserve(l.ContextWindow); problem != "" {
+		l.Warnings = append(l.Warnings, problem)
+	}
 	l.paths(home, getenv)
 	return l, nil
 }
