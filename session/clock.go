@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,22 @@ func NewRecordID(c Clock) string {
 
 func recordID(at time.Time, n uint64) string {
 	return fmt.Sprintf("%d_%08x", at.UnixMilli(), uint32(n))
+}
+
+// IDTime returns the time in a record id "{unix ms}_{hex}", in ms. ok is false
+// for ids of other programs.
+func IDTime(id string) (ms int64, ok bool) {
+	a, b, ok := strings.Cut(id, "_")
+	if !ok || len(a) < 12 || len(a) > 15 || a[0] == '0' || b == "" || len(b) > 32 {
+		return 0, false
+	}
+	for i := 0; i < len(a); i++ {
+		if a[i] < '0' || a[i] > '9' {
+			return 0, false
+		}
+		ms = ms*10 + int64(a[i]-'0')
+	}
+	return ms, strings.Trim(b, "0123456789abcdef") == ""
 }
 
 // NewID returns a fresh session id in the form of a UUIDv7, which is what

@@ -222,13 +222,19 @@ func (s *Session) strictly() {
 	s.Info = o.Info
 }
 
-// Next returns the record that would follow, saying b.
+// Next returns the record that would follow, saying b. Ids ascend even where
+// the clock runs back: a store need not look at all of them to know that one
+// is new.
 func (s *Session) Next(b Body, c Clock) Record {
 	now, n := c.Now().UTC().Truncate(time.Millisecond), c.Rand()
-	r := Record{Seq: s.Last + 1, ID: recordID(now, n), Parent: s.Leaf, Time: now, Body: b}
+	at := now
+	if ms, ok := IDTime(s.Leaf); ok && ms > at.UnixMilli() {
+		at = time.UnixMilli(ms + 1)
+	}
+	r := Record{Seq: s.Last + 1, ID: recordID(at, n), Parent: s.Leaf, Time: now, Body: b}
 	for s.has(r.ID) { // ends even where neither time nor chance moves on
 		n++
-		r.ID = recordID(now, n)
+		r.ID = recordID(at, n)
 	}
 	return r
 }

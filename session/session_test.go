@@ -288,6 +288,10 @@ func TestNext(t *testing.T) {
 			if seen[r.ID] || r.Seq != s.Last+1 || r.Parent != s.Leaf || !r.Time.Equal(r.Time.Truncate(time.Millisecond)) {
 				t.Fatalf("a clock that %s gives record %+v behind %q", name, r, s.Leaf)
 			}
+			before, _ := session.IDTime(s.Leaf)
+			if ms, ok := session.IDTime(r.ID); !ok || ms < before {
+				t.Fatalf("a clock that %s gives record %q behind %q", name, r.ID, s.Leaf)
+			}
 			seen[r.ID] = true
 			if err := s.Apply(r); err != nil {
 				t.Fatal(err)

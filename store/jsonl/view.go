@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"goclaw/session"
 )
@@ -102,7 +101,7 @@ const maxAt = 64
 
 // fresh reports that no id so far equals id. False says nothing.
 func (s *ids) fresh(id string) bool {
-	ms, ok := idTime(id)
+	ms, ok := session.IDTime(id)
 	switch {
 	case !ok || ms < s.max:
 		return false
@@ -113,7 +112,7 @@ func (s *ids) fresh(id string) bool {
 }
 
 func (s *ids) add(id string) {
-	ms, ok := idTime(id)
+	ms, ok := session.IDTime(id)
 	switch {
 	case !ok || ms < s.max:
 	case ms > s.max:
@@ -123,22 +122,6 @@ func (s *ids) add(id string) {
 	default:
 		s.full = true
 	}
-}
-
-// idTime returns the time in an id "{unix ms}_{hex}".
-func idTime(id string) (int64, bool) {
-	a, b, ok := strings.Cut(id, "_")
-	if !ok || len(a) < 12 || len(a) > 15 || a[0] == '0' || b == "" || len(b) > 32 {
-		return 0, false
-	}
-	var ms int64
-	for i := 0; i < len(a); i++ {
-		if a[i] < '0' || a[i] > '9' {
-			return 0, false
-		}
-		ms = ms*10 + int64(a[i]-'0')
-	}
-	return ms, strings.Trim(b, "0123456789abcdef") == ""
 }
 
 // apart is how many records lie between two marks.

@@ -119,6 +119,7 @@ type talk struct {
 	id   session.ID
 	last session.Seq
 	leaf string
+	late time.Duration // of this log, behind what is said in it
 	next func() (session.Record, bool)
 	stop func()
 	n    int
@@ -133,7 +134,9 @@ func newTalk(st session.Store, id session.ID, seed uint64) (*talk, error) {
 	}
 	t := &talk{st: st, id: id, last: in.Last, leaf: in.Leaf}
 	t.next, t.stop = iter.Pull(Conversation(seed, 1<<40))
-	t.next() // its header
+	if h, _ := t.next(); in.Updated.After(h.Time) {
+		t.late = in.Updated.Sub(h.Time)
+	}
 	return t, nil
 }
 
@@ -148,7 +151,8 @@ func (t *talk) say() (time.Duration, error) {
 		c.FirstKept = t.leaf
 		r.Body = c
 	}
-	r.Seq, r.Parent, r.ID = t.last+1, t.leaf, fmt.Sprintf("%s_%d", r.ID, t.n)
+	r.Time = r.Time.Add(t.late)
+	r.Seq, r.Parent, r.ID = t.last+1, t.leaf, fmt.Sprintf("%d_%08x", r.Time.UnixMilli(), t.n)
 	start := time.Now()
 	err := t.st.Append(bg, t.id, r)
 	t.last, t.leaf = r.Seq, r.ID
