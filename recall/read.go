@@ -115,7 +115,7 @@ func Place(ctx context.Context, st session.Store, ref, record string) (session.I
 	case 1:
 		return in, found[0], nil
 	case 0:
-		return in, 0, fmt.Errorf("session %s has no record %q: %w", in.Key, record, session.ErrNotFound)
+		return in, 0, fmt.Errorf("session %s has no record %q, the last one is %d: %w", in.Key, record, in.Last, session.ErrNotFound)
 	}
 	return in, 0, fmt.Errorf("%q fits %d records of session %s: type more of the id, or the record's number", record, len(found), in.Key)
 }

@@ -672,13 +672,17 @@ func TestTools(t *testing.T) {
 		{"memory_search", `{"query":"locker code"}`, `memory/2026-08-02.md:3  - The locker code is 4711. [Monday]`},
 		{"memory_search", `{"query":"elephants"}`, `no note in the memory files fits`},
 		{"memory_get", `{"file":"memory/2026-08-02.md","from":3}`, `- The locker code is 4711.`},
+		{"memory_get", `{"file":"memory/2026-08-02.md:3"}`, `- The locker code is 4711.`},
+		{"memory_get", `{"file":"memory/2026-08-02.md:3","from":1,"lines":1}`, "# Monday\n[lines 1 to 1 of 3]"},
+		{"memory_search", `{"query":" "}`, `the query is empty: say what to look for`},
+		{"session_search", `{"query":""}`, `the query is empty: say what to look for`},
 		{"memory_get", `{"file":"../x"}`, `"../x" is not a memory file; there are memory/2026-08-02.md`},
 		{"session_search", `{"query":"what is my favourite colour?","limit":1}`, `a#2  2026-08-01 10:02 user: my favourite colour is teal`},
 		{"session_search", `{"query":"teal","since":"2027-01-01"}`, `nothing that was said fits`},
 		{"session_search", `{"query":"teal","since":"soon"}`, `since takes a date like 2026-08-01, a time like 2026-08-01 15:04, or how long ago like 12h, 7d or 3w, not "soon"`},
 		{"session_read", `{"session":"a#3","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is\na#4  2026-08-01 10:04 user: what is my favourite colour?"},
 		{"session_read", `{"session":"main:cli:a","around":"a-2","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is"},
-		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99": session: not found`},
+		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99", the last one is 4: session: not found`},
 	} {
 		res, err := tools[c.tool].Run(t.Context(), llm.ToolCall{ID: "1", Name: c.tool, Args: []byte(c.args)})
 		if err != nil {

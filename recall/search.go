@@ -65,6 +65,9 @@ type Result struct {
 	// Incomplete says, in sentences, what could not be searched, or only in
 	// part.
 	Incomplete []string
+	// Literal says that no word of the query is in any index, such as of "to
+	// be or not to be" or an emoji: it was looked for as it stands.
+	Literal bool
 	// Vectors is the share of the candidates that were compared by meaning as
 	// well: 1 all, 0 none.
 	Vectors float64
@@ -116,14 +119,24 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	defer ix.db.interrupted(ctx)()
 	var notes, messages []Hit
 	var err error
+	stands, only := asLiteral(q.Text)
+	res.Literal = only
 	if q.Memory && ix.o.Workspace != "" {
 		if notes, err = ix.searchMemory(ctx, q, v, &res); err != nil {
 			return res, err
+		}
+		if only && len(notes) == 0 {
+			notes = ix.scanMemory(q, stands)
 		}
 	}
 	if q.Sessions && ix.o.Store != nil {
 		if messages, err = ix.searchSessions(ctx, q, v, &res); err != nil {
 			return res, err
+		}
+		if only && len(messages) == 0 {
+			if messages, err = ix.scanSessions(ctx, q, stands, &res); err != nil {
+				return res, err
+			}
 		}
 	}
 	res.Hits = interleave(messages, notes, q.Limit)
@@ -186,14 +199,8 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	var hits []Hit
 	var seen collapse
 	for _, cand := range trim(kept) {
-		f := m.order[cand.seg]
-		n := f.notes[cand.at]
-		at := time.Unix(cand.doc.time, 0).UTC()
-		if !f.dated {
-			at = at.In(q.Now.Location())
-		}
-		h := Hit{File: f.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: at, Text: n.text, Score: cand.score}
-		if first := seen.add(n.text, len(hits)); first >= 0 {
+		h := ix.noteHit(m.order[cand.seg], cand.at, cand.score, q)
+		if first := seen.add(h.Text, len(hits)); first >= 0 {
 			hits[first].Also = append(hits[first].Also, h.Cite())
 			continue
 		}
@@ -202,6 +209,16 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 		}
 	}
 	return hits, nil
+}
+
+// noteHit is note i of f as a hit.
+func (ix *Index) noteHit(f *file, i int, score float64, q Query) Hit {
+	n := f.notes[i]
+	at := time.Unix(f.seg.docs[i].time, 0).UTC()
+	if !f.dated {
+		at = at.In(q.Now.Location())
+	}
+	return Hit{File: f.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: at, Text: n.text, Score: score}
 }
 
 func (ix *Index) searchSessions(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {

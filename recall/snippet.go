@@ -19,6 +19,11 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 			found = append(found, w)
 		}
 	})
+	if l, only := asLiteral(query); only && len(found) == 0 {
+		if from, to := standsAt(text, l); from >= 0 {
+			found = []word{{term: l.phrase, from: from, to: to}}
+		}
+	}
 	from := 0
 	if len(text) > n {
 		from = window(text, found, n)

@@ -3,7 +3,10 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,7 +58,7 @@ func (ix *Index) Tools() []Tool {
 		add("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
 			query, `"query"`, ix.toolMemorySearch)
 		add("memory_get", "Read lines of a memory file.",
-			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md"},"from":{"type":"integer","minimum":1,"description":"first line, 1 unless said"},"lines":{"type":"integer","minimum":1,"description":"how many lines, 80 unless said"}`,
+			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md, or memory/2026-08-02.md:12"},"from":{"type":"integer","minimum":1,"description":"first line, 1 unless said"},"lines":{"type":"integer","minimum":1,"description":"how many lines, 80 unless said"}`,
 			`"file"`, ix.toolMemoryGet)
 	}
 	if ix.o.Store != nil {
@@ -69,6 +72,10 @@ func (ix *Index) Tools() []Tool {
 	return out
 }
 
+var errBlank = errors.New("the query is empty: say what to look for")
+
+var citedLine = regexp.MustCompile(`^(.*\.\w+):(\d+)$`)
+
 func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (string, error) {
 	var a struct {
 		Query string
@@ -76,6 +83,9 @@ func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (str
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return "", err
+	}
+	if strings.TrimSpace(a.Query) == "" {
+		return "", errBlank
 	}
 	res, err := ix.Search(ctx, Query{Text: a.Query, Limit: orElse(a.Limit, 8), Memory: true})
 	if err != nil {
@@ -100,6 +110,13 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return "", err
+	}
+	// A citation says the line as well.
+	if m := citedLine.FindStringSubmatch(a.File); m != nil {
+		a.File = m[1]
+		if n, err := strconv.Atoi(m[2]); err == nil && a.From == 0 {
+			a.From = n
+		}
 	}
 	a.From = orElse(a.From, 1)
 	text, total, err := ix.File(a.File, a.From, orElse(a.Lines, 80))
@@ -130,6 +147,9 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return "", err
+	}
+	if strings.TrimSpace(a.Query) == "" {
+		return "", errBlank
 	}
 	limit := orElse(a.Limit, 8)
 	q := Query{Text: a.Query, Limit: limit + 4, Sessions: true, Role: Role(a.Role)}
