@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/url"
 	"os"
@@ -58,7 +59,7 @@ func openDatabase(path string) (*database, error) {
 func (d *database) begin() error {
 	for try := 0; ; try++ {
 		err := d.tryBegin()
-		if err == nil || try == tries {
+		if err == nil || try == tries || errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		if _, live := os.Stat(d.path + "-wal"); live != nil {
@@ -327,6 +328,7 @@ func (d *database) records(ctx context.Context, t *Transcript, after int64) iter
 						r.line, r.err = d.unpack.DecodeAll(s.ColumnRawBlob(2), nil)
 					}
 					rows = append(rows, r)
+					t.counted(len(r.line))
 					if size += len(r.line); size > pieceBytes {
 						return errEnough
 					}

@@ -49,9 +49,9 @@ func (t *Transcript) open() (io.ReadCloser, error) {
 	if !strings.HasSuffix(t.Path, ".zst") {
 		// No further than it goes now: the rest of a line that is being
 		// written must not be taken for the next one.
-		return limited{io.NewSectionReader(f, 0, fi.Size()), f}, nil
+		return limited{io.NewSectionReader(f, 0, fi.Size()), f, t}, nil
 	}
-	z, err := unpack(f)
+	z, err := unpack(reader{f, t})
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -66,9 +66,35 @@ func unpack(r io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
+// counted tells whoever wants to know of what was read.
+func (t *Transcript) counted(bytes int) {
+	if t.count != nil {
+		t.count(bytes)
+	}
+}
+
 type limited struct {
 	*io.SectionReader
 	f *os.File
+	t *Transcript
+}
+
+func (l limited) Read(p []byte) (int, error) {
+	n, err := l.SectionReader.Read(p)
+	l.t.counted(n)
+	return n, err
+}
+
+// reader counts what is read of a file.
+type reader struct {
+	io.Reader
+	t *Transcript
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.t.counted(n)
+	return n, err
 }
 
 func (l limited) Close() error { return l.f.Close() }

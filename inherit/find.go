@@ -122,12 +122,7 @@ type finder struct {
 }
 
 func (f *finder) problem(path string, err error) {
-	var p *fs.PathError
-	what := err.Error()
-	if errors.As(err, &p) {
-		what = p.Err.Error()
-	}
-	f.c.Problems = append(f.c.Problems, Problem{Path: path, What: what})
+	f.c.Problems = append(f.c.Problems, unread(path, err))
 }
 
 func (f *finder) root(path string) {
@@ -190,6 +185,7 @@ func (f *finder) folder(dir string) {
 			return !slices.Contains([]string{"agents", "sessions", "transcripts"}, e.Name())
 		})
 	}
+	closed := false // its files cannot be looked at, which is said once
 	for _, e := range list {
 		path := filepath.Join(dir, e.Name())
 		switch {
@@ -200,6 +196,8 @@ func (f *finder) folder(dir string) {
 		case e.Type()&fs.ModeSymlink != 0:
 			fi, err := os.Stat(path)
 			switch {
+			case errors.Is(err, fs.ErrPermission):
+				f.problem(path, err)
 			case err != nil:
 				f.problem(path, fmt.Errorf("a symbolic link that leads nowhere: %w", errors.Unwrap(err)))
 			case fi.IsDir():
@@ -210,9 +208,11 @@ func (f *finder) folder(dir string) {
 		case candidate(e.Name()):
 			fi, err := e.Info()
 			if err != nil {
-				if !errors.Is(err, fs.ErrNotExist) {
+				denied := errors.Is(err, fs.ErrPermission)
+				if !errors.Is(err, fs.ErrNotExist) && !(denied && closed) {
 					f.problem(path, err)
 				}
+				closed = closed || denied
 				continue
 			}
 			f.entry(path, fi)
@@ -329,6 +329,9 @@ func parseName(name string) (id, archive string, ok bool) {
 // file looks at one file. named: the user gave its path.
 func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 	st := statOf(fi)
+	if strings.HasSuffix(path, ".sqlite") && st.Size == 0 && !named {
+		return // its owner has not begun it
+	}
 	if strings.HasSuffix(path, ".sqlite") || named && isDatabase(path) {
 		f.database(path, st, named)
 		return
@@ -338,7 +341,7 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 		id = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	ix := f.index(path)
-	t := &Transcript{Path: path, ID: session.ID(id), Archive: archive, Size: st.Size, stat: st}
+	t := &Transcript{Path: path, ID: session.ID(id), Archive: archive, Size: st.Size, stat: st, named: named}
 	s, err := f.sniff(t)
 	switch {
 	case err != nil:
@@ -398,8 +401,10 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 	t.form, t.cwd, t.Program, t.side = s.Form, s.CWD, s.Program, s.Side
 	agent := agentOf(t.Path)
 	if t.Program == "" {
+		// OpenClaw 2026.9.6 writes version 4. Where a file is says more: pi's
+		// versions go on as well.
 		t.Program = Pi
-		if ix != nil || agent != "" || s.Version >= 4 || t.Archive != "" {
+		if ix != nil || agent != "" || t.Archive != "" || s.Version == 4 && !piName.MatchString(filepath.Base(t.Path)) {
 			t.Program = OpenClaw
 		}
 	}
@@ -478,6 +483,9 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 		t.Key = project(t.Program, s.CWD, t.ID)
 	}
 }
+
+// piName is how pi names its files: by their time and id.
+var piName = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_`)
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 

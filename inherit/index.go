@@ -84,7 +84,9 @@ func (f *finder) readIndex(path, dir string) *index {
 			err = ix.parse(data)
 		}
 		if err != nil {
-			f.c.Problems = append(f.c.Problems, Problem{Path: path, What: "the index cannot be read, its transcripts are taken without their keys: " + err.Error()})
+			p := unread(path, err)
+			p.What = "the index cannot be read, its transcripts are taken without their keys: " + p.What
+			f.c.Problems = append(f.c.Problems, p)
 		} else {
 			f.memo.setIndex(path, memoIndex{Stat: ix.stat, Claw0: ix.claw0, Entries: ix.entries})
 		}

@@ -53,6 +53,9 @@ type Transcript struct {
 	blob   int       // an archive there: of which table
 	cwd    string
 	side   bool // a subagent's
+	named  bool // the user gave its path
+
+	count func(bytes int) // is told of what is read, or nil
 }
 
 // The tables that a database keeps whole transcripts in.
@@ -62,26 +65,15 @@ const (
 	inCold
 )
 
+// Database reports whether t lies in a database, beside others.
+func (t *Transcript) Database() bool { return t.old != nil }
+
 // ref names t among all transcripts.
 func (t *Transcript) ref() string {
 	if t.window == "" {
 		return t.Path
 	}
 	return fmt.Sprintf("%s#%d#%s", t.Path, t.blob, t.window)
-}
-
-// Problem is something that could not be read, or does not fit.
-type Problem struct {
-	Path string
-	Line int // 0: none
-	What string
-}
-
-func (p Problem) String() string {
-	if p.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.What)
-	}
-	return p.Path + ": " + p.What
 }
 
 // Catalogue is what Find found. Close it.

@@ -13,3 +13,11 @@ func inode(fi fs.FileInfo) uint64 {
 	}
 	return 0
 }
+
+func owner(fi fs.FileInfo) (uid int, ok bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}

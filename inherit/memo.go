@@ -52,7 +52,7 @@ type taken struct {
 	Damage int         `json:"damage,omitempty"`
 }
 
-const memoVersion = 1
+const memoVersion = 2
 
 // NewMemo returns an empty memo that is saved at path, or nowhere.
 func NewMemo(path string) *Memo {
@@ -93,10 +93,15 @@ func (m *Memo) Save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
+	return replaceFile(m.path, data)
+}
+
+// replaceFile writes a file, whole or not at all.
+func replaceFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(m.path), filepath.Base(m.path)+".*")
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
@@ -105,7 +110,7 @@ func (m *Memo) Save() error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), m.path)
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())

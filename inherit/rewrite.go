@@ -38,6 +38,10 @@ func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
 			break
 		}
 	}
+	if im.removed(j) {
+		o.State = Purged
+		return nil
+	}
 	return im.begin(ctx, j, o, again-1)
 }
 

@@ -21,15 +21,21 @@ type Taking struct {
 	// everything.
 	Strict bool
 	Memo   *Memo // nil: nothing is remembered
+	// Removed are the logs that were removed here for good. They are not
+	// taken, unless Again is set or the user gave the path of the file.
+	Removed *Removed
+	Again   bool
 	// Progress is told how far it is, from one goroutine at a time.
 	Progress func(Progress)
 }
 
 // Progress is how far the taking is.
 type Progress struct {
+	Files, FilesDone  int // a database is one file
 	Transcripts, Done int
-	Bytes, Read       int64
-	Records           int // taken
+	Bytes, BytesDone  int64
+	Read              int64 // bytes that had to be read for it
+	Records           int   // taken
 }
 
 // State is what became of a transcript.
@@ -42,6 +48,7 @@ const (
 	Rewritten State = "rewritten" // its program has changed the past
 	Copy      State = "copy"      // another source says the very same
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
+	Purged    State = "purged"    // its log was removed for good, and is not taken again
 	Failed    State = "failed"
 )
 
@@ -93,11 +100,19 @@ const (
 // others. The error is of the store, or ctx's.
 func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report, error) {
 	begin := time.Now()
-	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, memo: o.Memo}
+	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, files: map[string]int{}, memo: o.Memo}
 	if im.memo == nil {
 		im.memo = NewMemo("")
 	}
-	im.progress = Progress{Transcripts: len(c.Transcripts), Bytes: c.Size()}
+	if o.Removed != nil {
+		if err := o.Removed.load(); err != nil { // another process may have removed more
+			return Report{}, err
+		}
+	}
+	for _, t := range c.Transcripts {
+		im.files[t.Path]++
+	}
+	im.progress = Progress{Files: len(im.files), Transcripts: len(c.Transcripts), Bytes: c.Size()}
 	rep := Report{Outcomes: make([]Outcome, len(c.Transcripts))}
 	for _, trash := range []bool{false, true} {
 		for in, err := range st.List(ctx, session.Query{Trash: trash}) {
@@ -127,7 +142,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 			rep.Outcomes[i] = Outcome{Transcript: t, State: Failed, Err: context.Canceled}
 		}
 	}
-	return rep, errors.Join(err, im.fatal, im.memo.Save())
+	return rep, errors.Join(err, o.Removed.forget(im.again), im.memo.Save())
 }
 
 // origin is where a log came from.
@@ -147,7 +162,8 @@ type importer struct {
 	progress Progress
 	told     time.Time
 	saved    time.Time
-	fatal    error
+	files    map[string]int // transcripts of each that are still to come
+	again    []session.ID   // were removed, and are here again
 }
 
 func (im *importer) know(in session.Info) {
@@ -219,9 +235,10 @@ func (im *importer) run(ctx context.Context, hands int, jobs []job, out []Outcom
 	for range min(hands, len(jobs)) {
 		wg.Go(func() {
 			for j := range work {
+				done := im.watch(j.t)
 				o := im.one(ctx, j)
 				out[j.at] = o
-				im.tell(func(p *Progress) { p.Done++ }, false)
+				done()
 			}
 		})
 	}
@@ -254,6 +271,27 @@ func (im *importer) tell(f func(*Progress), now bool) {
 	}
 }
 
+// watch counts what is read of t, until what it returns is called: then all of
+// t is done.
+func (im *importer) watch(t *Transcript) (done func()) {
+	var seen int64
+	t.count = func(n int) {
+		new := max(min(int64(n), t.Size-seen), 0)
+		seen += new
+		im.tell(func(p *Progress) { p.BytesDone += new; p.Read += int64(n) }, false)
+	}
+	return func() {
+		t.count = nil
+		im.tell(func(p *Progress) {
+			p.Done++
+			p.BytesDone += t.Size - seen
+			if im.files[t.Path]--; im.files[t.Path] == 0 {
+				p.FilesDone++
+			}
+		}, false)
+	}
+}
+
 // one takes one transcript.
 func (im *importer) one(ctx context.Context, j job) Outcome {
 	o := Outcome{Transcript: j.t, Log: j.log}
@@ -261,6 +299,9 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	m, known := im.memo.taken(j.t.ref())
 	known = known && m.Strict == im.o.Strict
 	switch {
+	case im.removed(j):
+		o.State = Purged
+		return o
 	case known && m.Copy && m.Stat == j.t.stat && im.logs[m.Log].ID != "":
 		o.State, o.Log = Copy, m.Log
 	case j.other != "" && j.have.ID == "":
@@ -270,9 +311,31 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	}
 	if err != nil {
 		o.State, o.Err = Failed, err
+		var p *fs.PathError
+		if errors.As(err, &p) && strings.HasPrefix(p.Path, j.t.Path) {
+			o.Err = errors.New(unread(j.t.Path, err).What)
+		}
 	}
-	im.tell(func(p *Progress) { p.Read += j.t.Size }, false)
 	return o
+}
+
+// removed reports whether the log of j was removed for good, and stays so: its
+// own, or the one that another source of the same session had.
+func (im *importer) removed(j job) bool {
+	log := j.log
+	if _, ok := im.logs[j.other]; j.other != "" && !ok && !im.o.Removed.has(log, j.t.Program) {
+		log = j.other
+	}
+	if j.have.ID != "" || !im.o.Removed.has(log, j.t.Program) {
+		return false
+	}
+	if !im.o.Again && !j.t.named {
+		return true
+	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	im.again = append(im.again, log)
+	return false
 }
 
 // log brings the log of j up to date.
