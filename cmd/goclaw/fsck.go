@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,56 +40,69 @@ type wound struct {
 // it, and writes a healed copy of it to repairTo if that is set.
 func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) error {
 	fi, err := os.Stat(path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
+	folder := fi != nil && fi.IsDir()
+	if repairTo != "" {
+		if _, err := os.Lstat(repairTo); err == nil {
+			return fmt.Errorf("%s is there already: a healed copy is a new file or folder", repairTo)
+		}
+		if rel, err := filepath.Rel(abs, absolute(repairTo)); err == nil && folder && filepath.IsLocal(rel) {
+			return fmt.Errorf("%s is inside of %s, which stays as it is", repairTo, path)
+		}
+	}
 	cat, err := inherit.Find(ctx, []string{abs}, inherit.Options{Home: a.getenv("HOME")})
 	if err != nil {
 		return err
 	}
 	defer cat.Close()
-	if repairTo != "" {
-		if _, err := os.Lstat(repairTo); err == nil {
-			return fmt.Errorf("%s is there already: a healed copy is a new file or folder", repairTo)
-		}
-		if rel, err := filepath.Rel(abs, absolute(repairTo)); err == nil && fi.IsDir() && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return fmt.Errorf("%s is inside of %s, which stays as it is", repairTo, path)
-		}
-	}
 	st := a.style()
-	rows, bad := []examined{}, len(cat.Problems)
-	for _, p := range cat.Problems {
+	wrong := func(s string) {
 		if !asJSON {
-			fmt.Fprintln(a.out, st.Yellow("✗ ")+transcript.Printable(p.String()))
+			fmt.Fprintln(a.out, st.Yellow("✗ ")+transcript.Printable(s))
 		}
 	}
+	for _, p := range cat.Problems {
+		wrong(p.String())
+	}
+	if len(cat.Transcripts) == 0 && len(cat.Problems) == 0 && !asJSON {
+		return fmt.Errorf("%s holds no transcript that is known here", path)
+	}
+	var copies *healed
+	if repairTo != "" && len(cat.Transcripts) > 0 {
+		copies = &healed{root: abs, to: repairTo, folder: folder || cat.Transcripts[0].Database()}
+		defer copies.close()
+	}
+	rows, bad, messages := []examined{}, len(cat.Problems), 0
 	for _, t := range cat.Transcripts {
 		x, err := inherit.Examine(ctx, t)
 		if err != nil {
 			x.Findings = append(x.Findings, inherit.Finding{Path: t.Path, What: oneLine(err)})
 		}
 		row := examined{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Archive: t.Archive, Records: x.Records, Messages: x.Messages, Branch: x.Branch, Strict: x.Strict, Findings: []wound{}}
-		bad += len(x.Findings)
+		if copies != nil && err == nil {
+			if row.Repaired, err = copies.write(ctx, t); err != nil {
+				x.Findings = append(x.Findings, inherit.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
+			}
+		}
 		for _, f := range x.Findings {
 			row.Findings = append(row.Findings, wound{f.Line, f.What, f.Cost})
-			if !asJSON {
-				fmt.Fprintln(a.out, st.Yellow("✗ ")+transcript.Printable(f.String()))
-			}
+			wrong(f.String())
 		}
-		if repairTo != "" && err == nil {
-			if row.Repaired, err = repair(ctx, t, abs, repairTo, fi.IsDir()); err != nil {
-				return err
-			}
-		}
+		bad += len(x.Findings)
+		messages += x.Messages
 		rows = append(rows, row)
 	}
-	if repairTo != "" && fi.IsDir() {
-		if err := copyIndices(cat, abs, repairTo); err != nil {
-			return err
+	if copies != nil && copies.folder {
+		for _, p := range copies.indices(cat) {
+			wrong(p.String())
+			cat.Problems = append(cat.Problems, p)
+			bad++
 		}
 	}
 	if asJSON {
@@ -96,27 +110,20 @@ func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) erro
 		for _, p := range cat.Problems {
 			problems = append(problems, p.String())
 		}
-		if err := a.printJSON(map[string]any{"ok": bad == 0, "transcripts": rows, "problems": problems}); err != nil {
+		if err := a.printJSON(map[string]any{"ok": bad == 0 && len(rows) > 0, "transcripts": rows, "problems": problems}); err != nil {
 			return err
 		}
 	} else {
-		messages := 0
-		for _, r := range rows {
-			messages += r.Messages
-		}
 		verdict := st.Green("nothing is wrong")
 		if bad > 0 {
 			verdict = st.Yellow(transcript.Count(bad, "finding"))
 		}
 		fmt.Fprintf(a.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
-		if repairTo != "" {
+		if copies != nil && copies.n > 0 {
 			fmt.Fprintf(a.out, "healed copy: %s\n", repairTo)
 		}
 	}
-	if len(rows) == 0 && len(cat.Problems) == 0 {
-		return fmt.Errorf("%s holds no transcript that is known here", path)
-	}
-	if bad > 0 {
+	if bad > 0 || len(rows) == 0 {
 		return errQuiet
 	}
 	return nil
@@ -130,72 +137,131 @@ func absolute(path string) string {
 	return abs
 }
 
-// repair writes the healed copy of one transcript and returns where it is.
-func repair(ctx context.Context, t *inherit.Transcript, root, to string, folder bool) (string, error) {
-	path := to
-	rel, err := filepath.Rel(root, t.Path)
-	switch {
-	case err != nil:
-		return "", err
-	case strings.HasSuffix(t.Path, ".sqlite"): // a file for each of its sessions
-		if rel == "." {
-			rel = ""
+// healed is the healed copy of what is at root. Everything that is written is
+// inside of to, wherever the original was found.
+type healed struct {
+	root, to string
+	folder   bool // to is a folder, else the one file
+	in       *os.Root
+	n        int // files written
+}
+
+func (h *healed) close() {
+	if h.in != nil {
+		h.in.Close()
+	}
+}
+
+// place returns where in the copy the file at path goes: what an index or a
+// configuration has led to from elsewhere goes into the folder "elsewhere".
+func (h *healed) place(path string) string {
+	rel, err := filepath.Rel(h.root, path)
+	if err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	path = path[len(filepath.VolumeName(path)):]
+	return filepath.Join("elsewhere", filepath.Join(string(filepath.Separator), path))
+}
+
+// create makes a file of the copy. One that is there stays: the new one gets a
+// number.
+func (h *healed) create(name string) (f *os.File, path string, err error) {
+	if !h.folder {
+		if err := os.MkdirAll(filepath.Dir(h.to), 0o700); err != nil {
+			return nil, "", err
 		}
-		name := string(t.ID)
-		if t.Archive != "" {
-			name += "." + t.Archive
+		f, err = os.OpenFile(h.to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		return f, h.to, err
+	}
+	if h.in == nil {
+		if err := os.MkdirAll(h.to, 0o700); err != nil {
+			return nil, "", err
 		}
-		path = filepath.Join(to, strings.TrimSuffix(rel, ".sqlite"), session.FileName(name)+".jsonl")
-	case folder:
-		path = filepath.Join(to, strings.TrimSuffix(rel, ".zst"))
+		if h.in, err = os.OpenRoot(h.to); err != nil {
+			return nil, "", err
+		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
+	if err := h.in.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, "", err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", err
+	stem, ext := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)
+	for n := 2; ; n++ {
+		f, err = h.in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, filepath.Join(h.to, name), err
+		}
+		name = fmt.Sprintf("%s-%d%s", stem, n, ext)
 	}
-	err = inherit.Repair(ctx, t, f)
+}
+
+// fill writes a file that was created, whole or not at all.
+func (h *healed) fill(f *os.File, path string, write func(io.Writer) error) error {
+	err := write(f)
 	if e := f.Close(); err == nil {
 		err = e
 	}
 	if err != nil {
 		os.Remove(path)
+		return err
 	}
-	return path, err
+	h.n++
+	return nil
 }
 
-// copyIndices puts the index of each folder beside its healed transcripts.
-func copyIndices(cat *inherit.Catalogue, root, to string) error {
+// write writes the healed copy of one transcript and returns where it is.
+func (h *healed) write(ctx context.Context, t *inherit.Transcript) (string, error) {
+	name := strings.TrimSuffix(h.place(t.Path), ".zst")
+	if t.Database() { // a file for each of its sessions
+		id := string(t.ID)
+		if t.Archive != "" {
+			id += "." + t.Archive
+		}
+		dir := ""
+		if t.Path != h.root {
+			dir = strings.TrimSuffix(name, ".sqlite")
+		}
+		name = filepath.Join(dir, session.FileName(id)+".jsonl")
+	}
+	f, path, err := h.create(name)
+	if err != nil {
+		return "", err
+	}
+	return path, h.fill(f, path, func(w io.Writer) error { return inherit.Repair(ctx, t, w) })
+}
+
+// indices puts the index of each folder beside its healed transcripts, and
+// returns what could not be copied.
+func (h *healed) indices(cat *inherit.Catalogue) (problems []inherit.Problem) {
 	done := map[string]bool{}
 	for _, t := range cat.Transcripts {
 		dir := filepath.Dir(t.Path)
-		for _, index := range []string{filepath.Join(dir, "sessions.json"), filepath.Join(filepath.Dir(dir), "sessions.json")} {
-			rel, err := filepath.Rel(root, index)
-			if err != nil || done[index] || strings.HasPrefix(rel, "..") {
+		beside := filepath.Join(dir, "sessions.json")
+		for _, index := range []string{beside, filepath.Join(filepath.Dir(dir), "sessions.json")} {
+			rel, err := filepath.Rel(h.root, index)
+			if done[index] || index != beside && (err != nil || !filepath.IsLocal(rel)) {
 				continue
 			}
 			done[index] = true
-			src, err := inherit.OpenFile(index)
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			dst, err := os.OpenFile(filepath.Join(to, rel), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err == nil {
-				_, err = io.Copy(dst, src)
-				if e := dst.Close(); err == nil {
-					err = e
-				}
-			}
-			src.Close()
-			if err != nil {
-				return err
+			if err := h.index(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				problems = append(problems, inherit.Problem{Path: index, What: "the index could not be copied: " + oneLine(err)})
 			}
 		}
 	}
-	return nil
+	return problems
+}
+
+func (h *healed) index(path string) error {
+	src, err := inherit.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	f, to, err := h.create(h.place(path))
+	if err != nil {
+		return err
+	}
+	return h.fill(f, to, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
+		return err
+	})
 }

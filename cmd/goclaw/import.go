@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,14 +22,17 @@ import (
 
 func (a *app) importCmd() *cobra.Command {
 	var from string
-	var dry, strict, asJSON bool
+	var dry, strict, again, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "import [PATH...]",
 		Short: "Take over the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
 		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
 database of any of them), and copies what is new into the store. The sources
 are only read: they can be in use meanwhile, and stay as they are. Run it
-again whenever you like: it copies only what is new.`,
+again whenever you like: it copies only what is new.
+
+What cannot be read has a line of its own, and everything else is taken. Exits 0
+when everything was read, 1 when not.`,
 		Example: `  goclaw import                 everything that is found on this machine
   goclaw import --dry-run       only say what there is
   goclaw import ~/old/.openclaw a folder from somewhere else
@@ -37,28 +41,29 @@ again whenever you like: it copies only what is new.`,
 			if from != "" && !slices.Contains(inherit.Programs, from) {
 				return usage("--from must be one of %s, not %q", strings.Join(inherit.Programs, ", "), from)
 			}
-			for _, p := range args {
-				if _, err := os.Stat(p); err != nil {
-					return err
-				}
-			}
-			return a.importAll(cmd.Context(), args, importing{from: from, dry: dry, strict: strict, asJSON: asJSON})
+			return a.importAll(cmd.Context(), args, importing{from: from, dry: dry, strict: strict, again: again, asJSON: asJSON})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the program that wrote it: "+strings.Join(inherit.Programs, ", "))
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what there is")
 	cmd.Flags().BoolVar(&strict, "strict", false, "take what pi would show of each session, without healing it")
+	cmd.Flags().BoolVar(&again, "again", false, "take also what was removed here for good (a file that is named is taken anyway)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what became of each session as an object")
 	return cmd
 }
 
 type importing struct {
-	from                string
-	dry, strict, asJSON bool
+	from                       string
+	dry, strict, again, asJSON bool
 }
 
 // memoPath is where it is remembered how far sources were taken.
 func (a *app) memoPath() string { return filepath.Join(a.conf.Home, "inherit.json") }
+
+// removed are the inherited sessions that were removed for good.
+func (a *app) removed() (*inherit.Removed, error) {
+	return inherit.OpenRemoved(filepath.Join(a.conf.Home, "removed.json"))
+}
 
 // sources are where other agents keep their sessions: all that are known, or
 // those of the one that the configuration names.
@@ -98,7 +103,11 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 {
+	var missing []inherit.Problem
+	given := len(paths) > 0
+	if given {
+		paths, missing = present(paths)
+	} else {
 		if !c.Session.Inherit.Enabled {
 			return fmt.Errorf("inheriting is switched off (session.inherit.enabled): give a PATH to import it all the same")
 		}
@@ -110,22 +119,32 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	if err != nil {
 		return err
 	}
+	removed, err := a.removed()
+	if err != nil {
+		return err
+	}
 	cat, err := a.lookFor(ctx, paths, o.from, memo)
 	if err != nil {
 		return err
 	}
 	defer cat.Close()
+	cat.Problems = append(missing, cat.Problems...)
 	if o.dry {
-		return a.showFound(cat, o.asJSON)
+		return a.showFound(cat, given, o.asJSON)
 	}
 	st, err := a.store()
 	if err != nil {
 		return err
 	}
+	shown := &bar{} // nothing
+	take := inherit.Taking{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again}
 	if !o.asJSON {
 		a.found(a.err, cat)
+		shown = a.newBar()
+		take.Progress = shown.show
 	}
-	rep, err := inherit.Take(ctx, st, cat, inherit.Taking{Strict: o.strict, Memo: memo, Progress: a.progress(o.asJSON)})
+	rep, err := inherit.Take(ctx, st, cat, take)
+	shown.end()
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("stopped: goclaw import goes on where it was")
 	}
@@ -134,12 +153,24 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 			err = e
 		}
 	} else {
-		a.imported(a.out, a.err, cat, rep)
+		a.imported(a.out, a.err, cat, rep, given)
 	}
-	if err == nil && rep.Count(inherit.Failed) > 0 {
+	if err == nil && rep.Count(inherit.Failed)+cat.Unread() > 0 {
 		return errQuiet
 	}
 	return err
+}
+
+// present parts the paths that are there from those that are not.
+func present(paths []string) (there []string, missing []inherit.Problem) {
+	for _, p := range paths {
+		if _, err := os.Stat(p); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, inherit.Problem{Path: p, What: "there is no such file or folder", Unread: true})
+			continue
+		}
+		there = append(there, p)
+	}
+	return there, missing
 }
 
 // found says what there is, a line for each program.
@@ -167,14 +198,15 @@ func megabytes(n int64) string {
 }
 
 // showFound is a dry run.
-func (a *app) showFound(cat *inherit.Catalogue, asJSON bool) error {
+func (a *app) showFound(cat *inherit.Catalogue, given, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(importRows(cat, inherit.Report{}))
+		if err := a.printJSON(importRows(cat, inherit.Report{})); err != nil || cat.Unread() == 0 {
+			return err
+		}
+		return errQuiet
 	}
 	a.found(a.out, cat)
-	if len(cat.Transcripts) == 0 {
-		fmt.Fprintln(a.out, "found nothing to import")
-	}
+	a.foundNothing(a.out, cat, given)
 	for _, t := range cat.Transcripts {
 		line := fmt.Sprintf("%-11s %s  %s", t.Program, transcript.Printable(string(t.Key)), t.Path)
 		if t.Archive != "" {
@@ -185,12 +217,36 @@ func (a *app) showFound(cat *inherit.Catalogue, asJSON bool) error {
 	for _, p := range cat.Problems {
 		fmt.Fprintln(a.err, "goclaw: "+transcript.Printable(p.String()))
 	}
-	return nil
+	return a.unread(a.err, cat.Unread())
+}
+
+// foundNothing says so, and where it was looked, if there is nothing.
+func (a *app) foundNothing(w io.Writer, cat *inherit.Catalogue, given bool) {
+	switch {
+	case len(cat.Transcripts) > 0 || given && len(cat.Problems) > 0: // which were said
+	case given:
+		fmt.Fprintln(w, "found nothing to import")
+	default:
+		fmt.Fprintln(w, "found nothing to import in:")
+		for _, p := range a.sources() {
+			fmt.Fprintln(w, "  "+p)
+		}
+		fmt.Fprintln(w, "if they are elsewhere: goclaw import PATH")
+	}
+}
+
+// unread says how many sources could not be read, and fails if there are any.
+func (a *app) unread(w io.Writer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "goclaw: %s could not be read: see above\n", transcript.Count(n, "source"))
+	return errQuiet
 }
 
 // imported says what became of everything. What is wrong with a session has
 // a line of its own; a session that is well has none.
-func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inherit.Report) {
+func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inherit.Report, given bool) {
 	for _, p := range cat.Problems {
 		fmt.Fprintln(errOut, "goclaw: "+transcript.Printable(p.String()))
 	}
@@ -209,8 +265,9 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 			fmt.Fprintf(errOut, "%s: %s: goclaw sessions show %s\n", o.Path, o.Note, o.Log)
 		}
 	}
+	defer a.unread(errOut, cat.Unread()+rep.Count(inherit.Failed))
 	if len(rep.Outcomes) == 0 {
-		fmt.Fprintln(out, "found nothing to import")
+		a.foundNothing(out, cat, given)
 		return
 	}
 	var parts []string
@@ -218,7 +275,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 		state inherit.State
 		words string
 	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
-		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Failed, "failed"}} {
+		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again takes them)"}, {inherit.Failed, "failed"}} {
 		if n := rep.Count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
@@ -259,32 +316,7 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 	for _, p := range cat.Problems {
 		problems = append(problems, p.String())
 	}
-	return map[string]any{"sessions": rows, "problems": problems, "records": rep.Records(), "milliseconds": rep.Took.Milliseconds()}
-}
-
-// progress shows how far it is, on a terminal.
-func (a *app) progress(quiet bool) func(inherit.Progress) {
-	if quiet || !a.isTerminal(a.err) {
-		return nil
-	}
-	begin := time.Now()
-	return func(p inherit.Progress) {
-		share := 1.0
-		if p.Bytes > 0 {
-			share = min(float64(p.Read)/float64(p.Bytes), 1)
-		}
-		secs := time.Since(begin).Seconds()
-		rate := float64(p.Read) / 1e6 / max(secs, 0.001)
-		left := ""
-		if share > 0.01 && share < 1 && secs > 1 {
-			left = fmt.Sprintf(", %s left", time.Duration(secs/share*(1-share)*1e9).Round(time.Second))
-		}
-		bar := strings.Repeat("█", int(share*20)) + strings.Repeat("░", 20-int(share*20))
-		fmt.Fprintf(a.err, "\r\x1b[K%s %d/%d sessions, %s of %s, %.0f MB/s%s", bar, p.Done, p.Transcripts, megabytes(p.Read), megabytes(p.Bytes), rate, left)
-		if p.Done == p.Transcripts {
-			fmt.Fprint(a.err, "\r\x1b[K")
-		}
-	}
+	return map[string]any{"sessions": rows, "problems": problems, "unread": cat.Unread() + rep.Count(inherit.Failed), "records": rep.Records(), "milliseconds": rep.Took.Milliseconds()}
 }
 
 // firstStart takes over what other agents have left on this machine, once:
@@ -305,15 +337,23 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 		return
 	}
+	removed, err := a.removed()
+	if err != nil {
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+		return
+	}
 	cat, err := a.lookFor(ctx, a.sources(), "", memo)
 	if err == nil {
 		defer cat.Close()
 		if len(cat.Transcripts) > 0 {
 			a.found(a.err, cat)
 		}
+		shown := a.newBar()
 		var rep inherit.Report
-		if rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Progress: a.progress(false)}); len(rep.Outcomes) > 0 {
-			a.imported(a.err, a.err, cat, rep)
+		rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Removed: removed, Progress: shown.show})
+		shown.end()
+		if len(rep.Outcomes)+len(cat.Problems) > 0 {
+			a.imported(a.err, a.err, cat, rep, true)
 		}
 	}
 	switch {
@@ -331,6 +371,10 @@ func (a *app) follow(ctx context.Context, st store) (stop func()) {
 		return func() {}
 	}
 	memo, err := inherit.OpenMemo(a.memoPath())
+	var removed *inherit.Removed
+	if err == nil {
+		removed, err = a.removed()
+	}
 	if err != nil {
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 		return func() {}
@@ -341,7 +385,7 @@ func (a *app) follow(ctx context.Context, st store) (stop func()) {
 		defer close(done)
 		// What could not be taken now is taken by the next look, or by goclaw
 		// import, which says why.
-		_ = inherit.Follow(ctx, st, a.sources(), inherit.Following{Find: a.looking(""), Take: inherit.Taking{Memo: memo}})
+		_ = inherit.Follow(ctx, st, a.sources(), inherit.Following{Find: a.looking(""), Take: inherit.Taking{Memo: memo, Removed: removed}})
 	}()
 	return func() {
 		cancel()

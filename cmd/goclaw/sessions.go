@@ -343,11 +343,11 @@ func (a *app) deleteCmd() *cobra.Command {
 				}
 			}
 			if purge {
-				if err := st.Purge(cmd.Context(), in.ID); err != nil {
+				if err := a.purge(cmd.Context(), st, in); err != nil {
 					return err
 				}
 				if p := in.Origin.Path; p != "" {
-					fmt.Fprintf(a.err, "it came from %s: as long as that is there, an import takes it again\n", p)
+					fmt.Fprintf(a.err, "it came from %s, which stays: an import takes it again only with --again\n", p)
 				}
 				return a.say(asJSON, in, "removed %s (%s) for good", in.Key, in.ID)
 			}

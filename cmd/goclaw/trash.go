@@ -25,11 +25,24 @@ func (a *app) sweep(ctx context.Context, st session.Store) error {
 		}
 	}
 	for _, in := range old {
-		if err := st.Purge(ctx, in.ID); err != nil {
+		if err := a.purge(ctx, st, in); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)\n",
 			in.Key, in.Title, in.Trashed.Local().Format(time.DateOnly), a.conf.Session.Retention.Trash)
 	}
 	return nil
+}
+
+// purge removes a session for good. If it was another agent's, the next import
+// does not bring it back.
+func (a *app) purge(ctx context.Context, st session.Store, in session.Info) error {
+	removed, err := a.removed()
+	if err == nil {
+		err = removed.Add(in)
+	}
+	if err != nil {
+		return err
+	}
+	return st.Purge(ctx, in.ID)
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"goclaw/inherit"
+)
+
+// bar shows how far an import is: on a terminal in one line that is written
+// anew, elsewhere in a plain line now and then, for whoever reads a log later.
+type bar struct {
+	w     io.Writer
+	plain bool
+	width func() int
+	begin time.Time
+	said  time.Time // the last plain line
+	shown bool      // there is a line to be cleared
+}
+
+// sayEvery is how often a plain line is written.
+const sayEvery = 10 * time.Second
+
+func (a *app) newBar() *bar {
+	now := time.Now()
+	b := &bar{w: a.err, begin: now, said: now, plain: !a.isTerminal(a.err) || a.getenv("TERM") == "dumb"}
+	b.width = func() int {
+		if f, ok := a.err.(*os.File); ok {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return w
+			}
+		}
+		return 80
+	}
+	return b
+}
+
+func (b *bar) show(p inherit.Progress) {
+	now := time.Now()
+	switch {
+	case !b.plain:
+		fmt.Fprint(b.w, "\r"+progressLine(p, now.Sub(b.begin), b.width()-1)+"\x1b[K")
+		b.shown = true
+	case now.Sub(b.said) >= sayEvery:
+		fmt.Fprintln(b.w, progressLine(p, now.Sub(b.begin), 0))
+		b.said = now
+	}
+}
+
+// end takes the line away, however the import has ended.
+func (b *bar) end() {
+	if b.shown {
+		fmt.Fprint(b.w, "\r\x1b[K")
+		b.shown = false
+	}
+}
+
+// progressLine says how far it is in at most width columns: files, bytes, the
+// speed of reading, and what is left. With a width of 0 there is no bar, and
+// no limit.
+func progressLine(p inherit.Progress, took time.Duration, width int) string {
+	share := 1.0
+	if p.Bytes > 0 {
+		share = min(float64(p.BytesDone)/float64(p.Bytes), 1)
+	}
+	files := fmt.Sprintf("%d/%d files", p.FilesDone, p.Files)
+	size := fmt.Sprintf("%s of %s", megabytes(p.BytesDone), megabytes(p.Bytes))
+	rate := float64(p.Read) / 1e6 / max(took.Seconds(), 0.001)
+	speed := fmt.Sprintf("%.0f MB/s", rate)
+	if rate < 10 {
+		speed = fmt.Sprintf("%.1f MB/s", rate)
+	}
+	rest := max(p.Bytes-p.BytesDone, 0)
+	left := megabytes(rest) + " left"
+	if took >= time.Second && rate > 0 { // before, it would be a guess
+		left = max(time.Duration(float64(rest)/rate*1000).Round(time.Second), time.Second).String() + " left"
+	}
+	if rest == 0 {
+		left = "nearly done"
+	}
+	const cells = 20
+	blocks := strings.Repeat("█", int(share*cells)) + strings.Repeat("░", cells-int(share*cells))
+	plain := strings.Join([]string{files, size, speed, left}, ", ")
+	if width == 0 {
+		return plain
+	}
+	percent := fmt.Sprintf("%d%%", int(share*100))
+	for _, line := range []string{
+		blocks + " " + plain,
+		plain,
+		strings.Join([]string{files, speed, left}, ", "),
+		strings.Join([]string{files, left}, ", "),
+		files,
+		percent,
+	} {
+		if utf8.RuneCountInString(line) <= width {
+			return line
+		}
+	}
+	return ""
+}
