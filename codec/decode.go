@@ -195,7 +195,7 @@ func (d *decoder) body(typ string, e entry) session.Body {
 			return session.Checkpoint{
 				Summary: text("summary"), Topics: d.texts(get("topics")), Decisions: d.texts(get("decisions")),
 				Questions: d.texts(get("questions")), Covers: text("covers"), Tokens: d.int(get("tokens")),
-				Messages: d.int(get("messages")), Model: text("model"),
+				Messages: d.int(get("messages")), Model: text("model"), Usage: d.usage(get("usage")),
 			}
 		}
 	}

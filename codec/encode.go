@@ -192,6 +192,9 @@ func (w *writer) body(r session.Record) {
 		w.int("tokens", b.Tokens)
 		w.int("messages", b.Messages)
 		w.opt("model", b.Model)
+		if b.Usage != (llm.Usage{}) {
+			w.usage(b.Usage)
+		}
 	case session.BranchSummary:
 		w.text("fromId", b.From)
 		w.text("summary", b.Summary)

@@ -71,8 +71,10 @@ var bodies = []struct {
 		`{"type":"message","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","message":{"role":"custom","customType":"ext","content":"t","display":false,"timestamp":1794702720134}}`},
 	{"compaction", rec(session.Compaction{Summary: "s", FirstKept: "k", TokensBefore: 9, FromCheckpoint: "c", Details: json.RawMessage(`{}`), Usage: llm.Usage{Input: 1}}),
 		`{"type":"compaction","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","summary":"s","firstKeptEntryId":"k","tokensBefore":9,"details":{},"usage":{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"fromCheckpoint":"c"}`},
-	{"checkpoint", rec(session.Checkpoint{Summary: "s", Topics: []string{"t"}, Decisions: []string{"d"}, Questions: []string{"q"}, Covers: "k", Tokens: 8, Messages: 3, Model: "m"}),
-		`{"type":"checkpoint","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","summary":"s","topics":["t"],"decisions":["d"],"questions":["q"],"covers":"k","tokens":8,"messages":3,"model":"m"}`},
+	{"checkpoint", rec(session.Checkpoint{Summary: "s", Topics: []string{"t"}, Decisions: []string{"d"}, Questions: []string{"q"}, Covers: "k", Tokens: 8, Messages: 3, Model: "m", Usage: llm.Usage{Input: 5, Output: 2}}),
+		`{"type":"checkpoint","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","summary":"s","topics":["t"],"decisions":["d"],"questions":["q"],"covers":"k","tokens":8,"messages":3,"model":"m","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":7,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}`},
+	{"checkpoint of unknown cost", rec(session.Checkpoint{Summary: "s", Covers: "k", Tokens: 8, Messages: 3}),
+		`{"type":"checkpoint","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","summary":"s","covers":"k","tokens":8,"messages":3}`},
 	{"branch summary", rec(session.BranchSummary{From: "f", Summary: "s", Details: json.RawMessage(`1`)}),
 		`{"type":"branch_summary","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","fromId":"f","summary":"s","details":1}`},
 	{"custom", rec(session.Custom{Type: "my", Data: json.RawMessage(`{"n":1}`)}),
@@ -381,7 +383,7 @@ func genRecord(t *rapid.T) session.Record {
 			return session.Unfold{Target: text.Draw(t, "t")}
 		case 4:
 			return session.Checkpoint{Summary: text.Draw(t, "s"), Topics: texts.Draw(t, "t"), Decisions: texts.Draw(t, "d"), Questions: texts.Draw(t, "q"),
-				Covers: text.Draw(t, "c"), Tokens: num.Draw(t, "n"), Messages: num.Draw(t, "m"), Model: opt.Draw(t, "model")}
+				Covers: text.Draw(t, "c"), Tokens: num.Draw(t, "n"), Messages: num.Draw(t, "m"), Model: opt.Draw(t, "model"), Usage: usage.Draw(t, "u")}
 		case 5:
 			return session.Notice{Percent: rapid.IntRange(0, 100).Draw(t, "p"), Text: text.Draw(t, "t"), As: word.Draw(t, "as")}
 		case 6:

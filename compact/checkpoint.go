@@ -85,14 +85,14 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 	if sum == nil || len(c.all) == 0 {
 		return session.Checkpoint{}, errors.New("compact: nothing to make a checkpoint of, or nobody to make it")
 	}
-	s, by, _, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Limit: c.Limit})
+	s, by, spent, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Limit: c.Limit})
 	if err != nil {
 		return session.Checkpoint{}, err
 	}
 	s = c.complete(s)
 	return session.Checkpoint{
 		Summary: s.String(), Topics: s.Topics, Decisions: s.Decisions, Questions: s.Questions,
-		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Folded, Model: by,
+		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Folded, Model: by, Usage: spent,
 	}, nil
 }
 

@@ -490,9 +490,12 @@ func TestCheckpointOfASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := session.Checkpoint{Summary: cp.Summary, Topics: []string{"questions"}, Decisions: []string{"answer all"}, Questions: []string{"why?"}, Covers: "e12", Tokens: c.Before, Messages: 12, Model: "cheap"}
+	want := session.Checkpoint{Summary: cp.Summary, Topics: []string{"questions"}, Decisions: []string{"answer all"}, Questions: []string{"why?"}, Covers: "e12", Tokens: c.Before, Messages: 12, Model: "cheap", Usage: cp.Usage}
 	if d := cmp.Diff(want, cp); d != "" {
 		t.Error(d)
+	}
+	if cp.Usage.Input == 0 || cp.Usage.Output == 0 {
+		t.Errorf("making it took %+v", cp.Usage)
 	}
 	if got := compact.Parse(cp.Summary); got.Text != "six questions were answered" || !strings.HasPrefix(got.Task, "question 1 ") {
 		t.Errorf("%+v", got)

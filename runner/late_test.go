@@ -90,6 +90,16 @@ func TestCheckpointsDelayNoTurn(t *testing.T) {
 	if _, ok := last.Body.(session.Checkpoint); !ok {
 		t.Errorf("the log ends with %T", last.Body)
 	}
+	// What the session has spent is what every model was paid for.
+	var spent llm.Usage
+	for _, r := range s.Branch {
+		if m, ok := r.Body.(session.Message); ok {
+			spent = spent.Add(m.Usage)
+		}
+	}
+	if cps[0].Usage.Total() == 0 || s.Spent != spent.Add(cps[0].Usage) {
+		t.Errorf("spent %+v, want %+v for answers and %+v for the checkpoint", s.Spent, spent, cps[0].Usage)
+	}
 }
 
 func TestCheckpointByTheMainModel(t *testing.T) {

@@ -130,6 +130,8 @@ func (in *Info) log(r Record) {
 	case Compaction:
 		in.Folds++
 		in.Spent = in.Spent.Add(b.Usage)
+	case Checkpoint:
+		in.Spent = in.Spent.Add(b.Usage)
 	}
 	if in.Created.IsZero() {
 		in.Created = r.Time

@@ -114,14 +114,15 @@ type Unfold struct{ Target string }
 // Checkpoint is a structured summary of everything up to the record Covers,
 // made ahead of time so that folding needs no model call.
 type Checkpoint struct {
-	Summary   string   `json:"summary"`
-	Topics    []string `json:"topics,omitempty"`
-	Decisions []string `json:"decisions,omitempty"`
-	Questions []string `json:"questions,omitempty"`
-	Covers    string   `json:"covers"`
-	Tokens    int      `json:"tokens"`
-	Messages  int      `json:"messages"`
-	Model     string   `json:"model,omitempty"`
+	Summary   string    `json:"summary"`
+	Topics    []string  `json:"topics,omitempty"`
+	Decisions []string  `json:"decisions,omitempty"`
+	Questions []string  `json:"questions,omitempty"`
+	Covers    string    `json:"covers"`
+	Tokens    int       `json:"tokens"`
+	Messages  int       `json:"messages"`
+	Model     string    `json:"model,omitempty"`
+	Usage     llm.Usage `json:"usage,omitzero"` // what making it took
 }
 
 // Notice is a warning that was given to the model about its window.

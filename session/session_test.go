@@ -135,10 +135,11 @@ func TestInfo(t *testing.T) {
 		session.Compaction{Summary: "s", FirstKept: "e5", Usage: llm.Usage{Output: 9}}, // e8, 9
 		By("openclaw", "delivery-mirror", Answer("3")),                                 // e9, 10
 		Stopped(llm.StopError, Used(70, Answer(""))),                                   // e10, 11
+		session.Checkpoint{Covers: "e10", Usage: llm.Usage{Input: 40, Output: 5}},      // e11, 12
 	)
-	want := session.Info{ID: ID, Key: Key, Title: "t", Created: Start, Updated: Start, Records: 11, Last: 11, Folds: 1,
-		Spent: llm.Usage{Input: 99 + 149 + 69, Output: 3 + 9}, Turns: 1, Provider: "b", Model: "m2", Thinking: "high",
-		Used: 0, Leaf: "e10", KeepFrom: 6}
+	want := session.Info{ID: ID, Key: Key, Title: "t", Created: Start, Updated: Start, Records: 12, Last: 12, Folds: 1,
+		Spent: llm.Usage{Input: 99 + 149 + 69 + 40, Output: 3 + 9 + 5}, Turns: 1, Provider: "b", Model: "m2", Thinking: "high",
+		Used: 0, Leaf: "e11", KeepFrom: 6}
 	if d := cmp.Diff(want, s.Info); d != "" {
 		t.Errorf("info (-want +got):\n%s", d)
 	}

@@ -123,7 +123,7 @@ func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 	case 19:
 		r.Body = session.Custom{Type: "x", Data: json.RawMessage(`{"a":1}`)}
 	case 20:
-		r.Body = session.Checkpoint{Summary: text, Covers: target()}
+		r.Body = session.Checkpoint{Summary: text, Covers: target(), Usage: llm.Usage{Input: len(text), Output: 1}}
 	case 24:
 		// A second header is no part of the tree and has no place in it.
 		r.Body = session.Header{Version: session.Version, ID: "other", Key: "elsewhere"}

@@ -46,7 +46,7 @@ func Kinds() []session.Record {
 		session.Shell{Command: "sleep 9", Cancelled: true, Excluded: true, At: at},
 		session.ModelChange{Provider: "anthropic", Model: "claude-opus-4-5"},
 		session.ThinkingChange{Level: "high"},
-		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m"},
+		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m", Usage: usage},
 		session.Notice{Percent: 75, Text: "Context at 75%.", As: "system"},
 		session.Compaction{Summary: "folded", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},
 		session.Unfold{Target: "e15"},
