@@ -79,6 +79,9 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 				if err != nil {
 					return made, err
 				}
+				if ix.o.Embedded != nil {
+					ix.o.Embedded(made)
+				}
 			}
 		}
 		if made == before && len(todo) < uncodedAtOnce { // what is left cannot be read

@@ -51,6 +51,8 @@ type Options struct {
 	Now func() time.Time
 	// Progress is told while much is indexed: how many of how many records.
 	Progress func(done, total int)
+	// Embedded is told while vectors are made: how many were.
+	Embedded func(made int)
 }
 
 // Index searches. It may be used by many goroutines.
@@ -715,6 +717,30 @@ func (ix *Index) repair(err error) error {
 		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments") })
 	}
 	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
+}
+
+// Count returns how many messages and notes the index holds.
+func (ix *Index) Count(ctx context.Context) (messages, notes int, err error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err := ix.sync(ctx); err != nil {
+		return 0, 0, err
+	}
+	for _, s := range ix.segs {
+		messages += len(s.docs)
+	}
+	if ix.tail != nil {
+		messages += len(ix.tail.docs)
+	}
+	if ix.o.Workspace != "" {
+		if _, err := ix.memory.sync(ix.o.Workspace, ix.o.Memory, nil); err != nil {
+			return messages, 0, err
+		}
+	}
+	for _, f := range ix.memory.order {
+		notes += len(f.notes)
+	}
+	return messages, notes, nil
 }
 
 // Size returns how many bytes of the database are in use, by the index and by

@@ -17,7 +17,7 @@ import (
 // one, or a citation is one log.
 func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
 	in, err := session.Find(ctx, st, ref, false)
-	if id, _, ok := cutSeq(ref); ok && errors.Is(err, session.ErrNotFound) {
+	if id, _, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		ref = id
 		in, err = session.Find(ctx, st, ref, false)
 	}
@@ -31,8 +31,9 @@ func (q *Query) Within(ctx context.Context, st session.Store, ref string) error 
 	return nil
 }
 
-// cutSeq splits the number of a record off a citation.
-func cutSeq(ref string) (id, seq string, ok bool) {
+// Cited splits a citation of a message, as Hit.Cite writes it, into its session
+// and the number of the record; ok is false if ref is none.
+func Cited(ref string) (id, seq string, ok bool) {
 	i := strings.LastIndexByte(ref, '#')
 	if i <= 0 {
 		return "", "", false

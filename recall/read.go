@@ -79,7 +79,7 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 // of it; "" if there is none.
 func Place(ctx context.Context, st session.Store, ref, record string) (session.Info, session.Seq, error) {
 	in, err := session.Find(ctx, st, ref, false)
-	if id, seq, ok := cutSeq(ref); ok && errors.Is(err, session.ErrNotFound) {
+	if id, seq, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		if record == "" {
 			record = seq
 		}

@@ -33,6 +33,7 @@ type app struct {
 	voice *voice         // the model, once chosen
 	specs []llm.ToolSpec // of the tools, once there are some
 
+	embedding bool // vectors are made while the user waits
 	noInherit bool // other agents' sessions were looked for, or shall not be
 }
 

@@ -39,6 +39,11 @@ func (a *app) index() (*recall.Index, error) {
 			}
 		},
 	}
+	o.Embedded = func(made int) {
+		if a.embedding && a.isTerminal(a.err) {
+			fmt.Fprintf(a.err, "\rmaking vectors: %d ", made)
+		}
+	}
 	switch c.Search.Embeddings {
 	case "builtin":
 		o.Embedder = recall.Local{}
@@ -74,13 +79,20 @@ question will do, and no character has a meaning of its own.`,
   goclaw search --memory birthday
   goclaw search --index               make vectors for everything now`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && !all {
-				return usage("%s needs QUERY: see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			blank := strings.TrimSpace(strings.Join(args, "")) == ""
+			switch path := cmd.CommandPath(); {
+			case blank && !all:
+				return usage("%s needs QUERY: see %s --help", path, path)
+			case !blank && all:
+				return usage("%s --index takes no QUERY: it brings the index up to date", path)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if q.Memory && (in != "" || q.Agent != "" || role != "") {
+				return usage("--memory is about files: it does not go with --session, --agent or --role")
+			}
 			ix, err := a.index()
 			if err != nil {
 				return err
@@ -96,21 +108,16 @@ question will do, and no character has a meaning of its own.`,
 				return usage("--role is user, assistant, tool or summary, not %q", role)
 			}
 			if since != "" {
-				if q.Since, err = parseSince(since, time.Now()); err != nil {
-					return err
+				if q.Since, err = recall.Moment(since, time.Now()); err != nil {
+					return usage("--since %v", err)
 				}
 			}
 			if q.Limit < 0 {
 				return usage("--limit %d is below 0", q.Limit)
 			}
 			if in != "" {
-				info, err := session.Find(ctx, a.st, in, false)
-				if err != nil {
+				if err := q.Within(ctx, a.st, in); err != nil {
 					return err
-				}
-				q.Session = info.ID
-				if string(info.Key) == in {
-					q.Session, q.Key = "", info.Key
 				}
 			}
 			a.catchUp(ctx, ix)
@@ -122,46 +129,24 @@ question will do, and no character has a meaning of its own.`,
 				return a.printHits(res, q.Text)
 			}
 			a.showHits(res, q.Text)
+			if q.Memory && len(res.Hits) == 0 {
+				if _, notes, err := ix.Count(ctx); err == nil && notes == 0 {
+					fmt.Fprintf(a.err, "goclaw: there are no memory files yet: they are MEMORY.md and memory/*.md in %s\n", a.conf.Workspace)
+				}
+			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print an object with the hits")
-	f.StringVar(&in, "session", "", "only in this session: a key, an id, or a prefix")
+	f.StringVar(&in, "session", "", "only in this session: a key (all that was said under it), an id, or a prefix")
 	f.StringVar(&q.Agent, "agent", "", "only in this agent's sessions")
 	f.StringVar(&role, "role", "", "only what user, assistant, tool or summary said")
-	f.StringVar(&since, "since", "", "only since then: 2026-08-01, or 12h, 7d, 3w ago")
+	f.StringVar(&since, "since", "", "only since then, in local time: 2026-08-01, 2026-08-01 15:04, yesterday, or 12h, 7d, 3w ago")
 	f.BoolVar(&q.Memory, "memory", false, "only in the memory files")
-	f.IntVarP(&q.Limit, "limit", "n", 10, "at most so many hits")
+	f.IntVarP(&q.Limit, "limit", "n", 10, "at most so many hits, up to 200")
 	f.BoolVar(&all, "index", false, "bring the index and all vectors up to date, and say how much there is")
 	return cmd
-}
-
-// parseSince reads a date, a time, or how long ago.
-func parseSince(s string, now time.Time) (time.Time, error) {
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(form, s, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
-		return t, nil
-	}
-	var n int
-	var unit string
-	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err == nil && n > 0 {
-		switch unit {
-		case "m":
-			return now.Add(-time.Duration(n) * time.Minute), nil
-		case "h":
-			return now.Add(-time.Duration(n) * time.Hour), nil
-		case "d":
-			return now.AddDate(0, 0, -n), nil
-		case "w":
-			return now.AddDate(0, 0, -7*n), nil
-		}
-	}
-	return time.Time{}, usage("--since takes a date like 2026-08-01, or how long ago like 12h, 7d or 3w, not %q", s)
 }
 
 // A search from the command line gives the model a moment to read what came
@@ -178,11 +163,26 @@ func (a *app) embedAll(ctx context.Context, ix *recall.Index) error {
 	if err := ix.Sync(ctx); err != nil {
 		return err
 	}
+	a.embedding = true
 	n, err := ix.Embed(ctx)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if a.isTerminal(a.err) {
+		fmt.Fprint(a.err, "\r\x1b[K")
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(a.err, "goclaw: stopped with %s new: goclaw search --index goes on from there\n", transcript.Count(n, "vector"))
+		return errQuiet
+	}
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "the index is up to date: %s new\n", transcript.Count(n, "vector"))
+	messages, notes, err := ix.Count(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "the index is up to date: %s and %s, %s new\n", transcript.Count(messages, "message"), transcript.Count(notes, "note"), transcript.Count(n, "vector"))
+	if a.conf.Search.Embeddings == "off" {
+		fmt.Fprintln(a.err, "goclaw: no vectors are made: search.embeddings is off")
+	}
 	return nil
 }
 
@@ -239,9 +239,13 @@ func (a *app) showHits(res recall.Result, query string) {
 	for _, s := range res.Incomplete {
 		fmt.Fprintln(a.err, "goclaw: incomplete: "+s)
 	}
-	if a.conf.Search.Embeddings == "off" && len(res.Hits) > 0 {
+	switch {
+	case len(res.Hits) == 0:
+	case res.Literal:
+		fmt.Fprintln(a.err, "goclaw: found as it stands: no word of it is in the index")
+	case a.conf.Search.Embeddings == "off":
 		fmt.Fprintln(a.err, "goclaw: found by words alone: search.embeddings is off")
-	} else if len(res.Hits) > 0 && res.Vectors < 0.5 {
+	case res.Vectors < 0.5:
 		fmt.Fprintf(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others\n", 100*res.Vectors)
 	}
 }
@@ -267,28 +271,27 @@ func (a *app) recallTools(tools *tool.Set) error {
 const nearby = 4
 
 // around returns the records of s around one, which need not be on the live
-// branch: a search finds what was said on others, too.
-func (a *app) around(ctx context.Context, s *session.Session, record string, n int) ([]session.Record, error) {
-	_, at, err := recall.Place(ctx, a.st, string(s.ID), record)
-	if err != nil {
-		return nil, err
+// branch: a search finds what was said on others, too. at is the number of the
+// one.
+func (a *app) around(ctx context.Context, s *session.Session, record string, n int) (recs []session.Record, at session.Seq, err error) {
+	if _, at, err = recall.Place(ctx, a.st, string(s.ID), record); err != nil {
+		return nil, 0, err
 	}
 	if n <= 0 {
 		n = nearby
 	}
-	var out []session.Record
 	for r, err := range a.st.Read(ctx, s.ID, max(0, at-1-session.Seq(n))) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if r.Seq > at+session.Seq(n) {
 			break
 		}
-		out = append(out, r)
+		recs = append(recs, r)
 	}
-	return out, nil
+	return recs, at, nil
 }

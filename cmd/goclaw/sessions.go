@@ -14,6 +14,7 @@ import (
 	"goclaw/codec"
 	"goclaw/internal/handover"
 	"goclaw/internal/transcript"
+	"goclaw/recall"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -134,15 +135,19 @@ func (a *app) showCmd() *cobra.Command {
 		Args:  exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, s, err := a.whole(cmd.Context(), args[0])
+			if id, seq, ok := recall.Cited(args[0]); ok && around == "" && errors.Is(err, session.ErrNotFound) {
+				around = seq // as search cites it
+				_, s, err = a.whole(cmd.Context(), id)
+			}
 			if err != nil {
 				return err
 			}
-			recs := s.Branch
+			recs, at := s.Branch, session.Seq(0)
 			if checkpoints {
 				return a.showCheckpoints(s, asJSON)
 			}
 			if around != "" {
-				if recs, err = a.around(cmd.Context(), s, around, last); err != nil {
+				if recs, at, err = a.around(cmd.Context(), s, around, last); err != nil {
 					return err
 				}
 			} else if last > 0 && last < len(recs) {
@@ -157,10 +162,19 @@ func (a *app) showCmd() *cobra.Command {
 			fmt.Fprintln(a.out)
 			if all {
 				for _, r := range recs {
-					fmt.Fprintf(a.out, "%5d  %s\n", r.Seq, transcript.Line(r, st, a.width()))
+					mark := " "
+					if r.Seq == at {
+						mark = ">"
+					}
+					fmt.Fprintf(a.out, "%s%4d  %s\n", mark, r.Seq, transcript.Line(r, st, a.width()))
 				}
 			} else {
-				transcript.Plain(a.out, recs, st, full)
+				for i, r := range recs {
+					if r.Seq == at {
+						fmt.Fprintln(a.out, st.Yellow(fmt.Sprintf("> record %d", at)))
+					}
+					transcript.Plain(a.out, recs[i:i+1], st, full)
+				}
 			}
 			return a.damage(s.Damage)
 		},
@@ -170,7 +184,7 @@ func (a *app) showCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&all, "records", false, "every record of the live branch, a line each")
 	cmd.Flags().BoolVar(&checkpoints, "checkpoints", false, "the summaries that were made ahead of time")
 	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
-	cmd.Flags().StringVar(&around, "around", "", "only around this record: its number, its id, or a prefix")
+	cmd.Flags().StringVar(&around, "around", "", "only around this record, which is marked: its number, its id, or a prefix")
 	return cmd
 }
 

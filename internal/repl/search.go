@@ -24,6 +24,9 @@ const (
 	openedLines = 12
 )
 
+// manyHits is up to which number a number is of a hit, and not looked for.
+const manyHits = 20
+
 // search looks for text, or opens the hit of the last search with a number.
 func (r *REPL) search(ctx context.Context, text string) error {
 	switch {
@@ -32,7 +35,10 @@ func (r *REPL) search(ctx context.Context, text string) error {
 	case text == "":
 		return errors.New("/search needs what to look for; /search N opens the N-th hit")
 	}
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(r.found) {
+	if n, err := strconv.Atoi(text); err == nil && len(r.found) > 0 && n >= 0 && n <= manyHits {
+		if n < 1 || n > len(r.found) {
+			return fmt.Errorf("the last search found %s, and no hit %d; /search \"%d\" looks for the number", transcript.Count(len(r.found), "hit"), n, n)
+		}
 		return r.openHit(ctx, r.found[n-1])
 	}
 	res, err := r.Search.Search(ctx, recall.Query{Text: text})
@@ -49,9 +55,15 @@ func (r *REPL) search(ctx context.Context, text string) error {
 	for _, s := range res.Incomplete {
 		r.note("incomplete: %s", s)
 	}
-	if len(res.Hits) > 0 {
-		r.note("/search N opens a hit in place")
+	switch {
+	case len(res.Hits) == 0:
+		return nil
+	case res.Literal:
+		r.note("found as it stands: no word of it is in the index")
+	case res.Vectors == 0:
+		r.note("found by words alone: what was compared has no vectors, or not yet")
 	}
+	r.note("/search N opens a hit in place")
 	return nil
 }
 
