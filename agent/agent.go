@@ -26,6 +26,14 @@ type Tools interface {
 	Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 }
 
+// Mutator is an optional power of Tools: to know which calls may change
+// something. Such a call runs alone, when the results of those before it are
+// recorded: what a model asks for at once happens, and is asked of the user,
+// in its order. Tools without it run all calls of an answer side by side.
+type Mutator interface {
+	Mutates(call llm.ToolCall) bool
+}
+
 // Action is what to do next: Ask, Call, Warn, Fold or Rest.
 type Action interface{ action() }
 

@@ -209,6 +209,91 @@ func TestParallelCallsAreRecordedInOrder(t *testing.T) {
 	}
 }
 
+// careful are hands that know which of them change something.
+type careful struct {
+	hands
+	mutates map[string]bool
+}
+
+func (c careful) Mutates(call llm.ToolCall) bool { return c.mutates[call.Name] }
+
+// A call that changes something runs when all before it are recorded, and
+// those behind it wait for it.
+func TestCallsThatChangeSomethingRunInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var did []string
+	does := func(name string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			did = append(did, name)
+			return name, nil
+		}
+	}
+	beside := make(chan struct{})
+	tools := careful{hands{
+		"write": does("write"), "bash": does("bash"), "check": does("check"),
+		"slow": func(ctx context.Context) (string, error) { <-beside; return does("slow")(ctx) },
+		"fast": func(ctx context.Context) (string, error) { defer close(beside); return does("fast")(ctx) },
+	}, map[string]bool{"write": true, "bash": true}}
+	var calls []llm.Block
+	for i, name := range []string{"slow", "fast", "write", "bash", "check"} {
+		calls = append(calls, llm.ToolCall{ID: fmt.Sprint("c", i+1), Name: name, Args: []byte("{}")})
+	}
+	_, events, err := play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: llmtest.New(llmtest.Answer(calls...), llmtest.Say("ok")), Tools: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"fast", "slow", "write", "bash", "check"}; !cmp.Equal(did, want) {
+		t.Errorf("done %q, want %q", did, want)
+	}
+	var got []string
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case agent.Calling:
+			got = append(got, "calling "+ev.Call.Name)
+		case agent.Recorded:
+			if m, ok := ev.Record.Body.(session.Message); ok && len(m.Results()) > 0 {
+				got = append(got, "recorded "+m.Results()[0].Text())
+			}
+		}
+	}
+	want := []string{"calling slow", "calling fast", "recorded slow", "recorded fast", "calling write", "recorded write", "calling bash", "recorded bash", "calling check", "recorded check"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What has not begun when the user stops, or when a tool ends the turn, does
+// not begin any more, and says so.
+func TestWhatHasNotBegunDoesNotBegin(t *testing.T) {
+	for name, c := range map[string]struct {
+		first func(stop func()) error
+		want  string
+	}{
+		"stopped": {func(stop func()) error { stop(); return nil }, "stopped by the user"},
+		"failed":  {func(func()) error { return errors.New("the disk is gone") }, "stopped: the disk is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ran := false
+			tools := careful{hands{
+				"first":  func(context.Context) (string, error) { return "done", c.first(cancel) },
+				"second": func(context.Context) (string, error) { ran = true; return "done", nil },
+			}, map[string]bool{"first": true, "second": true}}
+			model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: "c1", Name: "first", Args: []byte("{}")}, llm.ToolCall{ID: "c2", Name: "second", Args: []byte("{}")}))
+			kept, _, err := play(t, ctx, Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: tools})
+			if ran {
+				t.Error("the second call ran")
+			}
+			if err == nil || len(kept) < 4 || kept[3] != "user: result c2 "+c.want {
+				t.Errorf("error %v, kept %q, want a result %q of c2", err, kept, c.want)
+			}
+		})
+	}
+}
+
 func TestStopKeepsWhatWasSaid(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

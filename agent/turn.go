@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -377,46 +378,53 @@ func (t *turn) answer(a llm.Answer, began time.Time, problem string) bool {
 	})
 }
 
-// call runs calls side by side and records their results in order, each as
-// soon as it and those before it are there.
+// call runs calls as if one after the other, those that change nothing side by
+// side with their neighbours. Results are recorded in the order of the calls,
+// each as soon as it and those before it are there.
 func (t *turn) call(calls []llm.ToolCall) bool {
-	type outcome struct {
-		llm.ToolResult
-		err error
-	}
 	ctx, cancel := context.WithCancel(t.ctx)
 	var running sync.WaitGroup
 	defer running.Wait() // no tool outlives its turn
 	defer cancel()
-	outs := make([]chan outcome, len(calls))
-	for i, c := range calls {
-		if !t.yield(Calling{c}, nil) {
-			return false
-		}
-		outs[i] = make(chan outcome, 1)
-		running.Go(func() {
-			r, err := t.run(ctx, c)
-			outs[i] <- outcome{r, err}
-		})
-	}
 	var failed error
-	for i, c := range calls {
-		out := <-outs[i]
-		r := out.ToolResult
-		if out.err != nil {
-			if failed == nil {
-				failed = out.err
+	for len(calls) > 0 {
+		n := t.together(calls)
+		now := calls[:n]
+		calls = calls[n:]
+		over := cmp.Or(failed, ctx.Err())
+		outs := make([]chan outcome, n)
+		for i, c := range now {
+			outs[i] = make(chan outcome, 1)
+			if over != nil { // what has not begun does not begin any more
+				outs[i] <- outcome{err: over}
+				continue
 			}
-			why := "stopped: " + out.err.Error()
-			if t.ctx.Err() != nil {
-				why = "stopped by the user"
+			if !t.yield(Calling{c}, nil) {
+				return false
 			}
-			r = stopped(r, why)
-			cancel()
+			running.Go(func() {
+				r, err := t.run(ctx, c)
+				outs[i] <- outcome{r, err}
+			})
 		}
-		r.CallID, r.Name = c.ID, c.Name
-		if !t.yield(Called{c, r}, nil) || !t.result(r) {
-			return false
+		for i, c := range now {
+			out := <-outs[i]
+			r := out.ToolResult
+			if out.err != nil {
+				if failed == nil {
+					failed = out.err
+				}
+				why := "stopped: " + out.err.Error()
+				if t.ctx.Err() != nil {
+					why = "stopped by the user"
+				}
+				r = stopped(r, why)
+				cancel()
+			}
+			r.CallID, r.Name = c.ID, c.Name
+			if !t.yield(Called{c, r}, nil) || !t.result(r) {
+				return false
+			}
 		}
 	}
 	if t.ctx.Err() != nil {
@@ -429,6 +437,26 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 		return t.fail(failed)
 	}
 	return true
+}
+
+// outcome is what came of a call.
+type outcome struct {
+	llm.ToolResult
+	err error
+}
+
+// together returns how many of calls, which are not none, run side by side: one
+// that may change something runs alone.
+func (t *turn) together(calls []llm.ToolCall) int {
+	m, ok := t.env.Tools.(Mutator)
+	if !ok {
+		return len(calls)
+	}
+	n := 0
+	for n < len(calls) && !m.Mutates(calls[n]) {
+		n++
+	}
+	return max(n, 1)
 }
 
 // stopped returns a result as far as it came, and why it came no further.

@@ -191,7 +191,7 @@ func (s *Set) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 }
 
 // Mutates reports whether call may change something outside the conversation.
-// Calls that do not may run at the same time as any others. A call that will
+// Calls that do not may run at the same time as each other. A call that will
 // be refused for its name changes nothing.
 func (s *Set) Mutates(call llm.ToolCall) bool {
 	s.mu.RLock()
