@@ -109,9 +109,9 @@ type doc struct {
 }
 
 const (
-	flagAsks    = 1 << iota // it only asks
-	flagTimes               // it tells a time
-	flagNumbers             // it tells a number
+	flagAsks     = 1 << iota // it ends in a question
+	flagTimes                // it tells a time
+	flagOnlyAsks             // it is a question, most of it
 	flagUser
 	flagTool
 	flagSummary
@@ -147,9 +147,7 @@ func (l *lexer) digest(s said, count func(term string, sn *sense)) doc {
 		count(nameMark+t, nil)
 		d.flags |= flagNamed
 	}
-	if onlyAsks(s.text) {
-		d.flags |= flagAsks
-	}
+	d.flags |= asking(s.text)
 	switch s.role {
 	case User:
 		d.flags |= flagUser

@@ -203,7 +203,7 @@ func index(name string, in fs.FileInfo, data []byte) *file {
 	f.notes = splitNotes(text)
 	b := newBuilder()
 	for _, n := range f.notes {
-		b.add(0, said{seq: session.Seq(n.line), role: User, at: at, text: n.text})
+		b.add(0, said{seq: session.Seq(n.line), role: User, speaker: n.subject(), at: at, text: n.text})
 		sum := sha256.Sum256([]byte(n.text))
 		f.hashes = append(f.hashes, [16]byte(sum[:16]))
 	}
@@ -396,8 +396,14 @@ func (w *walk) dir(name string, in fs.FileInfo, link bool) {
 		w.flaw(name, err)
 	}
 	for _, e := range entries {
-		link := e.Type()&fs.ModeSymlink != 0
-		if n := e.Name(); !strings.HasPrefix(n, ".") && n != "node_modules" && (e.IsDir() || link || isText(n)) {
+		n, link := e.Name(), e.Type()&fs.ModeSymlink != 0
+		switch {
+		case strings.HasPrefix(n, ".") || n == "node_modules":
+		case e.Type().IsRegular() && isText(n): // there are many of these
+			if in, err := e.Info(); err == nil {
+				w.found[path.Join(name, n)] = in
+			}
+		case e.IsDir() || link:
 			w.entry(path.Join(name, n), false, link)
 		}
 	}

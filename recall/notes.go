@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -16,6 +17,29 @@ type note struct {
 	heading     string
 	isHeading   bool
 	text        string
+}
+
+// subjectWords is how many words of a note its subject is among.
+const subjectWords = 4
+
+// subject returns whom or what a note is about, as far as its beginning tells:
+// the first word that is written as a name and is no stop word. It is found as
+// a message is by its speaker.
+func (n note) subject() string {
+	if n.isHeading {
+		return ""
+	}
+	text := itemLine.ReplaceAllString(clipText(n.text, maxPrefix), "")
+	for i, f := range strings.Fields(text) {
+		if i == subjectWords {
+			break
+		}
+		w := strings.Trim(f, "*_`\"'“”‘’.,:;!?()[]")
+		if r, _ := utf8.DecodeRuneInString(w); unicode.IsUpper(r) && term(w) != "" {
+			return w
+		}
+	}
+	return ""
 }
 
 // maxNote is how many bytes a note has at most. A line that is longer is

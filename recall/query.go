@@ -11,7 +11,6 @@ import (
 const maxAsked = 16 << 10
 
 var asksWhen = regexp.MustCompile(`(?i)\b(when|what (date|day|month|year|time)|which (date|day|month|year)|how long|since when|how (recently|soon))\b`)
-var asksCount = regexp.MustCompile(`(?i)\bhow (many|much|often|old)\b`)
 
 // ask reads a query. Nothing in it is syntax. Dates are understood as said at
 // now.
@@ -19,7 +18,7 @@ func ask(text string, now time.Time) *question {
 	if len(text) > maxAsked {
 		text = strings.ToValidUTF8(text[:maxAsked], "")
 	}
-	q := &question{when: asksWhen.MatchString(text), count: asksCount.MatchString(text)}
+	q := &question{when: asksWhen.MatchString(text)}
 	var used [][2]int
 	q.spans, used = dates(text, now)
 	seen := map[string]bool{}

@@ -4,26 +4,30 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
 )
 
-// weights are what the ranking is made of. They were chosen by measuring;
-// docs/recall.md says what the parts give.
+// weights are what the ranking is made of. They are round numbers from the
+// middle of wide plateaus; docs/recall.md says how they were chosen and what
+// the parts give.
 type weights struct {
 	k1, b   float64    // of BM25
 	near    [5]float64 // of the words of a message itself (2), and of those two before it and two behind it
-	cover   float64    // of the share of the question that the message itself holds
+	answer  float64    // more of those of the one before, where it asks
+	wide    float64    // of the question's words that stand anywhere around it
+	related float64    // of a word that is related to one of the question
 	user    float64    // factor of what a person said, where it is not a name that tells
 	tool    float64    // factor of what a tool said
-	name    float64    // the speaker is whom the question names
+	name    float64    // it is said by whom the question names, or about that one
 	mention float64    // of such a name as a word: it is said by the other one
 	date    float64    // it was said when the question says
-	ask     float64    // it only asks
+	ask     float64    // it ends in a question
+	askOnly float64    // it is a question, most of it
 	length  float64    // of the capped logarithm of its length
 	when    float64    // it tells a time, and the question asks for one
-	count   float64    // it tells a number, and the question asks for one
 	cosine  float64    // of the vectors' cosine beside lexical/max
 	side    float64    // of the neighbours' cosines beside that
 	center  float64    // of what all candidates have in common, which tells nothing
@@ -31,25 +35,47 @@ type weights struct {
 
 var (
 	chat = weights{
-		k1: 0.53, b: 0.375, near: [5]float64{0.3, 0.59, 1, 0.25, 0.11}, cover: 0.1, user: 1.3, tool: 0.5,
-		name: 4.7, mention: 0.1, date: 8, ask: -3.5, length: 0.375, when: 1.2, count: 0.1, cosine: 0.65, side: 0.28,
+		k1: 0.5, b: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, related: 0.1, user: 1.3, tool: 0.5,
+		name: 6, mention: 0.2, date: 6, ask: -1, askOnly: -3, length: 0.5, when: 2, cosine: 0.45, side: 0.15,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
-		k1: 0.53, b: 0.375, near: [5]float64{0.17, 0.25, 1, 0.25, 0.2}, cover: 0.13, user: 1, tool: 0.5,
-		name: 4.7, mention: 0.1, date: 4.5, ask: -1.5, length: 0.28, when: 0.9, count: 0.1, cosine: 1.95, center: 0.6,
-	}
-	// bare are those for memory files without vectors.
-	bare = weights{
-		k1: 0.7, b: 0.5, near: [5]float64{0.2, 0.3, 1, 0.22, 0.15}, cover: 1, user: 1, tool: 0.5,
-		name: 4.7, mention: 0.1, date: 5, ask: -0.9, length: 0.5, when: 1, count: 0.1,
+		k1: 0.7, b: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, related: 0.15, user: 1, tool: 0.5,
+		name: 3, mention: 1, date: 6, ask: -0.5, askOnly: -1, length: 0.5, when: 0.7, cosine: 1.2, center: 0.5,
 	}
 )
 
-// onlyAsks reports whether a text ends in a question.
-func onlyAsks(text string) bool {
-	text = strings.TrimRight(text, " \n\"')*_")
-	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+// maxQuestion is how many bytes a question has at most.
+const maxQuestion = 1000
+
+// asking returns which flags of questions a text has.
+func asking(text string) (flags uint8) {
+	const blank = " \n\"')*_"
+	text = strings.TrimRight(text, blank)
+	// What was attached stands in brackets behind the words.
+	if i := strings.LastIndexByte(text, '['); i > 0 && strings.HasSuffix(text, "]") {
+		text = strings.TrimRight(text[:i], blank)
+	}
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") {
+		flags |= flagAsks
+	}
+	if len(text) > maxQuestion || flags == 0 && !strings.ContainsAny(text, "?？") {
+		return flags
+	}
+	asked, from := 0, 0
+	for i, r := range text {
+		switch r {
+		case '?', '？':
+			asked += i - from
+			fallthrough
+		case '.', '!', '\n', '。', '！':
+			from = i
+		}
+	}
+	if 2*asked > len(text) {
+		flags |= flagOnlyAsks
+	}
+	return flags
 }
 
 func termSet(s string) map[string]bool {
@@ -65,9 +91,6 @@ func termSet(s string) map[string]bool {
 var timeWords = termSet(`yesterday today tomorrow tonight week weeks weekend month months year years ago last next day days morning evening night
 monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december
 summer winter spring autumn fall recently soon since date birthday anniversary`)
-
-var numberWords = termSet(`one two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand first second third once twice
-several couple few dozen many`)
 
 // candidate is a doc with its score.
 type candidate struct {
@@ -101,42 +124,126 @@ func newCorpus(segs []*segment) *corpus {
 
 // rank returns the best k docs for q by their words, the best first.
 func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
-	lists := make([][][]byte, len(q.terms)) // by term and segment
-	var names [][][]byte
-	for i := range q.terms {
-		t := &q.terms[i]
-		n := 0
-		var err error
-		if lists[i], n, err = c.lists(t.term); err != nil {
-			return nil, err
-		}
-		t.idf = math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
-		by, spoken, err := c.lists(nameMark + t.term)
-		if err != nil {
-			return nil, err
-		}
-		if spoken > 0 {
-			names = append(names, by)
-			t.weight = w.mention
-		}
+	l, err := c.look(w, q)
+	if err != nil {
+		return nil, err
 	}
 	x := scratch{length: make([]float32, maxLength)}
 	for n := range x.length {
 		x.length[n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
 	}
+	reach := 0.0 // what stands around a doc gives it at most
+	for _, t := range q.terms {
+		reach += w.wide * t.value * max(w.user, 1)
+	}
 	best := top{k: k}
 	for si, s := range c.segs {
-		if err := c.score(w, q, si, s, lists, names, &x); err != nil {
+		if err := c.score(w, q, si, s, l, &x); err != nil {
 			return nil, err
 		}
 		for _, at := range x.touched {
-			if score := float64(x.score[at]); !best.full(score) && (c.allow == nil || c.allow(s.docs[at])) {
-				best.offer(candidate{seg: si, at: int(at), doc: s.docs[at], score: score})
+			d := &s.docs[at]
+			words, named := float64(x.score[at]), x.named[at]
+			score := w.weigh(q, d, words, named)
+			if best.full(score + reach) {
+				continue
 			}
-			x.score[at], x.own[at] = 0, 0
+			if w.wide != 0 {
+				score = w.weigh(q, d, words+w.wide*q.value(around(s.docs, x.holds, int(at))), named)
+			}
+			if !best.full(score) && (c.allow == nil || c.allow(*d)) {
+				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score})
+			}
 		}
+		x.clear()
 	}
 	return best.sorted(), nil
+}
+
+// looked is where the words of a question are: by term and segment.
+type looked struct {
+	lists [][][]byte
+	names [][][]byte  // of speakers that it names
+	kin   [][]kindred // of its terms
+}
+
+// kindred is a word that is related to a term.
+type kindred struct {
+	lists  [][]byte
+	weight float32 // beside that of the term itself
+}
+
+// look finds the words of q, and sets what each of them counts.
+func (c *corpus) look(w *weights, q *question) (looked, error) {
+	l := looked{lists: make([][][]byte, len(q.terms)), kin: make([][]kindred, len(q.terms))}
+	room := maxRelated
+	for i := range q.terms {
+		t := &q.terms[i]
+		n := 0
+		var err error
+		if l.lists[i], n, err = c.lists(t.term); err != nil {
+			return l, err
+		}
+		idf := c.idf(n)
+		t.value = t.weight * idf
+		by, spoken, err := c.lists(nameMark + t.term)
+		if err != nil {
+			return l, err
+		}
+		if spoken > 0 {
+			l.names = append(l.names, by)
+			t.value = w.mention * idf
+			continue
+		}
+		if w.related == 0 {
+			continue
+		}
+		for _, word := range related()[t.term] {
+			if room == 0 {
+				break
+			}
+			lists, n, err := c.lists(word)
+			if err != nil {
+				return l, err
+			}
+			if n > 0 {
+				room--
+				l.kin[i] = append(l.kin[i], kindred{lists, float32(w.related * min(1, c.idf(n)/idf))})
+			}
+		}
+	}
+	return l, nil
+}
+
+// idf is what a word tells that n docs have.
+func (c *corpus) idf(n int) float64 {
+	return math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
+}
+
+// maxRelated is how many related words are looked for: common ones take time.
+const maxRelated = 32
+
+// spanAround is how far around a doc words of the question count.
+const spanAround = 6
+
+// around returns which terms are held by the docs around the one at.
+func around(docs []doc, holds []uint64, at int) (terms uint64) {
+	group := docs[at].group
+	for j := at; j >= max(at-spanAround, 0) && docs[j].group == group; j-- {
+		terms |= holds[j]
+	}
+	for j := at + 1; j <= min(at+spanAround, len(docs)-1) && docs[j].group == group; j++ {
+		terms |= holds[j]
+	}
+	return terms
+}
+
+// value is what terms count together.
+func (q *question) value(terms uint64) (sum float64) {
+	for ; terms != 0; terms &= terms - 1 {
+		sum += q.terms[bits.TrailingZeros64(terms)].value
+	}
+	return sum
 }
 
 // lists returns the postings of a term by segment, and how many docs have it.
@@ -165,46 +272,50 @@ const maxLength = 4096
 
 // scratch is what scoring a segment needs; all zero between segments.
 type scratch struct {
-	score, own, tf []float32
-	named          []bool
-	touched, hit   []int32
-	ps             []posting
-	length         []float32 // what a word counts in a text of so many
+	score, tf    []float32
+	holds        []uint64 // which terms a doc holds itself
+	named        []bool
+	touched, hit []int32
+	ps           []posting
+	length       []float32 // what a word counts in a text of so many
 }
 
 func (x *scratch) fit(n int) {
 	if len(x.score) < n {
-		x.score, x.own, x.tf, x.named = make([]float32, n), make([]float32, n), make([]float32, n), make([]bool, n)
+		x.score, x.tf, x.holds, x.named = make([]float32, n), make([]float32, n), make([]uint64, n), make([]bool, n)
 	}
 	x.touched = x.touched[:0]
 }
 
-// score leaves in x the scores of the docs of s that hold anything of q.
-func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names [][][]byte, x *scratch) error {
-	x.fit(len(s.docs))
-	var near [5]float32
-	for i, v := range w.near {
-		near[i] = float32(v)
+func (x *scratch) clear() {
+	for _, at := range x.touched {
+		x.score[at], x.holds[at] = 0, 0
 	}
+	clear(x.named)
+}
+
+// score leaves in x the scores of the docs of s that hold anything of q.
+func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x *scratch) error {
+	x.fit(len(s.docs))
+	var near [2][5]float32 // of what does not ask, and of what does
+	for i, v := range w.near {
+		near[0][i], near[1][i] = float32(v), float32(v)
+	}
+	near[1][1] += float32(w.answer)
 	k1 := float32(w.k1)
-	all := 0.0
 	docs := s.docs
 	tfs := x.tf[:len(docs)]
 	var err error
-	for i, t := range q.terms {
-		all += t.weight * t.idf
-		if lists[i][si] == nil {
-			continue
-		}
-		value := float32(t.weight * t.idf)
-		if x.ps, err = decode(lists[i][si], len(docs), x.ps[:0]); err != nil {
+	// spread counts a word for the docs that have it and those around them.
+	spread := func(list []byte, weight float32) error {
+		if x.ps, err = decode(list, len(docs), x.ps[:0]); err != nil {
 			return &segmentError{s.seg, err}
 		}
-		x.hit = x.hit[:0]
 		for _, p := range x.ps {
 			at := int(p.at)
 			d := &docs[at]
-			tf := float32(p.n) * x.length[min(d.words, maxLength-1)]
+			tf := weight * float32(p.n) * x.length[min(d.words, maxLength-1)]
+			near := &near[d.flags&flagAsks]
 			// What is said here is context of the two before and behind.
 			for j := max(at-2, 0); j <= min(at+2, len(docs)-1); j++ {
 				if docs[j].group != d.group {
@@ -215,8 +326,27 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names
 				}
 				tfs[j] += near[at-j+2] * tf
 			}
-			x.own[at] += value
 		}
+		return nil
+	}
+	for i, t := range q.terms {
+		x.hit = x.hit[:0]
+		if list := l.lists[i][si]; list != nil {
+			if err := spread(list, 1); err != nil {
+				return err
+			}
+			for _, p := range x.ps {
+				x.holds[p.at] |= 1 << i
+			}
+		}
+		for _, k := range l.kin[i] {
+			if list := k.lists[si]; list != nil {
+				if err := spread(list, k.weight); err != nil {
+					return err
+				}
+			}
+		}
+		value := float32(t.value)
 		for _, j := range x.hit {
 			tf := tfs[j]
 			tfs[j] = 0
@@ -226,7 +356,7 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names
 			x.score[j] += value*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
 		}
 	}
-	for _, by := range names {
+	for _, by := range l.names {
 		if by[si] == nil {
 			continue
 		}
@@ -236,16 +366,6 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, lists, names
 		for _, p := range x.ps {
 			x.named[p.at] = true
 		}
-	}
-	for _, j := range x.touched {
-		own := 0.0
-		if all > 0 {
-			own = float64(x.own[j]) / all
-		}
-		x.score[j] = float32(w.weigh(q, &docs[j], float64(x.score[j]), own, x.named[j]))
-	}
-	if len(names) > 0 {
-		clear(x.named)
 	}
 	return nil
 }
@@ -259,8 +379,7 @@ var lengths = func() (l [31]float64) {
 }()
 
 // weigh adds to the score of the words what else speaks for d.
-func (w *weights) weigh(q *question, d *doc, score, own float64, named bool) float64 {
-	score += w.cover * own
+func (w *weights) weigh(q *question, d *doc, score float64, named bool) float64 {
 	if named {
 		score += w.name
 	}
@@ -270,15 +389,15 @@ func (w *weights) weigh(q *question, d *doc, score, own float64, named bool) flo
 			break
 		}
 	}
-	if d.flags&flagAsks != 0 {
+	switch {
+	case d.flags&flagOnlyAsks != 0:
+		score += w.askOnly
+	case d.flags&flagAsks != 0:
 		score += w.ask
 	}
 	score += w.length * lengths[min(d.words, uint32(len(lengths)-1))]
 	if q.when && d.flags&flagTimes != 0 {
 		score += w.when
-	}
-	if q.count && d.flags&flagNumbers != 0 {
-		score += w.count
 	}
 	if score > 0 {
 		if d.flags&flagTool != 0 {
@@ -411,13 +530,12 @@ type question struct {
 	terms []asked
 	spans []span
 	when  bool // it asks for a time
-	count bool // it asks for a number
 }
 
 type asked struct {
 	term   string
 	weight float64
-	idf    float64
+	value  float64 // the weight, times what the word tells; set by looking it up
 }
 
 // span is a time that a question names: from, inclusive, to to, exclusive.

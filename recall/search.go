@@ -165,21 +165,20 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	}
 	res.Incomplete = append(res.Incomplete, m.incomplete()...)
 	c := newCorpus(m.segments())
-	w, k := &bare, noteCandidates
 	var qv floats
 	if v != nil {
 		if err := ix.loadNotes(); err != nil {
 			return nil, err
 		}
 		if len(m.codes) > 0 {
-			w, qv = &notes, unit(append(floats{}, v...))
+			qv = unit(append(floats{}, v...))
 		}
 	}
 	c.allow = func(d doc) bool {
 		f := m.order[d.group]
 		return (q.Since.IsZero() || f.since(d, q.Since)) && (q.Until.IsZero() || d.time < q.Until.Unix())
 	}
-	cands, err := c.rank(w, ask(q.Text, q.Now), k)
+	cands, err := c.rank(&notes, ask(q.Text, q.Now), noteCandidates)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +193,7 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	}
 	res.covered(kept)
 	if qv != nil {
-		w.fuse(qv, kept, func(candidate, int) code { return nil })
+		notes.fuse(qv, kept, func(candidate, int) code { return nil })
 	}
 	var hits []Hit
 	var seen collapse

@@ -122,13 +122,8 @@ func (l *lexer) grow() {
 
 func newSense(w string) sense {
 	sn := sense{term: strings.Clone(term(w))}
-	if t := sn.term; t != "" {
-		if timeWords[t] {
-			sn.flags |= flagTimes
-		}
-		if t[0] >= '0' && t[0] <= '9' || numberWords[t] {
-			sn.flags |= flagNumbers
-		}
+	if timeWords[sn.term] {
+		sn.flags |= flagTimes
 	}
 	return sn
 }
@@ -243,16 +238,11 @@ func pairs(text string, from, to int, f func(w word)) (n int) {
 // term returns what a word is found by: its stem, without marks, in lower
 // case; "" for a stop word.
 func term(w string) string {
-	ascii := true
-	for i := 0; i < len(w); i++ {
-		if w[i] >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
-	}
+	ascii := isASCII(w)
 	w = strings.ToLower(w)
 	if !ascii {
 		w = plain(w)
+		ascii = isASCII(w)
 	}
 	if i := strings.IndexByte(w, '\''); i >= 0 {
 		switch {
@@ -280,7 +270,20 @@ func term(w string) string {
 	if !ascii || w == "" || w[0] <= '9' {
 		return w
 	}
-	return english.Stem(w, false)
+	w = english.Stem(w, false)
+	if base, ok := same[w]; ok {
+		return base
+	}
+	return w
+}
+
+func isASCII(w string) bool {
+	for i := 0; i < len(w); i++ {
+		if w[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // plain takes the marks off letters, and writes compatible characters as one.
@@ -314,33 +317,52 @@ what's when where which while who who's whom whose why will with won't would wou
 yours yourself yourselves hey hi oh ok okay yeah yes wow gonna wanna`)
 
 // irregular are forms that no stemmer knows.
-var irregular = func() map[string]string {
-	m := map[string]string{}
-	for _, line := range strings.Split(`be was were been being am is are
-go went gone goes going|buy bought|see saw seen|eat ate eaten|take took taken|give gave given|get got gotten|make made|write wrote written
+var irregular = groups(`go went gone goes|buy bought|see saw seen|eat ate eaten|take took taken|give gave given|get got gotten|make made|write wrote written
 speak spoke spoken|break broke broken|choose chose chosen|drive drove driven|ride rode ridden|rise rose risen|fall fell fallen|feel felt
 find found|fight fought|think thought|teach taught|catch caught|bring brought|build built|send sent|spend spent|lend lent|lose lost
 leave left|keep kept|sleep slept|meet met|sell sold|tell told|say said|pay paid|hold held|hear heard|stand stood|understand understood
 win won|begin began begun|drink drank drunk|sing sang sung|swim swam swum|run ran|come came|become became|know knew known|grow grew grown
 throw threw thrown|fly flew flown|draw drew drawn|wear wore worn|bear bore borne|swear swore sworn|tear tore torn|shake shook shaken
-steal stole stolen|freeze froze frozen|wake woke woken|forget forgot forgotten|bite bit bitten|hide hid hidden|shoot shot|sit sat|lead led
-read|feed fed|bleed bled|speed sped|hang hung|stick stuck|strike struck|dig dug|spin spun|light lit|show shown|sew sewn|mean meant|deal dealt
-dream dreamt|learn learnt|burn burnt|bend bent|child children kid kids|man men|woman women|person people|foot feet|tooth teeth|mouse mice
-goose geese|life lives|wife wives|knife knives|leaf leaves|wolf wolves|half halves|shelf shelves|good better best|bad worse worst|movie film
-photo photograph picture pic photos pictures|mom mother mum mama|dad father|bike bicycle|tv television|phone telephone cellphone
-hike hiking|paint painting painted|vet veterinarian|doc doctor|math mathematics|gym gymnasium|fridge refrigerator|ad advertisement advert|app application
-uni university|xmas christmas|thanks thank|favourite favorite|colour color|theatre theater|centre center|travelling traveling|grey gray`, "\n") {
+steal stole stolen|freeze froze frozen|wake woke woken|forget forgot forgotten|forgive forgave forgiven|bite bit bitten|hide hid hidden
+shoot shot|sit sat|lead led|feed fed|bleed bled|breed bred|speed sped|hang hung|stick stuck|strike struck|dig dug|spin spun|light lit
+show shown|sew sewn|mean meant|deal dealt|dream dreamt|learn learnt|burn burnt|bend bent|bind bound|blow blew blown|seek sought|weave wove woven
+shine shone|sink sank sunk|shrink shrank shrunk|ring rang rung|spring sprang sprung|cling clung|sweep swept|weep wept|creep crept|kneel knelt
+lay laid|lie lain|overcome overcame|withdraw withdrew withdrawn|undergo underwent undergone|prove proven|die dying|tie tying
+child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|life lives|wife wives|knife knives|leaf leaves
+wolf wolves|half halves|shelf shelves|thief thieves|loaf loaves|calf calves|scarf scarves|good better best|bad worse worst`, func(w string) string { return w })
+
+// same are words that mean the same and differ in use: short forms, spelling,
+// what is said in chats. They are stems: their forms are meant as well.
+var same = groups(`child kid|movie film|photo photograph photography picture pic|mom mother mum mama mommy|dad father daddy|bike bicycle
+tv television|phone telephone cellphone smartphone|vet veterinarian|doctor physician|math mathematics maths|gym gymnasium
+fridge refrigerator|ad advertisement advert|uni university|xmas christmas|favourite favorite fave fav|colour color|theatre theater|centre center
+travel travelling|grey gray|jewelry jewellery|neighbor neighbour|organise organize|realise realize|recognise recognize|practice practise
+program programme|catalog catalogue|dialog dialogue|humor humour|honor honour|behavior behaviour|flavor flavour|license licence|defense defence
+business biz|family fam|tournament tourney|grandma grandmother granny|grandpa grandfather granddad|aunt auntie|puppy pup
+info information|video vid|conversation convo|vegetable veggie|birthday bday|vacation vacay|husband hubby|professor prof|brother bro|sister sis
+thanks thank thx|congratulations congrats|plane airplane aeroplane
+argument argue|decision decide|choice choose|success succeed|loss lose|growth grow|death die|birth born|belief believe|proof prove
+marriage marry|arrival arrive|departure depart|survival survive|approval approve|proposal propose|refusal refuse|analysis analyze analyse
+advice advise|speech speak|flight fly|sale sell|knowledge know|strength strong|length long|width wide|height high|depth deep
+hungry hunger|angry anger|anxious anxiety|pregnant pregnancy|allergic allergy|injury injure|explanation explain|description describe
+pronunciation pronounce|maintenance maintain|reception receive|deception deceive|destruction destroy|production produce|reduction reduce
+introduction introduce|inclusion include|conclusion conclude|extension extend|expansion expand|permission permit|admission admit|submission submit`, func(w string) string { return english.Stem(w, false) })
+
+// groups reads lists of words, the first of which stands for all.
+func groups(lists string, as func(string) string) map[string]string {
+	m := map[string]string{}
+	for _, line := range strings.Split(lists, "\n") {
 		for _, group := range strings.Split(line, "|") {
 			f := strings.Fields(group)
 			for _, w := range f[1:] {
-				if _, ok := m[w]; !ok {
-					m[w] = f[0]
+				if _, ok := m[as(w)]; !ok && as(w) != as(f[0]) {
+					m[as(w)] = as(f[0])
 				}
 			}
 		}
 	}
 	return m
-}()
+}
 
 // everyWord calls f for the terms of text, be they stop words or not.
 func everyWord(text string, f func(term string)) {

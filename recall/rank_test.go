@@ -1,0 +1,167 @@
+package recall
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestTerms(t *testing.T) {
+	for _, group := range [][]string{
+		{"film", "films", "movie", "movies"},
+		{"child", "children", "kid", "kids"},
+		{"mother", "mothers", "mom", "moms"},
+		{"decide", "decided", "decision", "decisions"},
+		{"went", "go", "goes", "going"},
+		{"colour", "colors", "color"},
+		{"Café", "cafe", "cafés"},
+	} {
+		for _, w := range group[1:] {
+			if got, want := term(w), term(group[0]); got != want {
+				t.Errorf("%s is found by %q, %s by %q", w, got, group[0], want)
+			}
+		}
+	}
+	for _, pair := range [][2]string{{"found", "founded"}, {"doc", "doctor"}, {"cut", "cat"}} {
+		if a, b := term(pair[0]), term(pair[1]); a == b {
+			t.Errorf("%s and %s are both found by %q", pair[0], pair[1], a)
+		}
+	}
+}
+
+func TestRelated(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"job", "career", true},
+		{"career", "job", true},
+		{"pet", "kitten", true},
+		{"kitten", "hamster", false}, // of one kind, but not said for one another
+		{"job", "kitten", false},
+	} {
+		got := false
+		for _, r := range related()[term(c.a)] {
+			got = got || r == term(c.b)
+		}
+		if got != c.want {
+			t.Errorf("%s is related to %s: got %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+	for a, group := range related() {
+		for _, b := range append(group, a) {
+			if b == "" {
+				t.Errorf("a stop word is related to %v", group)
+			}
+		}
+	}
+}
+
+func TestAsking(t *testing.T) {
+	const both = flagAsks | flagOnlyAsks
+	for text, want := range map[string]uint8{
+		"":                  0,
+		"It works.":         0,
+		"Does it work?":     both,
+		"Does it work? \"":  both,
+		"Hi! Does it work?": both,
+		"动了吗？":              both,
+		"The parser was rewritten on Monday and is twice as fast. And you?": flagAsks,
+		"Why was the parser rewritten on Monday, of all days? Hm.":          flagOnlyAsks,
+		"Does it work? [shared image: a photo of a red machine]":            both,
+		"It works. [why?]": 0,
+	} {
+		if got := asking(text); got != want {
+			t.Errorf("%q: got %b, want %b", text, got, want)
+		}
+	}
+}
+
+func TestSubject(t *testing.T) {
+	for text, want := range map[string]string{
+		"- Ada writes compilers for a living": "Ada",
+		"2. **Ada**: compilers":               "Ada",
+		"Ada's compiler is fast":              "Ada's",
+		"The engineer Ada writes compilers":   "Ada",
+		"compilers are what Ada writes":       "Ada",
+		"what is written here says Ada":       "",
+		"the quick brown fox and Ada":         "",
+		"":                                    "",
+	} {
+		if got := (note{text: text}).subject(); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := (note{text: "Ada", isHeading: true}).subject(); got != "" {
+		t.Errorf("a heading has the subject %q", got)
+	}
+}
+
+// TestEvidence holds what speaks for a message beside its words.
+func TestEvidence(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "asked", "user: which instrument do you play in the orchestra?", "assistant: The bassoon, since I was nine.")
+	say(t, w, "told", "user: the instrument that you play in the orchestra.", "assistant: The bassoon, since I was eight.")
+	hits := cites(t, w.ix, "instrument, orchestra")
+	if at(hits, "asked#3") > at(hits, "told#3") {
+		t.Errorf("what answers a question is not lifted by it: %v", hits)
+	}
+
+	say(t, w, "tells", "user: the harvest of quinces was poor in the north this year, I fear. How is yours?", "user: quinces?")
+	first(t, w.ix, "quinces", "tells#2")
+
+	say(t, w, "kin", "assistant: my kitten sleeps all day", "user: so does my old clock")
+	first(t, w.ix, "does anybody have a pet?", "kin#2")
+
+	// The words are too far away to be context, yet it is this glacier.
+	filler := []string{"user: yes it was", "assistant: go on", "user: we went slowly", "assistant: I can imagine"}
+	say(t, w, "far", append(append([]string{"user: we were on an expedition in Patagonia"}, filler...), "user: the glacier was blue and white")...)
+	say(t, w, "near", append(append([]string{"user: we were at home as ever"}, filler...), "user: the glacier was blue and white")...)
+	first(t, w.ix, "glacier, expedition Patagonia", "far#2")
+	hits = cites(t, w.ix, "glacier expedition Patagonia")
+	if at(hits, "far#7") > at(hits, "near#7") {
+		t.Errorf("what is said around a message does not count: %v", hits)
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "memory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	notes := "# Notes\n\n- Ada told Grace about the sailing course in May\n- Grace told Ada about the sailing course in June\n"
+	if err := os.WriteFile(filepath.Join(dir, "memory", "2026-07-01.md"), []byte(notes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := Open(Options{Workspace: dir, Now: func() time.Time { return time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	first(t, ix, "what did Ada tell about sailing?", "memory/2026-07-01.md:3")
+	first(t, ix, "what did grace tell about sailing?", "memory/2026-07-01.md:4")
+}
+
+func cites(t *testing.T, ix *Index, text string) (out []string) {
+	t.Helper()
+	res, err := ix.Search(t.Context(), Query{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range res.Hits {
+		out = append(out, h.Cite())
+		out = append(out, h.Also...)
+	}
+	return out
+}
+
+// at is the place of a citation; behind all if it is missing.
+func at(hits []string, cite string) int {
+	for i, h := range hits {
+		if h == cite {
+			return i
+		}
+	}
+	return len(hits)
+}
