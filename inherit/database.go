@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"net/url"
@@ -404,36 +405,19 @@ func event(line []byte, err error) (session.Record, error) {
 // the folder sessions/cold beside the database.
 func (d *database) archive(ctx context.Context, t *Transcript) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		var blob []byte
-		packed := true
-		err := d.read(func() error {
-			if t.blob == inArchives {
-				id, generation, _ := strings.Cut(t.window, "\x00")
-				return d.each("SELECT archive_blob, encoding FROM session_transcript_archives WHERE session_id = $1 AND generation = $2", []any{id, generation}, func(s *sqlite3.Stmt) error {
-					blob, packed = bytes.Clone(s.ColumnRawBlob(0)), s.ColumnText(1) == "zstd"
-					return nil
-				})
-			}
-			return d.each("SELECT archive_blob, archive_name FROM session_transcript_cold_archives WHERE session_id = $1", []any{t.window}, func(s *sqlite3.Stmt) error {
-				blob = bytes.Clone(s.ColumnRawBlob(0))
-				if s.ColumnType(0) == sqlite3.NULL {
-					var err error
-					blob, err = readFile(filepath.Join(filepath.Dir(filepath.Dir(d.path)), "sessions", "cold", filepath.Base(s.ColumnText(1))), maxIndex)
-					return err
-				}
-				return nil
-			})
-		})
+		r, packed, err := d.whole(t)
 		if err != nil {
 			yield(session.Record{}, fmt.Errorf("%s: %w", d.path, err))
 			return
 		}
+		defer r.Close()
 		file := Transcript{Path: d.path + "#" + string(t.ID), ID: t.ID, form: codec.FormNative}
+		counted := reader{r, t}
 		if !packed {
-			file.scan(ctx, bytes.NewReader(blob), position{}, nil, yield)
+			file.scan(ctx, counted, position{}, nil, yield)
 			return
 		}
-		z, err := unpack(bytes.NewReader(blob))
+		z, err := unpack(counted)
 		if err != nil {
 			yield(session.Record{}, err)
 			return
@@ -441,4 +425,91 @@ func (d *database) archive(ctx context.Context, t *Transcript) iter.Seq2[session
 		defer z.Close()
 		file.scan(ctx, z, position{}, nil, yield)
 	}
+}
+
+// whole opens what is kept of t, and reports whether it is packed.
+func (d *database) whole(t *Transcript) (r io.ReadCloser, packed bool, err error) {
+	b := &blob{d: d, table: "session_transcript_archives"}
+	found, file := false, ""
+	err = d.read(func() error {
+		if t.blob == inArchives {
+			id, generation, _ := strings.Cut(t.window, "\x00")
+			return d.each("SELECT rowid, length(archive_blob), encoding = 'zstd' FROM session_transcript_archives WHERE session_id = $1 AND generation = $2", []any{id, generation}, func(s *sqlite3.Stmt) error {
+				b.row, b.size, packed, found = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnBool(2), true
+				return nil
+			})
+		}
+		b.table, packed = "session_transcript_cold_archives", true
+		return d.each("SELECT rowid, length(archive_blob), archive_name FROM session_transcript_cold_archives WHERE session_id = $1", []any{t.window}, func(s *sqlite3.Stmt) error {
+			b.row, b.size, found = s.ColumnInt64(0), s.ColumnInt64(1), true
+			if s.ColumnType(1) == sqlite3.NULL {
+				file = filepath.Join(filepath.Dir(filepath.Dir(d.path)), "sessions", "cold", filepath.Base(s.ColumnText(2)))
+			}
+			return nil
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !found:
+		return nil, false, errors.New("its archive is no longer there")
+	case file != "":
+		f, err := OpenFile(file)
+		if err != nil {
+			return nil, false, err
+		}
+		return f, packed, nil
+	}
+	return b, packed, nil
+}
+
+// blob reads a value of a row piece by piece, however large it is.
+type blob struct {
+	d     *database
+	table string
+	row   int64
+	size  int64
+	off   int64
+	buf   []byte
+	rest  []byte // of buf
+}
+
+// blobPiece is how much of a value is read at once.
+const blobPiece = 1 << 20
+
+func (b *blob) Close() error { return nil }
+
+func (b *blob) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		if b.off == b.size {
+			return 0, io.EOF
+		}
+		if b.buf == nil {
+			b.buf = make([]byte, min(blobPiece, b.size))
+		}
+		piece := b.buf[:min(int64(len(b.buf)), b.size-b.off)]
+		err := b.d.read(func() error {
+			v, err := b.d.conn.OpenBlob("main", b.table, "archive_blob", b.row, false)
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			if v.Size() != b.size {
+				return errors.New("its archive has changed")
+			}
+			if _, err := v.Seek(b.off, io.SeekStart); err != nil {
+				return err
+			}
+			_, err = io.ReadFull(v, piece)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		b.off += int64(len(piece))
+		b.rest = piece
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
 }

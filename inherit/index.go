@@ -1,10 +1,13 @@
 package inherit
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,8 +60,12 @@ func (f *finder) index(path string) *index {
 	return nil
 }
 
-// maxIndex is how large an index may be: an entry has some kilobytes.
-const maxIndex = 1 << 30
+// How large an index may be: an entry has some kilobytes. One that was edited by
+// hand is read as a whole.
+const (
+	maxIndex = 1 << 30
+	maxJSON5 = 16 << 20
+)
 
 func (f *finder) readIndex(path, dir string) *index {
 	fi, err := os.Stat(path)
@@ -79,11 +86,7 @@ func (f *finder) readIndex(path, dir string) *index {
 			f.problem(path, fmt.Errorf("an index of %d bytes", fi.Size()))
 			return ix
 		}
-		data, err := readFile(path, maxIndex)
-		if err == nil {
-			err = ix.parse(data)
-		}
-		if err != nil {
+		if err := ix.read(path); err != nil {
 			p := unread(path, err)
 			p.What = "the index cannot be read, its transcripts are taken without their keys: " + p.What
 			f.c.Problems = append(f.c.Problems, p)
@@ -115,16 +118,29 @@ type rawEntry struct {
 	CreatedAt json.RawMessage `json:"created_at"`
 }
 
-func (ix *index) parse(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := unmarshal(data, &raw); err != nil {
+// read reads the index at path: JSON entry by entry, since most of one is of no
+// use here, else JSON5.
+func (ix *index) read(path string) error {
+	f, err := OpenFile(path)
+	if err != nil {
 		return err
 	}
-	for key, v := range raw {
-		var e rawEntry
-		if json.Unmarshal(v, &e) != nil && e.SessionID == "" {
-			continue // an entry of another shape
+	defer f.Close()
+	found := map[string]rawEntry{}
+	if err := decodeIndex(bufio.NewReader(f), found); err != nil {
+		data, err := readFile(path, maxJSON5)
+		if err != nil {
+			return err
 		}
+		if data, err = fromJSON5(data); err != nil {
+			return err
+		}
+		clear(found)
+		if err := decodeIndex(bytes.NewReader(data), found); err != nil {
+			return err
+		}
+	}
+	for key, e := range found {
 		switch {
 		case e.SessionID != "":
 			ix.entries = append(ix.entries, e.openClaw(key))
@@ -137,6 +153,35 @@ func (ix *index) parse(data []byte) error {
 		}
 	}
 	sortEntries(ix.entries)
+	return nil
+}
+
+// decodeIndex reads the entries of an object. One of another shape is passed
+// over.
+func decodeIndex(r io.Reader, into map[string]rawEntry) error {
+	dec := json.NewDecoder(r)
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return errors.Join(errors.New("not an object"), err)
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var e rawEntry
+		var shape *json.UnmarshalTypeError
+		if err := dec.Decode(&e); err != nil && !errors.As(err, &shape) {
+			return err
+		}
+		key, _ := t.(string)
+		into[key] = e
+	}
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("something behind the index")
+	}
 	return nil
 }
 

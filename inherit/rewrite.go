@@ -82,7 +82,9 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 		if !sameBranch(got.s.Branch, src.s.Branch) {
 			continue
 		}
-		o.Damage = src.s.Damage
+		for _, d := range src.s.Damage {
+			o.damage(d)
+		}
 		w := im.writer(j, o, have.s.Last)
 		for _, r := range add {
 			if err := w.add(ctx, r); err != nil {

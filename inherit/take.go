@@ -57,9 +57,19 @@ type Outcome struct {
 	*Transcript
 	Log     session.ID // where it is
 	State   State
-	Records int // taken now
-	Damage  []*session.Damage
+	Records int               // taken now
+	Damage  []*session.Damage // the first of them
+	Damaged int               // all of them
 	Err     error
+}
+
+// maxDamage is how many damaged places of a transcript are told one by one.
+const maxDamage = 100
+
+func (o *Outcome) damage(d *session.Damage) {
+	if o.Damaged++; o.Damaged <= maxDamage {
+		o.Damage = append(o.Damage, d)
+	}
 }
 
 // Report is what became of all of them, in the order of the catalogue.
@@ -428,7 +438,7 @@ func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos 
 		o.State = Grown
 	}
 	o.Records += w.n
-	m := taken{Log: j.log, Stat: j.t.stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: len(o.Damage)}
+	m := taken{Log: j.log, Stat: j.t.stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
 	im.memo.setTaken(j.t.ref(), m)
 	return im.title(ctx, j, m, o)
 }
@@ -461,13 +471,13 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	var pos position
 	next, stop := iter.Pull2(im.source(ctx, j.t, &pos))
 	defer stop()
-	o.Damage = nil
+	o.Damage, o.Damaged = nil, 0
 	pull := func() (session.Record, bool, error) {
 		for {
 			r, err, ok := next()
 			var d *session.Damage
 			if errors.As(err, &d) {
-				o.Damage = append(o.Damage, d)
+				o.damage(d)
 				continue
 			}
 			return r, ok, err
@@ -479,7 +489,7 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	}
 	if !same.prefix {
 		o.State = Rewritten
-		o.Damage = nil
+		o.Damage, o.Damaged = nil, 0
 		stop()
 		return im.rewritten(ctx, j, o)
 	}
@@ -630,7 +640,7 @@ func (w *writer) next(ctx context.Context, r session.Record, err error) error {
 	var d *session.Damage
 	switch {
 	case errors.As(err, &d):
-		w.o.Damage = append(w.o.Damage, d)
+		w.o.damage(d)
 		return nil
 	case err != nil:
 		return err

@@ -253,7 +253,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 	for _, o := range rep.Outcomes {
 		for i, d := range o.Damage {
 			if i == 5 {
-				fmt.Fprintf(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them\n", o.Path, len(o.Damage)-i, o.Path)
+				fmt.Fprintf(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them\n", o.Path, o.Damaged-i, o.Path)
 				break
 			}
 			fmt.Fprintln(errOut, "goclaw: damaged: "+transcript.Printable(d.Error()))
@@ -293,7 +293,8 @@ type importRow struct {
 	Archive string     `json:"archive,omitempty"`
 	State   string     `json:"state,omitempty"`
 	Records int        `json:"records"`
-	Damage  []string   `json:"damage,omitempty"`
+	Damage  []string   `json:"damage,omitempty"` // the first of them
+	Damaged int        `json:"damaged,omitempty"`
 	Error   string     `json:"error,omitempty"`
 }
 
@@ -303,7 +304,7 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 		r := importRow{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Title: t.Title, Archive: t.Archive}
 		if i < len(rep.Outcomes) {
 			o := rep.Outcomes[i]
-			r.ID, r.State, r.Records = o.Log, string(o.State), o.Records
+			r.ID, r.State, r.Records, r.Damaged = o.Log, string(o.State), o.Records, o.Damaged
 			for _, d := range o.Damage {
 				r.Damage = append(r.Damage, d.Error())
 			}
