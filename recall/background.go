@@ -44,11 +44,11 @@ func (ix *Index) Background() {
 	}
 }
 
-// embedOn embeds until ctx is done.
+// embedOn embeds messages until ctx is done.
 func (ix *Index) embedOn(ctx context.Context) {
 	for {
 		// A failure is seen by the next search, which says what is missing.
-		_, _ = ix.Embed(ctx)
+		_, _ = ix.embedMessages(ctx)
 		select {
 		case <-ctx.Done():
 			return

@@ -61,9 +61,16 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 	if ix.o.Embedder == nil {
 		return 0, nil
 	}
-	if made, err = ix.embedMemory(ctx); err != nil {
-		return made, err
+	notes, err := ix.embedMemory(ctx)
+	if err != nil {
+		return notes, err
 	}
+	made, err = ix.embedMessages(ctx)
+	return notes + made, err
+}
+
+// embedMessages embeds all messages that have no vector.
+func (ix *Index) embedMessages(ctx context.Context) (made int, err error) {
 	for {
 		todo, err := ix.uncoded(ctx)
 		if err != nil || len(todo) == 0 {
