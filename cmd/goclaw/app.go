@@ -33,6 +33,7 @@ type app struct {
 	voice *voice         // the model, once chosen
 	specs []llm.ToolSpec // of the tools, once there are some
 
+	still     bool // a look changes nothing, not even what could be made anew
 	embedding bool // vectors are made while the user waits
 	noInherit bool // other agents' sessions were looked for, or shall not be
 }
@@ -81,7 +82,7 @@ func (a *app) store() (store, error) {
 		return nil, err
 	}
 	if c.Session.Store == "jsonl" {
-		st, err := jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout]})
+		st, err := jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], Still: a.still})
 		if err != nil {
 			return nil, err
 		}

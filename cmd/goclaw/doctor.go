@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,6 +64,7 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 		findings = append(findings, finding{What: "config", Problem: w})
 	}
 	findings = append(findings, modes(c.Home, c.Session.Path)...)
+	a.still = !fix
 	st, err := a.store()
 	if err != nil {
 		return err
@@ -82,7 +84,11 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 		records += in.Records
 	}
 	if err := st.Check(ctx, func(id session.ID, problem error) {
-		findings = append(findings, finding{What: "store", Session: id, Problem: problem.Error()})
+		f := finding{What: "store", Session: id, Problem: problem.Error()}
+		if errors.Is(problem, session.ErrStale) {
+			f.Hint = "goclaw doctor --fix makes it anew from the logs"
+		}
+		findings = append(findings, f)
 	}); err != nil {
 		return err
 	}

@@ -1,14 +1,18 @@
 package jsonl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"goclaw/session"
 )
@@ -17,13 +21,16 @@ import (
 // wrong: damage with file and line, an index that says something else than
 // the log, files that are not read. It changes nothing. What belongs to no
 // session is reported with the id "".
+//
+// A sessions.json is held against the logs if the store is still; any other is
+// about to write it.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
-		if !parseIndex(string(b), func(*entry) {}) {
-			report("", fmt.Errorf("%s is damaged: it can be made anew from the logs", s.indexPath()))
+		if !otherVersion(string(b)) && !parseIndex(string(b), func(*entry) {}) {
+			report("", fmt.Errorf("%s is damaged: %w", s.indexPath(), session.ErrStale))
 		}
 	}
 	if err := s.sync(); err != nil {
@@ -45,7 +52,7 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		name := s.path(s.layout.index(dir))
 		if b, _, err := readFile(s.disk, name); err == nil {
 			if _, err := parseTable(b); err != nil {
-				report("", fmt.Errorf("%s cannot be read: %w: it can be made anew from the logs", name, err))
+				report("", fmt.Errorf("%s cannot be read: %w: %w", name, err, session.ErrStale))
 			}
 		}
 	}
@@ -60,7 +67,67 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 			report(l.id, err)
 		}
 	}
+	if s.still {
+		tables := map[string][]saved{}
+		for _, dir := range live {
+			tables[s.layout.index(dir)] = nil
+		}
+		for _, sv := range s.saved(s.everything(), func(*log) bool { return false }) {
+			name := s.layout.index(filepath.Dir(sv.live))
+			tables[name] = append(tables[name], sv)
+		}
+		for _, name := range slices.Sorted(maps.Keys(tables)) {
+			if wrong := s.checkTable(name, tables[name]); wrong != "" {
+				report("", fmt.Errorf("%s is not what the logs say: %s: %w", s.path(name), wrong, session.ErrStale))
+			}
+		}
+	}
 	return nil
+}
+
+// checkTable holds the sessions.json name against logs, and says what is wrong
+// with it. A row that has only fallen behind is as it should be: it is written
+// when who has appended to the log closes the store.
+func (s *Store) checkTable(name string, logs []saved) string {
+	b, _, err := readFile(s.disk, s.path(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err.Error()
+	}
+	rows, err := parseTable(b)
+	if err != nil {
+		return "" // reported as what cannot be read
+	}
+	have := map[string]row{}
+	for _, r := range rows {
+		have[r.name] = r
+	}
+	want, err := parseTable(s.layout.merge(rows, logs, s.dir))
+	if err != nil {
+		return err.Error()
+	}
+	records := func(r row) int64 { return gjson.GetBytes(r.val, "goclaw.records").Int() }
+	missing, wrong := 0, 0
+	for _, w := range want {
+		h, ok := have[w.name]
+		delete(have, w.name)
+		switch {
+		case !ok:
+			missing++
+		case bytes.Equal(h.val, w.val):
+		case s.layout.sessionOf(h) != s.layout.sessionOf(w), records(h) >= records(w):
+			wrong++
+		}
+	}
+	var says []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{missing, "missing"}, {wrong, "wrong"}, {len(have), "of a log that is gone"}} {
+		if c.n > 0 {
+			says = append(says, fmt.Sprintf("%d of %d rows %s", c.n, len(want), c.what))
+		}
+	}
+	return strings.Join(says, ", ")
 }
 
 // everything returns every file's log, by path.
@@ -170,7 +237,7 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 		sess.Key = have.Key // from sessions.json, for a log without a header
 	}
 	if !sameInfo(have, sess.Info) {
-		report(l.id, fmt.Errorf("the index and %s differ: %s", path, differ(have, sess.Info)))
+		report(l.id, fmt.Errorf("the index and %s differ: %s: %w", path, differ(have, sess.Info), session.ErrStale))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"os"
@@ -21,6 +22,14 @@ import (
 //	"goclaw index 2\n", then for each entry: length, CRC-32C, payload
 
 const indexMagic = "goclaw index 2\n"
+
+// otherVersion reports whether in is an index that another version wrote: as
+// good as none, and nothing is wrong with it.
+func otherVersion(in string) bool {
+	var n int
+	_, err := fmt.Sscanf(in, "goclaw index %d\n", &n)
+	return err == nil && !strings.HasPrefix(in, indexMagic)
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -36,6 +36,10 @@ import (
 type Options struct {
 	Layout Layout
 	Clock  session.Clock // says when a log was deleted; nil is the clock on the wall
+
+	// Still leaves sessions.json and the index as they are, for who came to
+	// look: only Rebuild writes them.
+	Still bool
 }
 
 // Store is a folder of logs.
@@ -44,6 +48,7 @@ type Store struct {
 	layout Layout
 	codec  codec.Codec
 	clock  session.Clock
+	still  bool
 	disk   disk
 	pause  time.Duration // how long projections wait for more changes
 	load   sync.Once
@@ -132,7 +137,7 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 		}
 	}
 	return &Store{
-		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d, pause: 2 * time.Second,
+		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, still: opts.Still, disk: d, pause: 2 * time.Second,
 		folders: map[string]*folder{}, logs: map[session.ID]*log{}, files: map[string]*log{},
 		tables: map[string]*table{},
 		grown:  make(chan struct{}), done: make(chan struct{}),
@@ -168,7 +173,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close brings the projections up to date. It may be called again.
+// Close brings the projections up to date, unless the store is still. It may be
+// called again.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

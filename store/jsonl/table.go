@@ -135,6 +135,9 @@ func (s *Store) later() {
 // flush writes the projections of what has changed. Only the last flush
 // writes a sessions.json in which nothing but times would change.
 func (s *Store) flush(last bool) error {
+	if s.still {
+		return nil
+	}
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
 	s.mu.Lock()
@@ -171,11 +174,9 @@ type saved struct {
 	main  bool // counts for its id
 }
 
-// project writes every sessions.json that is not as it should be, and then the
-// index, in this order: what the index says of a sessions.json must be so. It
-// returns how many sessions.json it has written.
-func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
-	var all []saved
+// saved returns the logs of which something is known. Fresh, which is called
+// with mu held, says whether a log has changed.
+func (s *Store) saved(logs []*log, fresh func(*log) bool) (all []saved) {
 	for _, l := range logs {
 		l.mu.Lock()
 		if l.view.known {
@@ -186,7 +187,7 @@ func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
 				sv.entry.key = l.view.info.Key // in case the log loses its header
 			}
 			s.mu.Lock()
-			sv.fresh, l.unsaved = l.unsaved, false
+			sv.fresh = fresh(l)
 			sv.main = s.logs[l.id] == l
 			s.mu.Unlock()
 			sv.entry.view.outline, sv.entry.view.places, sv.entry.view.marks = nil, nil, nil
@@ -194,6 +195,14 @@ func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
 		}
 		l.mu.Unlock()
 	}
+	return all
+}
+
+// project writes every sessions.json that is not as it should be, and then the
+// index, in this order: what the index says of a sessions.json must be so. It
+// returns how many sessions.json it has written.
+func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
+	all := s.saved(logs, func(l *log) bool { fresh := l.unsaved; l.unsaved = false; return fresh })
 	folders := map[string][]saved{}
 	due := map[string]bool{}
 	for _, sv := range all {
