@@ -40,7 +40,10 @@ type wound struct {
 // it, and writes a healed copy of it to repairTo if that is set.
 func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) error {
 	fi, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: there is no such file or folder", path)
+	case err != nil && !errors.Is(err, fs.ErrPermission):
 		return err
 	}
 	abs, err := filepath.Abs(path)

@@ -228,11 +228,24 @@ func (a *app) foundNothing(w io.Writer, cat *inherit.Catalogue, given bool) {
 		fmt.Fprintln(w, "found nothing to import")
 	default:
 		fmt.Fprintln(w, "found nothing to import in:")
-		for _, p := range a.sources() {
+		for _, p := range outermost(a.sources()) {
 			fmt.Fprintln(w, "  "+p)
 		}
 		fmt.Fprintln(w, "if they are elsewhere: goclaw import PATH")
 	}
+}
+
+// outermost leaves out the folders that are inside of others.
+func outermost(paths []string) (out []string) {
+	for i, p := range paths {
+		if !slices.ContainsFunc(paths, func(q string) bool {
+			rel, err := filepath.Rel(q, p)
+			return err == nil && filepath.IsLocal(rel) && rel != "."
+		}) && !slices.Contains(paths[:i], p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // unread says how many sources could not be read, and fails if there are any.
@@ -279,6 +292,9 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 		if n := rep.Count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
+	}
+	if rep.Count(inherit.New) > 0 && a.isTerminal(errOut) {
+		defer fmt.Fprintln(errOut, a.style().Dim("goclaw sessions lists them; goclaw --session KEY goes on with one, in a session of its own"))
 	}
 	fmt.Fprintf(out, "%s: %s; %s taken in %s\n", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
 }
