@@ -102,6 +102,9 @@ func Scan(r Row) (n int64, in session.Info) {
 	in.Origin.Key, in.Origin.ID, in.Origin.Seq = session.Key(text()), session.ID(text()), session.Seq(num())
 	in.Parent, in.CWD, in.Created = text(), text(), ParseStamp(text())
 	in.Title, in.Updated = text(), ParseStamp(text())
+	if in.Updated.Before(in.Created) {
+		in.Updated = in.Created // as Info has it; rows of forks may be older than that
+	}
 	in.Records, in.Last, in.Folds = num(), session.Seq(num()), num()
 	in.Spent.Input, in.Spent.Output, in.Spent.CacheRead, in.Spent.CacheWrite = num(), num(), num(), num()
 	in.Turns = num()

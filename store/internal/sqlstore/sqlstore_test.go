@@ -69,6 +69,11 @@ func TestScanValues(t *testing.T) {
 	if d := cmp.Diff(in, got); d != "" || n != 42 {
 		t.Errorf("session %d (-want +got):\n%s", n, d)
 	}
+	old := in
+	old.Updated = in.Created.Add(-time.Hour) // of the records that a fork began with
+	if _, got := Scan(append(line{int64(42), ""}, Values(old)...)); !got.Updated.Equal(in.Created) {
+		t.Errorf("a session of %s was updated at %s", got.Created, got.Updated)
+	}
 	if len(Values(in)) != len(columns()) || len(Growing(in)) != len(growing) {
 		t.Errorf("%d values for %d columns, %d for %d that grow", len(Values(in)), len(columns()), len(Growing(in)), len(growing))
 	}
