@@ -172,11 +172,17 @@ func (s *splitter) line(i int) {
 // end ends the note that goes on before line i.
 func (s *splitter) end(i int) {
 	if s.from < i {
-		if t := strings.TrimSpace(strings.Join(s.lines[s.from:i], "\n")); t != "" {
+		if t := strings.TrimSpace(strings.Join(s.lines[s.from:i], "\n")); says(t) {
 			s.notes = append(s.notes, note{line: s.from + 1, lines: i - s.from, heading: s.path, text: t})
 		}
 	}
 	s.from, s.size = i, 0
+}
+
+// says reports whether there is anything in a text but marks, such as a rule
+// or a fence that was forgotten.
+func says(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.So, r) })
 }
 
 // head takes a heading at line i, which has so many lines.
