@@ -9,7 +9,8 @@ import (
 // Fork begins a new log with the live branch of s, which must be replayed
 // from its first record, up to the record at, or all of it if at is empty. An
 // empty key stands for the first free one of "KEY-2", "KEY-3" and so on.
-// Records keep their ids, and s stays as it is.
+// The log is newer than every other log of its key. Records keep their ids, and
+// s stays as it is.
 func Fork(ctx context.Context, st Store, s *Session, key Key, at string, c Clock) (*Session, error) {
 	branch := s.Branch
 	if at != "" {
@@ -37,7 +38,11 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at string, c Clock
 		h.Origin.Seq = branch[n-1].Seq
 	}
 	f := &Session{outline: NewOutline(h.ID)}
-	recs := []Record{{Seq: 1, Time: c.Now().UTC().Truncate(1e6), Body: h}}
+	born, err := birth(ctx, st, key, c)
+	if err != nil {
+		return nil, err
+	}
+	recs := []Record{{Seq: 1, Time: born, Body: h}}
 	for i, r := range branch {
 		r.Seq = Seq(i + 2)
 		recs = append(recs, r)

@@ -44,6 +44,13 @@ func TestForkIsUsedWhenItIsMade(t *testing.T) {
 	if diff := cmp.Diff([]session.Key{"old-2", "old"}, keys); diff != "" {
 		t.Errorf("sessions, latest first (-want +got):\n%s", diff)
 	}
+	again, err := session.Fork(ctx, st, old, "old-2", "", c) // the clock stands still
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := session.Current(ctx, st, "old-2"); err != nil || now.ID != again.ID {
+		t.Errorf("the session of old-2 is %s, %v, want the later fork %s", now.ID, err, again.ID)
+	}
 	c.Move(time.Hour)
 	if _, err := session.Keep(ctx, st, f, f.Next(User("now"), c), c); err != nil || !f.Updated.After(f.Created) {
 		t.Errorf("after a word in it, it is updated at %s, %v", f.Updated, err)

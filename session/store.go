@@ -200,8 +200,7 @@ func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 }
 
 // Begin appends h as the first record of a new log and returns its session.
-// The log is newer than every other log of its key, whatever the clock says;
-// those in the trash may come back.
+// The log is newer than every other log of its key.
 func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	if h.ID == "" {
 		h.ID = NewID(c)
@@ -211,21 +210,32 @@ func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	}
 	s := &Session{outline: NewOutline(h.ID)}
 	s.Info = s.outline.Info
-	r := Record{Seq: 1, Time: c.Now().UTC().Truncate(time.Millisecond), Body: h}
-	for _, trash := range []bool{false, true} {
-		for in, err := range st.List(ctx, Query{Key: h.Key, Trash: trash}) {
-			if err != nil {
-				return nil, err
-			}
-			if in.Key == h.Key && !r.Time.After(in.Created) {
-				r.Time = in.Created.Add(time.Millisecond)
-			}
-		}
+	at, err := birth(ctx, st, h.Key, c)
+	if err != nil {
+		return nil, err
 	}
+	r := Record{Seq: 1, Time: at, Body: h}
 	if err := st.Append(ctx, h.ID, r); err != nil {
 		return nil, err
 	}
 	return s, s.Apply(r)
+}
+
+// birth returns the time of a header that makes its log the newest of key,
+// whatever the clock says; those in the trash may come back.
+func birth(ctx context.Context, st Store, key Key, c Clock) (time.Time, error) {
+	at := c.Now().UTC().Truncate(time.Millisecond)
+	for _, trash := range []bool{false, true} {
+		for in, err := range st.List(ctx, Query{Key: key, Trash: trash}) {
+			if err != nil {
+				return at, err
+			}
+			if in.Key == key && !at.After(in.Created) {
+				at = in.Created.Add(time.Millisecond)
+			}
+		}
+	}
+	return at, nil
 }
 
 // Keep appends rec, which follows s, and applies it. If another wrote to the
