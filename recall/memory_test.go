@@ -192,6 +192,43 @@ func TestWrittenJustNow(t *testing.T) {
 	}
 }
 
+// TestReadWhileWritten searches, reads and writes a file at the same time, and
+// it is always one of the texts that it was.
+func TestReadWhileWritten(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", "zebra 0\n")
+	ix, err := Open(Options{Workspace: dir, Embedder: Local{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	ix.Background()
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if text, _, err := ix.File("MEMORY.md", 1, 1); err != nil || !strings.HasPrefix(text, "zebra ") {
+				t.Errorf("read %q, %v", text, err)
+				return
+			}
+		}
+	})
+	for i := range 30 {
+		write(t, dir+"/next", fmt.Sprintf("zebra %d\n", i))
+		if err := os.Rename(dir+"/next", dir+"/MEMORY.md"); err != nil {
+			t.Fatal(err)
+		}
+		first(t, ix, fmt.Sprintf("zebra %d", i), "MEMORY.md:1")
+	}
+	close(stop)
+	all.Wait()
+}
+
 // incomplete returns what a search in memory files says is missing.
 func incomplete(t *testing.T, ix *Index, text string) (cites, missing []string) {
 	t.Helper()

@@ -133,7 +133,12 @@ func (ix *Index) File(name string, from, lines int) (text string, total int, err
 	m := &ix.memory
 	_, err = m.sync(ix.o.Workspace, ix.o.Memory, nil)
 	clean := path.Clean(filepath.ToSlash(name))
-	f := m.files[clean]
+	var size int64
+	var flaw string
+	f, known := m.files[clean]
+	if known {
+		size, flaw = f.info.Size(), f.flaw
+	}
 	var near []string
 	for _, f := range m.order {
 		near = append(near, f.path)
@@ -143,7 +148,7 @@ func (ix *Index) File(name string, from, lines int) (text string, total int, err
 	if err != nil {
 		return "", 0, err
 	}
-	if f == nil {
+	if !known {
 		for _, s := range flaws {
 			if strings.HasPrefix(s, clean+" ") {
 				return "", 0, errors.New(s)
@@ -164,15 +169,15 @@ func (ix *Index) File(name string, from, lines int) (text string, total int, err
 	if err != nil {
 		return "", 0, err
 	}
-	content, ok := textOf(whole(data, f.info.Size()))
+	content, ok := textOf(whole(data, size))
 	if !ok {
 		return "", 0, fmt.Errorf("%s is no text", clean)
 	}
 	all := linesOf(content)
 	from = max(from, 1)
 	if from > max(len(all), 1) {
-		if f.flaw != "" {
-			return "", len(all), fmt.Errorf("%s has %d lines that were read; it %s", clean, len(all), f.flaw)
+		if flaw != "" {
+			return "", len(all), fmt.Errorf("%s has %d lines that were read; it %s", clean, len(all), flaw)
 		}
 		return "", len(all), fmt.Errorf("%s has %d lines", clean, len(all))
 	}
