@@ -369,6 +369,40 @@ func TestCodexFiles(t *testing.T) {
 	}
 }
 
+// TestCodexNames: a session is called what the list of names says, or its own
+// file; the name of the session that a fork repeats is not its own.
+func TestCodexNames(t *testing.T) {
+	home := t.TempDir()
+	line := func(typ, payload string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:00.000Z","type":%q,"payload":%s}`, typ, payload) + "\n"
+	}
+	hello := line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}`)
+	write(t, filepath.Join(home, "sessions/2026/01/01/rollout-a.jsonl"), line("session_meta", `{"id":"a"}`)+hello)
+	write(t, filepath.Join(home, "archived_sessions/rollout-b.jsonl"), line("session_meta", `{"id":"b"}`)+line("event_msg", `{"type":"thread_name_updated","thread_id":"b","thread_name":" By the file "}`)+hello)
+	write(t, filepath.Join(home, "sessions/2026/01/01/rollout-c.jsonl"), line("session_meta", `{"id":"c"}`)+line("event_msg", `{"type":"thread_name_updated","thread_id":"a","thread_name":"Of another"}`)+hello)
+	names := filepath.Join(home, "session_index.jsonl")
+	write(t, names, `{"id":"a","thread_name":"First","updated_at":"2026-01-01T00:00:00Z"}`+"\n"+`{"id":"a","thread_name":"Second","updated_at":"2026-01-01T00:00:01Z"}`+"\n{torn")
+	st := openStore(t, t.TempDir())
+	m := inherit.NewMemo("")
+	for _, want := range []map[session.ID]string{{"a": "Second", "b": "By the file", "c": ""}, {"a": "Third", "b": "By the file", "c": ""}} {
+		_, cat := take(t, st, m, false, home)
+		got := map[session.ID]string{}
+		for in, err := range st.List(context.Background(), session.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[in.ID] = in.Title
+			if in.Turns != 1 {
+				t.Errorf("%s has %d turns", in.ID, in.Turns)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(cat.Problems) > 0 {
+			t.Errorf("problems %v, titles (-want +got):\n%s", cat.Problems, diff)
+		}
+		appendTo(t, names, "\n"+`{"id":"a","thread_name":"Third","updated_at":"2026-01-01T00:00:02Z"}`)
+	}
+}
+
 // TestAnswerThatGoesOn: a file is taken in the middle of an answer. The rest
 // of it comes into the same log.
 func TestAnswerThatGoesOn(t *testing.T) {

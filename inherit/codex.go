@@ -22,6 +22,7 @@ import (
 //
 // The record of a line carries the line in the field "codex".
 type codex struct {
+	id    string // of the session
 	leaf  string // what the next record continues
 	model string
 	maker string
@@ -64,6 +65,8 @@ type codexItem struct {
 	Message       string            `json:"message"`
 	Replacement   []json.RawMessage `json:"replacement_history"`
 	Turns         int               `json:"num_turns"`
+	Thread        string            `json:"thread_id"`
+	ThreadName    string            `json:"thread_name"`
 	Info          *struct {
 		Total json.RawMessage `json:"total_token_usage"`
 		Last  codexUsage      `json:"last_token_usage"`
@@ -103,7 +106,7 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 	id := codec.LineID(n, line)
 	switch {
 	case first && (l.Type == "session_meta" || bare && l.Type == "" && l.ID != nil):
-		c.maker = or(p.ModelProvider, c.maker)
+		c.id, c.maker = p.ID, or(p.ModelProvider, c.maker)
 		h := session.Header{Version: session.Version, ID: session.ID(p.ID), CWD: p.CWD}
 		return append(out, carry(session.Record{Time: at, Body: h}, Codex, line)), nil
 	case l.Type == "turn_context":
@@ -118,6 +121,9 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 		if sum := p.compacted(); sum != "" {
 			return c.put(out, id, at, session.Compaction{Summary: sum, FirstKept: id}, line), nil
 		}
+	case l.Type == "event_msg" && p.Type == "thread_name_updated" && strings.TrimSpace(p.ThreadName) != "" && (p.Thread == "" || p.Thread == c.id):
+		r := session.Record{ID: id, Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: strings.TrimSpace(p.ThreadName)}}
+		return c.aside(out, carry(r, Codex, line)), nil
 	case l.Type == "event_msg" && p.Type == "thread_rolled_back" && p.Turns > 0 && len(c.turns) > 0:
 		return c.rollback(out, id, at, p.Turns, n, line), nil
 	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil:
@@ -202,10 +208,15 @@ func (c *codex) put(out []session.Record, id string, at time.Time, b session.Bod
 
 // keep takes in a line that is no part of the conversation.
 func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record {
+	return c.aside(out, verbatim(n, line))
+}
+
+// aside takes in a record that has no place in the conversation.
+func (c *codex) aside(out []session.Record, r session.Record) []session.Record {
 	if c.held == nil {
-		return append(out, verbatim(n, line))
+		return append(out, r)
 	}
-	c.held.aside(verbatim(n, line))
+	c.held.aside(r)
 	if c.held.full() {
 		return c.End(out)
 	}

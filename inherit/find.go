@@ -59,7 +59,7 @@ type Options struct {
 // programs. What is not there is passed over; what cannot be read is a
 // Problem. The transcripts are in the order in which they shall be taken.
 func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
-	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, walked: map[string]bool{}, indices: map[string]*index{}, memo: o.Memo}
+	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, walked: map[string]bool{}, indices: map[string]*index{}, names: map[string]map[string]string{}, memo: o.Memo}
 	if f.memo == nil {
 		f.memo = NewMemo("")
 	}
@@ -118,6 +118,7 @@ type finder struct {
 	walked  map[string]bool // folders that were looked through
 	indices map[string]*index
 	order   []string
+	names   map[string]map[string]string // of Codex's sessions, by its folder
 	memo    *Memo
 }
 
@@ -475,6 +476,7 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 		}
 	case Codex:
 		t.Key = project("codex", s.CWD, t.ID)
+		t.Title = f.codexName(t.Path, string(t.ID))
 		if s.Side && t.Archive == "" {
 			t.Archive = "subagent"
 		}

@@ -237,6 +237,40 @@ func (f *finder) missing(ix *index) {
 	}
 }
 
+// codexName returns the name of a session of Codex, which keeps them in a list
+// beside the folder of its sessions: of names for one session the last counts.
+func (f *finder) codexName(path, id string) string {
+	home := filepath.Dir(path)
+	for b := filepath.Base(home); b != "sessions" && b != "archived_sessions"; b = filepath.Base(home) {
+		if home == filepath.Dir(home) {
+			return ""
+		}
+		home = filepath.Dir(home)
+	}
+	list := filepath.Join(filepath.Dir(home), "session_index.jsonl")
+	names, ok := f.names[list]
+	if !ok {
+		names = map[string]string{}
+		f.names[list] = names
+		data, err := readFile(list, maxJSON5)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p := unread(list, err)
+			p.What, p.Unread = "the names of the sessions cannot be read: "+p.What, false
+			f.c.Problems = append(f.c.Problems, p)
+		}
+		for line := range bytes.Lines(data) {
+			var e struct {
+				ID   string `json:"id"`
+				Name string `json:"thread_name"`
+			}
+			if json.Unmarshal(line, &e) == nil && strings.TrimSpace(e.Name) != "" {
+				names[e.ID] = strings.TrimSpace(e.Name)
+			}
+		}
+	}
+	return names[id]
+}
+
 func sortEntries(es []entry) {
 	slices.SortFunc(es, func(a, b entry) int { return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.ID, b.ID)) })
 }
