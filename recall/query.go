@@ -2,6 +2,7 @@ package recall
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,30 @@ func ask(text string, now time.Time) *question {
 		})
 	}
 	return q
+}
+
+// spoken returns a question as those would put it whom it names: they say "I"
+// of themselves, and a vector is compared with what they said.
+func (q *question) spoken(text string) string {
+	if len(q.names) == 0 || len(text) > maxAsked {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	words(text, func(w word) {
+		if !slices.Contains(q.names, w.term) {
+			return
+		}
+		b.WriteString(text[end:w.from])
+		if strings.HasSuffix(text[w.from:w.to], "s") && strings.ContainsAny(text[w.from:w.to], "'’") {
+			b.WriteString("my")
+		} else {
+			b.WriteString("I")
+		}
+		end = w.to
+	})
+	b.WriteString(text[end:])
+	return b.String()
 }
 
 const weakWeight = 0.5

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -128,7 +129,7 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := scratch{length: make([]float32, maxLength)}
+	x := scratches.Get().(*scratch)
 	for n := range x.length {
 		x.length[n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
 	}
@@ -138,7 +139,7 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 	}
 	best := top{k: k}
 	for si, s := range c.segs {
-		if err := c.score(w, q, si, s, l, &x); err != nil {
+		if err := c.score(w, q, si, s, l, x); err != nil {
 			return nil, err
 		}
 		for _, at := range x.touched {
@@ -157,6 +158,7 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 		}
 		x.clear()
 	}
+	scratches.Put(x) // one that an error leaves behind is dropped
 	return best.sorted(), nil
 }
 
@@ -192,6 +194,7 @@ func (c *corpus) look(w *weights, q *question) (looked, error) {
 		}
 		if spoken > 0 {
 			l.names = append(l.names, by)
+			q.names = append(q.names, t.term)
 			t.value = w.mention * idf
 			continue
 		}
@@ -277,8 +280,11 @@ type scratch struct {
 	named        []bool
 	touched, hit []int32
 	ps           []posting
-	length       []float32 // what a word counts in a text of so many
+	length       [maxLength]float32 // what a word counts in a text of so many
 }
+
+// scratches are those that no search uses.
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (x *scratch) fit(n int) {
 	if len(x.score) < n {
@@ -529,7 +535,8 @@ func (t *top) sorted() []candidate {
 type question struct {
 	terms []asked
 	spans []span
-	when  bool // it asks for a time
+	when  bool     // it asks for a time
+	names []string // of speakers, as terms; set by looking them up
 }
 
 type asked struct {

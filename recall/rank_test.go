@@ -98,6 +98,23 @@ func TestSubject(t *testing.T) {
 	}
 }
 
+func TestSpoken(t *testing.T) {
+	q := &question{names: []string{term("Ada"), term("Grace")}}
+	for text, want := range map[string]string{
+		"When did Ada buy a boat?":           "When did I buy a boat?",
+		"Is it Ada's boat, or grace’s?":      "Is it my boat, or my?",
+		"Ada":                                "I",
+		"Who is Adam, and why do we ask him": "Who is Adam, and why do we ask him",
+	} {
+		if got := q.spoken(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := new(question).spoken("Ada?"); got != "Ada?" {
+		t.Errorf("nobody is named, but got %q", got)
+	}
+}
+
 // TestEvidence holds what speaks for a message beside its words.
 func TestEvidence(t *testing.T) {
 	w := worlds["sqlite"](t, Options{})

@@ -98,17 +98,12 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Now.IsZero() {
 		q.Now = ix.o.Now()
 	}
-	var v []float32
 	var res Result
-	if ix.o.Embedder != nil && strings.TrimSpace(q.Text) != "" {
-		vs, err := ix.o.Embedder.Vectors(ctx, []string{clipText(q.Text, 2000)})
-		switch {
-		case ctx.Err() != nil:
-			return res, ctx.Err()
-		case err != nil || len(vs) != 1:
-			res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the embeddings of %s cannot be had: %v", ix.o.Embedder.Name(), err))
-		default:
-			v = vs[0]
+	m := meaning{e: ix.o.Embedder}
+	inMemory := q.Memory && ix.o.Workspace != ""
+	if inMemory {
+		if err := m.of(ctx, q.Text, &res); err != nil {
+			return res, err
 		}
 	}
 	ix.mu.Lock()
@@ -121,8 +116,8 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	var err error
 	stands, only := asLiteral(q.Text)
 	res.Literal = only
-	if q.Memory && ix.o.Workspace != "" {
-		if notes, err = ix.searchMemory(ctx, q, v, &res); err != nil {
+	if inMemory {
+		if notes, err = ix.searchMemory(ctx, q, m.v, &res); err != nil {
 			return res, err
 		}
 		if only && len(notes) == 0 {
@@ -130,7 +125,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 		}
 	}
 	if q.Sessions && ix.o.Store != nil {
-		if messages, err = ix.searchSessions(ctx, q, v, &res); err != nil {
+		if messages, err = ix.searchSessions(ctx, q, &m, &res); err != nil {
 			return res, err
 		}
 		if only && len(messages) == 0 {
@@ -141,6 +136,33 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	res.Hits = interleave(messages, notes, q.Limit)
 	return res, nil
+}
+
+// meaning is the vector of what is looked for, as it was put last.
+type meaning struct {
+	e    Embedder
+	text string
+	v    []float32 // nil: there is none
+	bad  bool      // there is none to be had
+}
+
+// of makes m that of text. If it cannot be had, res says so.
+func (m *meaning) of(ctx context.Context, text string, res *Result) error {
+	text = clipText(strings.TrimSpace(text), maxEmbedded)
+	if m.e == nil || m.bad || text == m.text {
+		return nil
+	}
+	vs, err := m.e.Vectors(ctx, []string{text})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil || len(vs) != 1:
+		m.v, m.bad = nil, true
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the embeddings of %s cannot be had: %v", m.e.Name(), err))
+	default:
+		m.text, m.v = text, vs[0]
+	}
+	return nil
 }
 
 // interleave takes turns: scores of messages and of notes cannot be compared.
@@ -220,9 +242,9 @@ func (ix *Index) noteHit(f *file, i int, score float64, q Query) Hit {
 	return Hit{File: f.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: at, Text: n.text, Score: score}
 }
 
-func (ix *Index) searchSessions(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
+func (ix *Index) searchSessions(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
 	for try := 0; ; try++ {
-		hits, err := ix.findMessages(ctx, q, v, res)
+		hits, err := ix.findMessages(ctx, q, m, res)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return hits, err
@@ -240,7 +262,7 @@ func (ix *Index) searchSessions(ctx context.Context, q Query, v []float32, res *
 	}
 }
 
-func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
+func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
 	if err := ix.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -257,18 +279,30 @@ func (ix *Index) findMessages(ctx context.Context, q Query, v []float32, res *Re
 		return nil, err
 	}
 	c.allow = allow
-	cands, err := c.rank(&chat, ask(q.Text, q.Now), max(candidates, 3*q.Limit))
+	asked := ask(q.Text, q.Now)
+	cands, err := c.rank(&chat, asked, max(candidates, 3*q.Limit))
 	if err != nil {
 		return nil, err
 	}
-	if v != nil {
+	// A model takes its time: others may search in the meantime.
+	ix.mu.Unlock()
+	err = m.of(ctx, asked.spoken(q.Text), res)
+	ix.mu.Lock()
+	if err != nil {
+		return nil, err
+	}
+	if ix.db == nil {
+		return nil, session.ErrClosed
+	}
+	ix.db.SetInterrupt(ctx)
+	if m.v != nil {
 		ix.codes = map[int64][]byte{}
 		for i := range cands {
 			if cands[i].code, err = ix.code(cands[i].doc); err != nil {
 				return nil, err
 			}
 		}
-		chat.fuse(fold(append([]float32(nil), v...)), cands, func(cand candidate, d int) code {
+		chat.fuse(fold(append([]float32(nil), m.v...)), cands, func(cand candidate, d int) code {
 			docs := c.segs[cand.seg].docs
 			if j := cand.at + d; j >= 0 && j < len(docs) && docs[j].group == cand.doc.group {
 				if o, err := ix.code(docs[j]); err == nil {
