@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -211,7 +212,7 @@ func measure(ctx context.Context, task string, queries []query, run string, open
 		if e != nil {
 			name = "goclaw + " + e.Name()
 		}
-		by := map[string][]score{}
+		by, in := map[string][]score{}, map[string][]score{} // categories, conversations
 		finders := map[string]finder{}
 		var lines strings.Builder
 		for _, q := range queries {
@@ -235,18 +236,16 @@ func measure(ctx context.Context, task string, queries []query, run string, open
 			by[q.Category] = append(by[q.Category], s)
 			if !slices.Contains(notSearch, q.Category) {
 				by[""] = append(by[""], s)
+				in[q.Conversation] = append(in[q.Conversation], s)
 			}
 		}
 		row("  "+name, len(by[""]), mean(by[""]))
-		var categories []string
-		for c := range by {
-			if c != "" {
-				categories = append(categories, c)
+		for _, parts := range []map[string][]score{by, in} {
+			for _, c := range slices.Sorted(maps.Keys(parts)) {
+				if c != "" {
+					row("    "+c, len(parts[c]), mean(parts[c]))
+				}
 			}
-		}
-		slices.Sort(categories)
-		for _, c := range categories {
-			row("    "+c, len(by[c]), mean(by[c]))
 		}
 		if run != "" && e != nil {
 			if err := os.WriteFile(run+"."+task+".tsv", []byte(lines.String()), 0o644); err != nil {

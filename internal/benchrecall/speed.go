@@ -26,9 +26,15 @@ const (
 	vocabulary = 60_000
 	questions  = 200
 	stopWords  = 45 // of 100 words; as in English
+	asked      = 20 // of the words, from this one on they are in questions
 )
 
 var common = strings.Fields("the of and to in is you that it he was for on are with as his they at be this have from or had by")
+
+// everyday are words that others are related to, which are looked for as well.
+// Every third of the words that are frequent in questions is one.
+var everyday = strings.Fields(`work game music trip family friend food school house car dog book movie photo party job money team store doctor
+phone computer city house garden dinner birthday sport art story weather health travel problem idea plan teacher child company file`)
 
 // speed measures what n messages take: to import, to index, and to search.
 func speed(ctx context.Context, n int) error {
@@ -177,6 +183,9 @@ func newWriter() *writer {
 			w.words = append(w.words, s)
 		}
 	}
+	for i, word := range everyday {
+		w.words[asked+3*i] = word
+	}
 	return w
 }
 
@@ -200,7 +209,7 @@ func (w *writer) text(n int) string {
 func (w *writer) question() string {
 	var out []string
 	for range 3 + w.rng.IntN(6) {
-		out = append(out, w.words[min(20+w.zipf.Uint64(), vocabulary-1)])
+		out = append(out, w.words[min(asked+w.zipf.Uint64(), vocabulary-1)])
 	}
 	return strings.Join(out, " ") + "?"
 }
