@@ -35,6 +35,13 @@ func FuzzForeign(f *testing.F) {
 		`{"type":"assistant","uuid":"a","parentUuid":"u","sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]}}`))
 	f.Add([]byte(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x","cwd":"/w"}}` + "\n" +
 		`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","name":"n","arguments":"{","call_id":"c"}}`))
+	f.Add([]byte(`{"type":"summary","summary":"t","leafUuid":"s"}` + "\n" + `{"type":"user","uuid":"u","message":{"content":"x"}}` + "\n" +
+		`{"type":"system","subtype":"compact_boundary","uuid":"b","compactMetadata":{"preservedSegment":{"headUuid":"u","tailUuid":"u"},"preservedMessages":{"uuids":["u"]}}}` + "\n" +
+		`{"type":"user","uuid":"s","parentUuid":"b","isCompactSummary":true,"message":{"content":"sum"}}` + "\n" +
+		`{"type":"attachment","uuid":"q","parentUuid":"u","attachment":{"type":"queued_command","prompt":"p","commandMode":"prompt"}}`))
+	f.Add([]byte(`{"id":"x","timestamp":"t"}` + "\n" + `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}` + "\n" +
+		`{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}` + "\n" + `{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"n"}}` + "\n" +
+		`{"type":"compacted","payload":{"message":"m","replacement_history":[{"type":"message","role":"user","content":"a"}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, form := range []string{ClaudeCode, Codex} {
 			tr := &Transcript{Path: "x.jsonl", ID: "x", Program: form, form: formClaude}
