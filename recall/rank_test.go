@@ -58,6 +58,15 @@ func TestRelated(t *testing.T) {
 	}
 }
 
+func TestRelatedSnippet(t *testing.T) {
+	for query, want := range map[string]string{"which pet?": "kitten", "a kitten, my pet": "kitten", "sleep": "sleeps"} {
+		text, marks := Snippet("My kitten sleeps all day", query, 100)
+		if len(marks) != 1 || text[marks[0][0]:marks[0][1]] != want {
+			t.Errorf("%q marks %v in %q, want %s", query, marks, text, want)
+		}
+	}
+}
+
 func TestAsking(t *testing.T) {
 	const both = flagAsks | flagOnlyAsks
 	for text, want := range map[string]uint8{
