@@ -59,7 +59,7 @@ type Options struct {
 // programs. What is not there is passed over; what cannot be read is a
 // Problem. The transcripts are in the order in which they shall be taken.
 func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
-	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, walked: map[string]bool{}, indices: map[string]*index{}, names: map[string]map[string]string{}, memo: o.Memo}
+	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, seen: map[string]bool{}, walked: map[string]bool{}, files: map[string]*Transcript{}, indices: map[string]*index{}, names: map[string]map[string]string{}, memo: o.Memo}
 	if f.memo == nil {
 		f.memo = NewMemo("")
 	}
@@ -114,8 +114,9 @@ type finder struct {
 	ctx     context.Context
 	o       Options
 	c       *Catalogue
-	seen    map[string]bool // folders, by their real path
-	walked  map[string]bool // folders that were looked through
+	seen    map[string]bool        // folders, by their real path
+	walked  map[string]bool        // folders that were looked through
+	files   map[string]*Transcript // files that were looked at; nil if they are none, or a database
 	indices map[string]*index
 	order   []string
 	names   map[string]map[string]string // of Codex's sessions, by its folder
@@ -329,6 +330,13 @@ func parseName(name string) (id, archive string, ok bool) {
 
 // file looks at one file. named: the user gave its path.
 func (f *finder) file(path string, fi fs.FileInfo, named bool) {
+	if t, again := f.files[path]; again { // two of the paths lead to it
+		if t != nil {
+			t.named = t.named || named
+		}
+		return
+	}
+	f.files[path] = nil
 	st := statOf(fi)
 	if strings.HasSuffix(path, ".sqlite") && st.Size == 0 && !named {
 		return // its owner has not begun it
@@ -366,6 +374,7 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 		return
 	}
 	f.name(t, s, ix)
+	f.files[path] = t
 	f.c.Transcripts = append(f.c.Transcripts, t)
 }
 
