@@ -202,7 +202,7 @@ func (c *corpus) look(w *weights, q *question) (looked, error) {
 			continue
 		}
 		for _, word := range related()[t.term] {
-			if room == 0 {
+			if room == 0 || len(l.kin[i]) == maxKin {
 				break
 			}
 			lists, n, err := c.lists(word)
@@ -223,8 +223,11 @@ func (c *corpus) idf(n int) float64 {
 	return math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
 }
 
-// maxRelated is how many related words are looked for: common ones take time.
-const maxRelated = 32
+// How many related words are looked for, in all and for one: they take time.
+const (
+	maxRelated = 16
+	maxKin     = 6
+)
 
 // spanAround is how far around a doc words of the question count.
 const spanAround = 6
