@@ -32,6 +32,7 @@ func Places(home string, getenv func(string) string) []Place {
 		{Pi, filepath.Join(at("PI_CODING_AGENT_DIR", ".pi", "agent"), "sessions")},
 		{Claw0, filepath.Join(home, "claw0", "workspace", ".sessions")},
 		{ClaudeCode, filepath.Join(at("CLAUDE_CONFIG_DIR", ".claude"), "projects")},
+		{ClaudeCode, filepath.Join(at("XDG_CONFIG_HOME", ".config"), "claude", "projects")}, // some versions
 		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "sessions")},
 		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "archived_sessions")},
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"goclaw/inherit"
 )
 
@@ -63,6 +65,22 @@ func TestPipesInPlaceOfFiles(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the finding waits for a FIFO")
+	}
+}
+
+// The programs' own variables say where they are.
+func TestPlaces(t *testing.T) {
+	env := map[string]string{"OPENCLAW_STATE_DIR": "~/claw", "CODEX_HOME": "/cx", "PI_CODING_AGENT_DIR": "/pi"}
+	var got []string
+	for _, p := range inherit.Places("/home/me", func(k string) string { return env[k] }) {
+		got = append(got, p.Program+" "+p.Path)
+	}
+	want := []string{
+		"openclaw /home/me/claw", "pi /pi/sessions", "claw0 /home/me/claw0/workspace/.sessions", "claude-code /home/me/.claude/projects",
+		"claude-code /home/me/.config/claude/projects", "codex /cx/sessions", "codex /cx/archived_sessions",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
