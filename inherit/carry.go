@@ -50,10 +50,19 @@ func newDraft(r session.Record, line []byte) *draft {
 	return &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}, size: len(line)}
 }
 
-// aside takes in what stands between the lines of the answer.
-func (d *draft) aside(r session.Record) {
+// aside takes in a record that has no place in the conversation. It stands
+// behind the answer whose lines are being put together, which end emits if that
+// becomes too much; where there is none it is emitted at once.
+func (d *draft) aside(out []session.Record, r session.Record, end func([]session.Record) []session.Record) []session.Record {
+	if d == nil {
+		return append(out, r)
+	}
 	d.after = append(d.after, r)
 	d.size += len(r.Raw)
+	if d.full() {
+		return end(out)
+	}
+	return out
 }
 
 func (d *draft) full() bool { return d.size > maxDraft || len(d.after) > maxDraft>>10 }

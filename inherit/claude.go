@@ -216,14 +216,7 @@ func (c *claude) late(out []session.Record, uuid string) []session.Record {
 
 // aside takes in a record that has no place in the conversation.
 func (c *claude) aside(out []session.Record, r session.Record) []session.Record {
-	if c.held == nil {
-		return append(out, r)
-	}
-	c.held.aside(r)
-	if c.held.full() {
-		return c.End(out)
-	}
-	return out
+	return c.held.aside(out, r, c.End)
 }
 
 // End implements codec.Stream.

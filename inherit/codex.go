@@ -213,14 +213,7 @@ func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record 
 
 // aside takes in a record that has no place in the conversation.
 func (c *codex) aside(out []session.Record, r session.Record) []session.Record {
-	if c.held == nil {
-		return append(out, r)
-	}
-	c.held.aside(r)
-	if c.held.full() {
-		return c.End(out)
-	}
-	return out
+	return c.held.aside(out, r, c.End)
 }
 
 // End implements codec.Stream.
