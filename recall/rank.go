@@ -30,14 +30,13 @@ type weights struct {
 	length  float64    // of the capped logarithm of its length
 	when    float64    // it tells a time, and the question asks for one
 	cosine  float64    // of the vectors' cosine beside lexical/max
-	side    float64    // of the neighbours' cosines beside that
 	center  float64    // of what all candidates have in common, which tells nothing
 }
 
 var (
 	chat = weights{
 		k1: 0.5, b: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, related: 0.1, user: 1.3, tool: 0.5,
-		name: 6, mention: 0.2, date: 6, ask: -1, askOnly: -3, length: 0.5, when: 2, cosine: 0.45, side: 0.15,
+		name: 6, mention: 0.2, date: 6, ask: -1, askOnly: -3, length: 0.5, when: 2, cosine: 0.6,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
@@ -419,9 +418,8 @@ func (w *weights) weigh(q *question, d *doc, score float64, named bool) float64 
 }
 
 // fuse reorders cands, which are the best by their words, by their vectors as
-// well. Where there is no vector, the cosine is what it is on average. near
-// finds the vector of the message before or behind one; nil if there is none.
-func (w *weights) fuse(q floats, cands []candidate, near func(c candidate, d int) code) {
+// well. Where there is no vector, the cosine is what it is on average.
+func (w *weights) fuse(q floats, cands []candidate) {
 	n := 0.0
 	for _, c := range cands {
 		if c.code != nil {
@@ -439,13 +437,6 @@ func (w *weights) fuse(q floats, cands []candidate, near func(c candidate, d int
 			continue
 		}
 		cos[i] = c.code.cosine(q) - w.center*c.code.cosine(center)
-		if w.side != 0 {
-			for _, d := range []int{-1, 1} {
-				if o := near(c, d); o != nil {
-					cos[i] += w.side * o.cosine(q)
-				}
-			}
-		}
 		mean += cos[i] / n
 	}
 	for i := range cands {

@@ -215,7 +215,7 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	}
 	res.covered(kept)
 	if qv != nil {
-		notes.fuse(qv, kept, func(candidate, int) code { return nil })
+		notes.fuse(qv, kept)
 	}
 	var hits []Hit
 	var seen collapse
@@ -302,15 +302,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 				return nil, err
 			}
 		}
-		chat.fuse(fold(append([]float32(nil), m.v...)), cands, func(cand candidate, d int) code {
-			docs := c.segs[cand.seg].docs
-			if j := cand.at + d; j >= 0 && j < len(docs) && docs[j].group == cand.doc.group {
-				if o, err := ix.code(docs[j]); err == nil {
-					return o
-				}
-			}
-			return nil
-		})
+		chat.fuse(fold(append([]float32(nil), m.v...)), cands)
 		ix.codes = nil
 	}
 	res.covered(cands)
