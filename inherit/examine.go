@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 
 	"goclaw/codec"
 	"goclaw/llm"
@@ -49,20 +50,34 @@ func Examine(ctx context.Context, t *Transcript) (Examination, error) {
 		return x.Examination, err
 	}
 	x.links(recs)
-	healed, err := session.Replay(t.ID, chain(recs))
-	if err != nil {
+	said := x.Findings
+	x.Findings = nil
+	if err := x.branch(recs); err != nil {
 		return x.Examination, err
 	}
+	calls := x.Findings
+	x.Findings = said
 	strict, err := session.Replay(t.ID, chain(recs), session.Strict())
 	if err != nil {
 		return x.Examination, err
 	}
-	x.Branch, x.Strict = messages(healed.Branch), messages(strict.Branch)
+	x.Strict = messages(strict.Branch)
 	if lost := x.Branch - x.Strict; lost > 0 && t.form == codec.FormNative && t.old == nil {
 		x.find(0, "the history is cut for a program that does not heal it", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
-	x.calls(healed)
+	x.Findings = append(x.Findings, calls...)
 	return x.Examination, nil
+}
+
+// branch looks at the live branch.
+func (x *examiner) branch(recs []session.Record) error {
+	s, err := session.Replay(x.ID, chain(recs))
+	if err != nil {
+		return err
+	}
+	x.Branch = messages(s.Branch)
+	x.calls(s)
+	return nil
 }
 
 type examiner struct {
@@ -99,6 +114,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		if len(recs) == 0 && r.Raw == nil && x.form == codec.FormNative {
 			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
 		}
+		r.ID = strings.Clone(r.ID) // not the line with it
 		if r.ID != "" {
 			if _, again := x.at[r.ID]; again {
 				x.find(line, fmt.Sprintf("the id %q is on line %d already", r.ID, x.lines[r.ID]), "one of both is not seen: the first by pi, the second by OpenClaw")
@@ -110,10 +126,38 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 			x.Messages++
 		}
 		r.Seq = session.Seq(len(recs) + 1)
-		recs = append(recs, r)
+		recs = append(recs, outlined(r))
 	}
 	x.Records = len(recs)
 	return recs, nil
+}
+
+// outlined is what of a record is examined: a long session is held in memory
+// without what was said in it.
+func outlined(r session.Record) session.Record {
+	out := session.Record{Seq: r.Seq, ID: r.ID, Parent: strings.Clone(r.Parent), Link: r.Link, Side: r.Side, Body: r.Body}
+	switch b := r.Body.(type) {
+	case session.Message:
+		m := session.Message{Message: llm.Message{Role: b.Role}, Stop: b.Stop}
+		for _, c := range b.Calls() {
+			m.Blocks = append(m.Blocks, llm.ToolCall{ID: strings.Clone(c.ID)})
+		}
+		for _, res := range b.Results() {
+			m.Blocks = append(m.Blocks, llm.ToolResult{CallID: strings.Clone(res.CallID)})
+		}
+		out.Body = m
+	case session.Compaction:
+		out.Body = session.Compaction{FirstKept: strings.Clone(b.FirstKept)}
+	case session.BranchSummary:
+		out.Body = session.BranchSummary{}
+	case session.CustomMessage:
+		out.Body = session.CustomMessage{}
+	case session.Custom:
+		out.Body = session.Custom{}
+	case session.Unknown:
+		out.Body = session.Unknown{Type: strings.Clone(b.Type)}
+	}
+	return out
 }
 
 // links looks at what each record continues.
