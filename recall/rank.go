@@ -53,13 +53,15 @@ func asking(text string) (flags uint8) {
 	const blank = " \n\"')*_"
 	text = strings.TrimRight(text, blank)
 	// What was attached stands in brackets behind the words.
-	if i := strings.LastIndexByte(text, '['); i > 0 && strings.HasSuffix(text, "]") {
-		text = strings.TrimRight(text[:i], blank)
+	if strings.HasSuffix(text, "]") {
+		if i := strings.LastIndexByte(text, '['); i > 0 {
+			text = strings.TrimRight(text[:i], blank)
+		}
 	}
 	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") {
 		flags |= flagAsks
 	}
-	if len(text) > maxQuestion || flags == 0 && !strings.ContainsAny(text, "?？") {
+	if len(text) > maxQuestion || flags == 0 && !strings.Contains(text, "?") && !strings.Contains(text, "？") {
 		return flags
 	}
 	asked, from := 0, 0
