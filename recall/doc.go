@@ -135,16 +135,12 @@ const nameMark = "@"
 
 // digest returns the doc of a text, and calls count for each of its words and
 // once for the term of who says it.
-func (l *lexer) digest(s said, count func(term string, sn *sense)) doc {
+func (l *lexer) digest(s said, count func(t *list)) doc {
 	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
-	d.words = uint32(l.words(s.text, func(w word) {
-		count(w.term, w.sense)
-		if w.sense != nil {
-			d.flags |= w.sense.flags
-		}
-	}))
+	n, flags := l.words(s.text, func(w word) { count(w.list) })
+	d.words, d.flags = uint32(n), flags
 	if t := term(s.speaker); t != "" {
-		count(nameMark+t, nil)
+		count(l.list(nameMark + t))
 		d.flags |= flagNamed
 	}
 	d.flags |= asking(s.text)

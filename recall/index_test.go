@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"goclaw/session"
+	"goclaw/store/storetest"
 )
 
 // TestLexer holds what a lexer remembers against what it would find out anew:
@@ -30,8 +31,9 @@ func TestLexer(t *testing.T) {
 	for range 2 {
 		for _, w := range all {
 			text := ("x " + w + " y")[:2+len(w)+rng.IntN(3)] // also at its end
-			if got, want := *l.look(text, 2, 2+len(w)), newSense(w); got != want {
-				t.Fatalf("%q has the sense %v, want %v", w, got, want)
+			got := l.look(text, 2, 2+len(w))
+			if want := term(w); got.list != l.terms[want] || want != "" && got.list.term != want {
+				t.Fatalf("%q is %+v, want %q", w, got.list, want)
 			}
 		}
 	}
@@ -62,7 +64,7 @@ func TestFull(t *testing.T) {
 		long.put(doc{}, terms)
 	}
 	size := 0
-	for _, l := range long.terms {
+	for _, l := range long.lex.terms {
 		size += len(l.data)
 	}
 	if size != long.bytes || size < maxBytes || size > maxBytes+3*len(terms) {
@@ -132,10 +134,10 @@ func TestBlocks(t *testing.T) {
 		firsts, blocks = append(firsts, first), append(blocks, bytes.Clone(data))
 		return nil
 	})
-	if err != nil || len(blocks) < 10 || len(blocks) > len(b.terms)/20 {
-		t.Fatalf("%d terms in %d blocks, %v", len(b.terms), len(blocks), err)
+	if err != nil || len(blocks) < 10 || len(blocks) > len(b.lex.terms)/20 {
+		t.Fatalf("%d terms in %d blocks, %v", len(b.lex.terms), len(blocks), err)
 	}
-	for term, l := range b.terms {
+	for term, l := range b.lex.terms {
 		n, ok := slices.BinarySearch(firsts, term)
 		if !ok {
 			n--
@@ -146,6 +148,28 @@ func TestBlocks(t *testing.T) {
 		}
 		if got, err := listOf(blocks[n], term+"x"); got != nil || err != nil {
 			t.Fatalf("%qx: %v, %v", term, got, err)
+		}
+	}
+}
+
+// BenchmarkBuild measures how fast texts become postings.
+func BenchmarkBuild(b *testing.B) {
+	var all []said
+	size := int64(0)
+	for r := range storetest.Conversation(1, 4000) {
+		if s, ok := speak(r); ok {
+			all = append(all, s)
+			size += int64(len(s.text))
+		}
+	}
+	b.SetBytes(size)
+	bl := newBuilder()
+	for b.Loop() {
+		if bl.full() {
+			bl = newBuilder()
+		}
+		for _, s := range all {
+			bl.add(1, s)
 		}
 	}
 }

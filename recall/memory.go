@@ -215,12 +215,12 @@ func index(name string, in fs.FileInfo, data []byte) *file {
 // there may be many.
 func pack(b *builder) *segment {
 	var data []byte
-	terms := slices.Sorted(maps.Keys(b.terms))
+	terms := slices.Sorted(maps.Keys(b.lex.terms))
 	at := make([]uint32, 0, len(terms)+1)
 	for _, t := range terms {
 		at = append(at, uint32(len(data)))
 		data = append(binary.AppendUvarint(data, uint64(len(t))), t...)
-		data = b.terms[t].append(data)
+		data = b.lex.terms[t].append(data)
 	}
 	at = append(at, uint32(len(data)))
 	data = slices.Clip(data)

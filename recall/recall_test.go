@@ -729,7 +729,7 @@ func FuzzDecode(f *testing.F) {
 		b.add(uint32(i/7), said{seq: session.Seq(i + 1), at: start, text: fmt.Sprintf("one two two three%d", i)})
 	}
 	f.Add(encodeDocs(b.docs))
-	f.Add(b.terms["two"].append(nil))
+	f.Add(b.lex.terms["two"].append(nil))
 	b.blocks(func(_ string, data []byte) error { f.Add(bytes.Clone(data)); return nil })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if docs, err := decodeDocs(data); err == nil {

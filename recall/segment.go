@@ -18,64 +18,49 @@ type segment struct {
 
 // builder makes a segment.
 type builder struct {
+	lex   lexer // its terms are the segment's
 	docs  []doc
 	words int
-	terms map[string]*list
 	bytes int // of all lists
-	lex   lexer
 
-	touched []*list // by the doc that is being added
+	said []*list // by the doc that is being added, word for word
 }
 
 // list is the encoded postings of one term: how many docs have it, then for
 // each the distance to the one before, with a bit that tells whether a count
 // follows.
 type list struct {
+	term string
 	data []byte
-	last int // doc, plus 1
-	n    int
+	n    int32
+	last int32 // doc, plus 1
 
-	at    int    // the doc, plus 1, that count is of
+	at    int32  // the doc, plus 1, that count is of
 	count uint32 // how often that doc has the term
 }
 
-func newBuilder() *builder { return &builder{terms: map[string]*list{}} }
-
-func (b *builder) list(term string) *list {
-	l := b.terms[term]
-	if l == nil {
-		l = &list{}
-		b.terms[term] = l
-	}
-	return l
-}
+func newBuilder() *builder { return &builder{} }
 
 // add adds what is behind all that was added: groups and places ascend.
 func (b *builder) add(group uint32, s said) {
-	at := len(b.docs) + 1
-	b.touched = b.touched[:0]
-	d := b.lex.digest(s, func(term string, sn *sense) {
-		var l *list
-		switch {
-		case sn == nil:
-			l = b.list(term)
-		case sn.list == nil:
-			sn.list = b.list(term)
-			fallthrough
-		default:
-			l = sn.list
-		}
-		if l.at != at {
-			l.at, l.count = at, 0
-			b.touched = append(b.touched, l)
-		}
-		l.count++
-	})
+	at := int32(len(b.docs) + 1)
+	b.said = b.said[:0]
+	d := b.lex.digest(s, func(t *list) { b.said = append(b.said, t) })
 	d.group = group
 	b.docs = append(b.docs, d)
 	b.words += int(d.words)
-	for _, l := range b.touched {
-		b.bytes += l.post(at, l.count)
+	// The words first and then their lists: neither waits for the other to
+	// come into the cache.
+	once := b.said[:0]
+	for _, l := range b.said {
+		if l.at != at {
+			l.at, l.count = at, 0
+			once = append(once, l)
+		}
+		l.count++
+	}
+	for _, l := range once {
+		b.bytes += l.post(int(at), l.count)
 	}
 }
 
@@ -83,7 +68,7 @@ func (b *builder) put(d doc, terms map[string]uint32) {
 	b.docs = append(b.docs, d)
 	b.words += int(d.words)
 	for t, n := range terms {
-		b.bytes += b.list(t).post(len(b.docs), n)
+		b.bytes += b.lex.list(t).post(len(b.docs), n)
 	}
 }
 
@@ -94,14 +79,14 @@ func (b *builder) full() bool { return len(b.docs) >= maxDocs || b.bytes >= maxB
 // how many bytes that takes.
 func (l *list) post(at int, n uint32) int {
 	before := len(l.data)
-	gap := uint64(at-l.last) << 1
+	gap := uint64(at-int(l.last)) << 1
 	if n > 1 {
 		l.data = binary.AppendUvarint(l.data, gap|1)
 		l.data = binary.AppendUvarint(l.data, uint64(n))
 	} else {
 		l.data = binary.AppendUvarint(l.data, gap)
 	}
-	l.last = at
+	l.last = int32(at)
 	l.n++
 	return len(l.data) - before
 }
@@ -109,7 +94,7 @@ func (l *list) post(at int, n uint32) int {
 // segment returns what was built, in memory.
 func (b *builder) segment() *segment {
 	return &segment{docs: b.docs, words: b.words, postings: func(t string) ([]byte, error) {
-		if l := b.terms[t]; l != nil {
+		if l := b.lex.terms[t]; l != nil {
 			return l.append(nil), nil
 		}
 		return nil, nil
@@ -243,14 +228,14 @@ const blockSize = 4000
 // terms, ascending, with length and bytes of the term and of the list. first
 // is the first term of the block. data is valid until f returns.
 func (b *builder) blocks(f func(first string, data []byte) error) error {
-	terms := make([]string, 0, len(b.terms))
-	for t := range b.terms {
+	terms := make([]string, 0, len(b.lex.terms))
+	for t := range b.lex.terms {
 		terms = append(terms, t)
 	}
 	slices.Sort(terms)
 	first, data := "", make([]byte, 0, 2*blockSize)
 	for _, t := range terms {
-		l := b.terms[t]
+		l := b.lex.terms[t]
 		if size := len(t) + len(l.data) + 3*binary.MaxVarintLen32; len(data) > 0 && len(data)+size > blockSize {
 			if err := f(first, data); err != nil {
 				return err

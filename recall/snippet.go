@@ -31,7 +31,7 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 	}
 	if l, only := asLiteral(query); only && len(found) == 0 {
 		if from, to := standsAt(text, l); from >= 0 {
-			found = []word{{term: l.phrase, from: from, to: to}}
+			found = []word{{&list{term: l.phrase}, from, to, false}}
 		}
 	}
 	from := 0

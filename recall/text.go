@@ -13,33 +13,45 @@ import (
 // may be asked for by its beginning.
 const maxWord = 40
 
-// word is a word of a text: its term and where it stands.
+// word is a word of a text: where its term is counted, and where it stands.
 type word struct {
-	term     string
-	from, to int    // bytes of the text
-	capital  bool   // it is written as a name
-	sense    *sense // nil for words of scripts without spaces
+	*list
+	from, to int  // bytes of the text
+	capital  bool // it is written as a name
 }
 
-// sense is what is known of a word: its term, what that tells of a text, and
-// the list that a builder counts it in.
+// sense is what is known of a word: where its term is counted, nil for a stop
+// word, and what it tells of a text.
 type sense struct {
-	term  string
-	flags uint8
 	list  *list
+	flags uint8
 }
 
 // lexer remembers the words it has seen: most words of a text were in another
 // before. It is for one goroutine. The zero value is ready.
 type lexer struct {
+	terms map[string]*list
 	short []shortWord // open addressing, a power of two in size
 	n     int         // how many of them there are
-	long  map[string]*sense
+	long  map[string]sense
+}
+
+// list returns where a term is counted.
+func (l *lexer) list(term string) *list {
+	t := l.terms[term]
+	if t == nil {
+		if l.terms == nil {
+			l.terms = map[string]*list{}
+		}
+		t = &list{term: strings.Clone(term)}
+		l.terms[t.term] = t
+	}
+	return t
 }
 
 // shortWord is a word of up to sixteen bytes, which are its key, with its
-// sense beside it: nearly every word costs one line of the cache. No word has
-// a NUL, so that 0 is nobody's.
+// sense beside it, in half a line of the cache. No word has a NUL, so that 0
+// is nobody's.
 type shortWord struct {
 	lo, hi uint64
 	sense
@@ -48,8 +60,8 @@ type shortWord struct {
 // maxSeen is how many words are remembered, of each kind.
 const maxSeen = 1 << 16
 
-// look returns what is known of text[from:to], until the next look.
-func (l *lexer) look(text string, from, to int) *sense {
+// look returns what is known of text[from:to].
+func (l *lexer) look(text string, from, to int) sense {
 	if to-from > 16 {
 		return l.lookLong(text[from:to])
 	}
@@ -62,22 +74,35 @@ func (l *lexer) look(text string, from, to int) *sense {
 	}
 	w := &l.short[l.slot(lo, hi)]
 	if w.lo == 0 {
-		*w = shortWord{lo, hi, newSense(text[from:to])}
+		*w = shortWord{lo, hi, l.sense(text[from:to])}
 		l.n++
 	}
-	return &w.sense
+	return w.sense
 }
 
-func (l *lexer) lookLong(w string) *sense {
-	if sn, ok := l.long[w]; ok {
+func (l *lexer) lookLong(w string) sense {
+	sn, ok := l.long[w]
+	if !ok {
+		if l.long == nil || len(l.long) >= maxSeen {
+			l.long = make(map[string]sense, 1024)
+		}
+		sn = l.sense(w)
+		l.long[strings.Clone(w)] = sn
+	}
+	return sn
+}
+
+// sense finds out about a word.
+func (l *lexer) sense(w string) (sn sense) {
+	t := term(w)
+	if t == "" {
 		return sn
 	}
-	if l.long == nil || len(l.long) >= maxSeen {
-		l.long = make(map[string]*sense, 1024)
+	if timeWords[t] {
+		sn.flags |= flagTimes
 	}
-	sn := newSense(w)
-	l.long[strings.Clone(w)] = &sn
-	return &sn
+	sn.list = l.list(t)
+	return sn
 }
 
 // key returns the bytes of text[from:to], eight at most, as a number.
@@ -120,20 +145,16 @@ func (l *lexer) grow() {
 	}
 }
 
-func newSense(w string) sense {
-	sn := sense{term: strings.Clone(term(w))}
-	if timeWords[sn.term] {
-		sn.flags |= flagTimes
-	}
-	return sn
-}
-
 // words calls f for each word of text that is not a stop word, in order, and
 // returns how many words there are in all. It takes any text: nothing in it
 // is syntax.
-func words(text string, f func(w word)) (n int) { return new(lexer).words(text, f) }
+func words(text string, f func(w word)) (n int) {
+	n, _ = new(lexer).words(text, f)
+	return n
+}
 
-func (l *lexer) words(text string, f func(w word)) (n int) {
+// words is like words; flags are what the words tell of the text.
+func (l *lexer) words(text string, f func(w word)) (n int, flags uint8) {
 	for i := 0; i < len(text); {
 		// Most of a text is ASCII, of which a table knows all.
 		c := text[i]
@@ -146,7 +167,7 @@ func (l *lexer) words(text string, f func(w word)) (n int) {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if dense(r) {
 				j := denseEnd(text, i+size)
-				n += pairs(text, i, j, f)
+				n += l.pairs(text, i, j, f)
 				i = j
 				continue
 			}
@@ -158,12 +179,13 @@ func (l *lexer) words(text string, f func(w word)) (n int) {
 		}
 		j := wordEnd(text, i)
 		n++
-		if sn := l.look(text, i, j); sn.term != "" {
-			f(word{sn.term, i, j, capital, sn})
+		if sn := l.look(text, i, j); sn.list != nil {
+			flags |= sn.flags
+			f(word{sn.list, i, j, capital})
 		}
 		i = j
 	}
-	return n
+	return n, flags
 }
 
 // wordByte are the letters and digits of ASCII.
@@ -219,17 +241,20 @@ func dense(r rune) bool {
 
 // pairs takes each two characters that stand together as a word; a single one
 // is a word itself.
-func pairs(text string, from, to int, f func(w word)) (n int) {
+func (l *lexer) pairs(text string, from, to int, f func(w word)) (n int) {
+	pair := func(term string, from, to int) {
+		f(word{l.list(term), from, to, false})
+	}
 	prev, prevAt := rune(-1), from
 	for i, r := range text[from:to] {
 		if prev >= 0 {
 			n++
-			f(word{string([]rune{prev, r}), prevAt, from + i + utf8.RuneLen(r), false, nil})
+			pair(string([]rune{prev, r}), prevAt, from+i+utf8.RuneLen(r))
 		}
 		prev, prevAt = r, from+i
 	}
 	if n == 0 {
-		f(word{text[from:to], from, to, false, nil})
+		pair(text[from:to], from, to)
 		n = 1
 	}
 	return n
