@@ -50,6 +50,7 @@ func run() error {
 		{"200 sessions of 200 records", 200, 200},
 		{"20 sessions of 2,000 records", 20, 2000},
 		{"1 session of 40,000 records", 1, 40_000},
+		{"8 sessions of 50,000 records", 8, 50_000},
 	} {
 		src, home := filepath.Join(dir, "src"), filepath.Join(dir, "home")
 		size, err := generate(src, c.sessions, c.records)
