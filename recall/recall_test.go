@@ -273,9 +273,9 @@ func TestRanking(t *testing.T) {
 	say(t, w, "people", "user: the parser fails in lexer.go with an unexpected token today", "assistant: I see")
 	first(t, w.ix, "why does the parser fail in lexer.go?", "people#2")
 
-	say(t, w, "chat", "user: Gina: I bought a red bicycle", "assistant: Jon: I bought a red bicycle, too, and a bell")
-	first(t, w.ix, "what did Jon buy, a bicycle?", "chat#3")
-	first(t, w.ix, "what did Gina buy, a bicycle?", "chat#2")
+	say(t, w, "chat", "user: Ada: I bought a red bicycle", "assistant: Grace: I bought a red bicycle, too, and a bell")
+	first(t, w.ix, "what did Grace buy, a bicycle?", "chat#3")
+	first(t, w.ix, "what did Ada buy, a bicycle?", "chat#2")
 
 	say(t, w, "context", "user: which pet do you have?", "assistant: A hedgehog.", "user: nice weather outside", "assistant: indeed, very sunny here")
 	first(t, w.ix, "which pet?", "context#3")

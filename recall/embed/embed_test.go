@@ -104,8 +104,8 @@ func TestParseDamage(t *testing.T) {
 func BenchmarkVector(b *testing.B) {
 	m := Load()
 	for _, text := range []string{
-		"When did Gina lose her job?",
-		"I've been into dancing since I was a kid and it's been my passion and escape. I wanna start a dance studio so I can teach others the joy that dancing brings me.",
+		"When was the lighthouse painted?",
+		"My grandfather repaired clocks in a small shop by the harbour, and I still have his tools; on Sundays I take one of them apart and try to remember how he did it.",
 	} {
 		b.Run(text[:5], func(b *testing.B) {
 			for b.Loop() {
