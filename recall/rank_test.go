@@ -78,7 +78,7 @@ func TestAsking(t *testing.T) {
 		"动了吗？":              both,
 		"The parser was rewritten on Monday and is twice as fast. And you?": flagAsks,
 		"Why was the parser rewritten on Monday, of all days? Hm.":          flagOnlyAsks,
-		"Does it work? [attached: machine.jpg, 120 KB]":            both,
+		"Does it work? [attached: machine.jpg, 120 KB]":                     both,
 		"It works. [why?]": 0,
 	} {
 		if got := asking(text); got != want {

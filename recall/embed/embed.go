@@ -37,18 +37,27 @@ const (
 // Model computes vectors. It may be used by many goroutines.
 type Model struct {
 	pieces *trie
-	table  []int8
-	scales []float32 // of the rows of table
+	table  matrix
 	timing []float32
 	adjust linear
 	layers [2]layer
 	out    linear
 }
 
+// matrix is the rows of a matrix as they are in the file, so that they take no
+// memory of their own: a scale, and a signed byte for each number.
+type matrix struct {
+	cols  int
+	data  []byte
+	scale []float32 // of the rows
+}
+
+func (m *matrix) row(i int) []byte { return m.data[i*(m.cols+4)+4:][:m.cols] }
+
 // linear is a matrix by its outputs, and what is added to each.
 type linear struct {
-	in, out int
-	w, bias []float32
+	matrix
+	bias []float32
 }
 
 type layer struct {
@@ -68,7 +77,7 @@ var held struct {
 	drop  *time.Timer
 }
 
-// Load returns the model. It takes some milliseconds and 20 MB of memory,
+// Load returns the model. It takes some milliseconds and 7 MB of memory,
 // which are given back when nobody has asked for it for a while: a program
 // that waits for its user shall be small.
 func Load() *Model {
@@ -118,13 +127,7 @@ func parse(data []byte) (m *Model, err error) {
 		}
 	}
 	// The table has two rows more than there are pieces.
-	m.table = make([]int8, 0, rows*dimIn)
-	for range rows {
-		m.scales = append(m.scales, r.float())
-		for _, b := range r.take(dimIn) {
-			m.table = append(m.table, int8(b))
-		}
-	}
+	m.table = r.matrix(dimIn, rows)
 	m.timing = r.vector(dimIn / 2)
 	m.adjust = r.linear(dimIn, Dim)
 	for i, dim := range []int{dimIn, Dim} {
@@ -162,16 +165,17 @@ func (r *reader) vector(n int) []float32 {
 	return v
 }
 
-func (r *reader) linear(in, out int) linear {
-	l := linear{in: in, out: out, w: make([]float32, 0, in*out)}
-	for range out {
-		scale := r.float()
-		for _, b := range r.take(in) {
-			l.w = append(l.w, scale*float32(int8(b)))
-		}
+func (r *reader) matrix(cols, rows int) matrix {
+	m := matrix{cols: cols, data: r.b, scale: make([]float32, rows)}
+	for i := range m.scale {
+		m.scale[i] = r.float()
+		r.take(cols)
 	}
-	l.bias = r.vector(out)
-	return l
+	return m
+}
+
+func (r *reader) linear(in, out int) linear {
+	return linear{r.matrix(in, out), r.vector(out)}
 }
 
 // Vector returns the vector of text, of length 1. A text without any piece
@@ -189,9 +193,9 @@ func (m *Model) encode(ids []int) []float32 {
 	n := len(ids)
 	x := make([]float32, n*dimIn)
 	for t, id := range ids {
-		row, scale := m.table[id*dimIn:(id+1)*dimIn], m.scales[id]
-		for i, q := range row {
-			x[t*dimIn+i] = 2 * scale * float32(q) // the graph adds it to itself
+		scale := m.table.scale[id]
+		for i, q := range m.table.row(id) {
+			x[t*dimIn+i] = 2 * scale * float32(int8(q)) // the graph adds it to itself
 		}
 		for i, f := range m.timing {
 			s, c := math.Sincos(float64(t) * float64(f))

@@ -85,8 +85,17 @@ func TestDot(t *testing.T) {
 		if got, want := dot(v[0], v[1]), dotGo(v[0], v[1]); !near(got, want) {
 			t.Errorf("dot of %d: got %v, want %v", n, got, want)
 		}
-		a0, a1, a2, a3 := dot4(v[0], v[1], v[2], v[3], v[4])
-		b0, b1, b2, b3 := dot4Go(v[0], v[1], v[2], v[3], v[4])
+		w := make([]byte, n)
+		for j := range w {
+			w[j] = byte(j*37 - 128)
+		}
+		for i := range v {
+			for j := range v[i] {
+				v[i][j] /= 128
+			}
+		}
+		a0, a1, a2, a3 := dot4(w, v[1], v[2], v[3], v[4])
+		b0, b1, b2, b3 := dot4Go(w, v[1], v[2], v[3], v[4])
 		if !near(a0, b0) || !near(a1, b1) || !near(a2, b2) || !near(a3, b3) {
 			t.Errorf("dot4 of %d: got %v, want %v", n, []float32{a0, a1, a2, a3}, []float32{b0, b1, b2, b3})
 		}

@@ -4,23 +4,20 @@ package embed
 // time: the matrix, which is larger than any cache near the processor, is
 // then read a quarter as often.
 func (l *linear) apply(x []float32, n int) []float32 {
-	out := make([]float32, n*l.out)
-	t := 0
-	for ; t+4 <= n; t += 4 {
-		x0, x1, x2, x3 := x[t*l.in:][:l.in], x[(t+1)*l.in:][:l.in], x[(t+2)*l.in:][:l.in], x[(t+3)*l.in:][:l.in]
-		for o := range l.out {
-			s0, s1, s2, s3 := dot4(l.w[o*l.in:][:l.in], x0, x1, x2, x3)
+	in, out := l.cols, len(l.scale)
+	y := make([]float32, n*out)
+	row := func(t int) []float32 { return x[t*in:][:in] }
+	for t := 0; t < n; t += 4 {
+		// Where there are fewer than four, the last one counts for the rest.
+		t1, t2, t3 := min(t+1, n-1), min(t+2, n-1), min(t+3, n-1)
+		x0, x1, x2, x3 := row(t), row(t1), row(t2), row(t3)
+		for o, scale := range l.scale {
+			s0, s1, s2, s3 := dot4(l.row(o), x0, x1, x2, x3)
 			b := l.bias[o]
-			out[t*l.out+o], out[(t+1)*l.out+o], out[(t+2)*l.out+o], out[(t+3)*l.out+o] = s0+b, s1+b, s2+b, s3+b
+			y[t*out+o], y[t1*out+o], y[t2*out+o], y[t3*out+o] = s0*scale+b, s1*scale+b, s2*scale+b, s3*scale+b
 		}
 	}
-	for ; t < n; t++ {
-		row := x[t*l.in:][:l.in]
-		for o := range l.out {
-			out[t*l.out+o] = dot(l.w[o*l.in:][:l.in], row) + l.bias[o]
-		}
-	}
-	return out
+	return y
 }
 
 // dotGo is dot in plain Go. The lengths are equal, and multiples of four.
@@ -36,10 +33,12 @@ func dotGo(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// dot4Go is dot4 in plain Go: w times each of four rows of its length.
-func dot4Go(w, a, b, c, d []float32) (s0, s1, s2, s3 float32) {
+// dot4Go is dot4 in plain Go: w, which are signed bytes, times each of four
+// rows of its length.
+func dot4Go(w []byte, a, b, c, d []float32) (s0, s1, s2, s3 float32) {
 	a, b, c, d = a[:len(w)], b[:len(w)], c[:len(w)], d[:len(w)]
-	for i, v := range w {
+	for i, q := range w {
+		v := float32(int8(q))
 		s0 += v * a[i]
 		s1 += v * b[i]
 		s2 += v * c[i]
