@@ -103,11 +103,22 @@ var (
 	inMonth   = regexp.MustCompile(`(?i)\b(?:in|during|of|this|last) (january|february|march|april|may|june|july|august|september|october|november|december)\b`)
 	yearOnly  = regexp.MustCompile(`\b(?:in|during|of|by) ((?:19|20)\d{2})\b`)
 	relative  = regexp.MustCompile(`(?i)\b(today|yesterday|this week|last week|this month|last month|this year|last year|(\d+|a|two|three|four|five|six) (day|week|month|year)s? ago)\b`)
+	partOf    = regexp.MustCompile(`(?i)\b(early|mid|late|(?:beginning|start|middle|end|first half|second half|first week(?:end)?|second week(?:end)?|third week(?:end)?|last week(?:end)?) of)[ -](?:in )?` + monthName + `,?(?: (\d{4}))?\b`)
+	fromTo    = regexp.MustCompile(`(?i)\b(?:between|from) (?:the )?(\d{1,2})(?:st|nd|rd|th)? (?:and|to|until) (?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthName + `,?(?: (\d{4}))?\b`)
+	monthDays = regexp.MustCompile(`(?i)\b` + monthName + ` (\d{1,2})(?:st|nd|rd|th)? ?(?:-|–|to|until|and) ?(\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`)
+	weekday   = regexp.MustCompile(`(?i)\b(?:on|last|this) (monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b`)
 	season    = regexp.MustCompile(`(?i)\b(spring|summer|autumn|fall|winter)(?: of)? (\d{4})\b`)
 )
 
 // What happened on a day or in a month may be told of a little later.
 const graceDays, monthGrace = 3, 3
+
+// parts are the days of a month that a part of it has: from, to.
+var parts = map[string][2]int{
+	"early": {1, 11}, "beginning of": {1, 11}, "start of": {1, 11}, "mid": {10, 21}, "middle of": {10, 21}, "late": {20, 32}, "end of": {20, 32},
+	"first half of": {1, 16}, "second half of": {15, 32}, "first week of": {1, 8}, "second week of": {8, 15}, "third week of": {15, 22}, "last week of": {24, 32},
+	"first weekend of": {1, 9}, "second weekend of": {7, 16}, "third weekend of": {14, 23}, "last weekend of": {24, 32},
+}
 
 // dates finds the times that text names, and where it does.
 func dates(text string, now time.Time) (spans []span, used [][2]int) {
@@ -153,6 +164,20 @@ func dates(text string, now time.Time) (spans []span, used [][2]int) {
 	each(isoDate, func(m []int) (span, bool) {
 		return day(num(sub(m, 1)), time.Month(num(sub(m, 2))), num(sub(m, 3)), graceDays), true
 	})
+	// few are days of one month.
+	few := func(y string, m time.Month, from, to int) (span, bool) {
+		return day(year(y, m, from), m, from, to-from+graceDays), from >= 1 && from < to && to <= 32
+	}
+	each(partOf, func(m []int) (span, bool) {
+		p := parts[strings.ToLower(sub(m, 1))]
+		return few(sub(m, 3), months[strings.ToLower(sub(m, 2))], p[0], p[1])
+	})
+	each(fromTo, func(m []int) (span, bool) {
+		return few(sub(m, 4), months[strings.ToLower(sub(m, 3))], num(sub(m, 1)), num(sub(m, 2)))
+	})
+	each(monthDays, func(m []int) (span, bool) {
+		return few(sub(m, 4), months[strings.ToLower(sub(m, 1))], num(sub(m, 2)), num(sub(m, 3)))
+	})
 	each(dayMonth, func(m []int) (span, bool) {
 		mon, d := months[strings.ToLower(sub(m, 2))], num(sub(m, 1))
 		return day(year(sub(m, 3), mon, d), mon, d, graceDays), d >= 1 && d <= 31
@@ -180,6 +205,9 @@ func dates(text string, now time.Time) (spans []span, used [][2]int) {
 	each(yearOnly, func(m []int) (span, bool) {
 		return day(num(sub(m, 1)), 1, 1, 365), true
 	})
+	if len(spans) > 0 { // "last week" is then one before that, not before now
+		return between(text, spans, used)
+	}
 	each(relative, func(m []int) (span, bool) {
 		s := strings.ToLower(sub(m, 1))
 		y, mo, d := now.Date()
@@ -215,5 +243,40 @@ func dates(text string, now time.Time) (spans []span, used [][2]int) {
 		}
 		return day(y-n, mo-3, d, 180), true
 	})
+	each(weekday, func(m []int) (span, bool) {
+		y, mo, d := now.Date()
+		for back := 1; back < 7; back++ { // the last one that is over
+			name := strings.ToLower(sub(m, 1))
+			if w := now.AddDate(0, 0, -back).Weekday(); strings.EqualFold(w.String(), name) || name == "weekend" && w == time.Saturday {
+				n := 1
+				if name == "weekend" {
+					n = 2
+				}
+				return day(y, mo, d-back, n), true
+			}
+		}
+		return day(y, mo, d-7, 1), true
+	})
+	return spans, used
+}
+
+// between makes one span of two that are the ends of one, as in "from 28 May
+// to 3 June".
+func between(text string, spans []span, used [][2]int) ([]span, [][2]int) {
+	for i := range spans {
+		for j := range spans {
+			a, b := used[i], used[j]
+			if a[1] > b[0] {
+				continue
+			}
+			before := strings.ToLower(strings.TrimRight(text[:a[0]], " "))
+			switch strings.ToLower(strings.Trim(text[a[1]:b[0]], " ,")) {
+			case "and", "to", "until", "till", "-", "–":
+				if (strings.HasSuffix(before, "between") || strings.HasSuffix(before, "from")) && spans[i].from.Before(spans[j].to) {
+					spans[i].to = spans[j].to
+				}
+			}
+		}
+	}
 	return spans, used
 }

@@ -302,6 +302,19 @@ func TestDates(t *testing.T) {
 		{"what did I say yesterday", "2026-08-19", "2026-08-20"},
 		{"three days ago", "2026-08-17", "2026-08-18"},
 		{"last month", "2026-07-01", "2026-08-04"},
+		{"last Monday", "2026-08-17", "2026-08-18"},
+		{"on thursday", "2026-08-13", "2026-08-14"}, // it is Thursday now
+		{"what did we plan last weekend", "2026-08-15", "2026-08-17"},
+		{"in mid-May 2024", "2024-05-10", "2024-05-24"},
+		{"in early June", "2026-06-01", "2026-06-14"},
+		{"at the end of May 2024", "2024-05-20", "2024-06-04"},
+		{"in the second week of March", "2026-03-08", "2026-03-18"},
+		{"between 3 and 7 May 2024", "2024-05-03", "2024-05-10"},
+		{"May 3-7, 2024", "2024-05-03", "2024-05-10"},
+		{"from 28 May 2024 to 3 June 2024", "2024-05-28", "2024-06-06"},
+		{"between May 3 and May 7 2026", "2026-05-03", "2026-05-10"},
+		{"what happened last week, as said on 6 May 2024", "2024-05-06", "2024-05-09"},
+		{"the monday of my dreams", "", ""},
 		{"I may go", "", ""},
 	} {
 		spans, _ := dates(c.text, now)
