@@ -111,7 +111,12 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if ix.db == nil {
 		return res, session.ErrClosed
 	}
-	defer ix.db.interrupted(ctx)()
+	ix.db.SetInterrupt(ctx)
+	defer func() {
+		if ix.db != nil { // it may have been closed in the meantime
+			ix.db.SetInterrupt(context.Background())
+		}
+	}()
 	var notes, messages []Hit
 	var err error
 	stands, only := asLiteral(q.Text)
@@ -284,17 +289,9 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 	if err != nil {
 		return nil, err
 	}
-	// A model takes its time: others may search in the meantime.
-	ix.mu.Unlock()
-	err = m.of(ctx, asked.spoken(q.Text), res)
-	ix.mu.Lock()
-	if err != nil {
+	if err := ix.apart(ctx, func() error { return m.of(ctx, asked.spoken(q.Text), res) }); err != nil {
 		return nil, err
 	}
-	if ix.db == nil {
-		return nil, session.ErrClosed
-	}
-	ix.db.SetInterrupt(ctx)
 	if m.v != nil {
 		ix.codes = map[int64][]byte{}
 		for i := range cands {
@@ -307,6 +304,24 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 	}
 	res.covered(cands)
 	return ix.messages(ctx, trim(cands), q.Limit)
+}
+
+// apart does f, which takes its time as models do, so that others can search
+// in the meantime.
+func (ix *Index) apart(ctx context.Context, f func() error) error {
+	err := func() error {
+		ix.mu.Unlock()
+		defer ix.mu.Lock()
+		return f()
+	}()
+	switch {
+	case err != nil:
+		return err
+	case ix.db == nil:
+		return session.ErrClosed
+	}
+	ix.db.SetInterrupt(ctx)
+	return nil
 }
 
 // trim drops what speaks against itself, unless there is nothing else.
