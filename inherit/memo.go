@@ -3,9 +3,12 @@ package inherit
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"goclaw/session"
@@ -20,10 +23,12 @@ type Memo struct {
 	mu   sync.Mutex
 	data memoData
 	dirt bool
+	seen stat // of the file, when it was read or written last
 }
 
 type memoData struct {
 	Version int                  `json:"version"`
+	Search  string               `json:"search,omitempty"` // of all known places
 	Indices map[string]memoIndex `json:"indices"`
 	Files   map[string]memoFile  `json:"files"`
 	Taken   map[string]taken     `json:"taken"` // by Transcript.ref
@@ -54,6 +59,12 @@ type taken struct {
 
 const memoVersion = 2
 
+// How far the first taking of everything is.
+const (
+	begun    = "begun"
+	finished = "finished"
+)
+
 // NewMemo returns an empty memo that is saved at path, or nowhere.
 func NewMemo(path string) *Memo {
 	m := &Memo{path: path}
@@ -65,19 +76,99 @@ func NewMemo(path string) *Memo {
 // is empty.
 func OpenMemo(path string) (*Memo, error) {
 	m := NewMemo(path)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		m.dirt = true
 		return m, nil
 	}
+	d, ok, err := m.file()
 	if err != nil {
 		return nil, err
 	}
-	var d memoData
-	if json.Unmarshal(data, &d) == nil && d.Version == memoVersion && d.Indices != nil && d.Files != nil && d.Taken != nil {
+	if ok {
 		m.data = d
 	}
 	return m, nil
+}
+
+// file reads the file, if it has changed since it was read or written last.
+func (m *Memo) file() (d memoData, ok bool, err error) {
+	fi, err := os.Stat(m.path)
+	if m.path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && statOf(fi) == m.seen {
+		return d, false, nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(m.path)
+	}
+	if err != nil {
+		return d, false, err
+	}
+	m.seen = statOf(fi)
+	ok = json.Unmarshal(data, &d) == nil && d.Version == memoVersion && d.Indices != nil && d.Files != nil && d.Taken != nil
+	return d, ok, nil
+}
+
+// refresh takes in what another process has remembered meanwhile. Nothing may
+// be taken by two at once.
+func (m *Memo) refresh() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok, err := m.file()
+	if err != nil || !ok {
+		return err
+	}
+	maps.Copy(d.Files, m.data.Files)
+	maps.Copy(d.Indices, m.data.Indices)
+	if m.data.Search == begun && d.Search == "" {
+		d.Search = begun
+	}
+	m.data = d
+	return nil
+}
+
+// Begin remembers at once that everything in the known places is being taken:
+// whoever is killed before Finish has not finished.
+func (m *Memo) Begin() error {
+	m.search(begun)
+	return m.Save()
+}
+
+// Finish remembers that everything in the known places was taken.
+func (m *Memo) Finish() error {
+	m.search(finished)
+	return m.Save()
+}
+
+// Begun reports whether everything was begun to be taken.
+func (m *Memo) Begun() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data.Search != ""
+}
+
+// Finished reports whether everything was taken, according to the memo at
+// path. Of a long one only the beginning is read.
+func Finished(path string) bool {
+	f, err := OpenFile(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	dec := json.NewDecoder(io.LimitReader(f, 512))
+	for want := range slices.Values([]json.Token{json.Delim('{'), "version", float64(memoVersion), "search", finished}) {
+		if t, err := dec.Token(); err != nil || t != want {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Memo) search(how string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data.Search != how && m.data.Search != finished {
+		m.data.Search, m.dirt = how, true
+	}
 }
 
 // Save writes the memo, whole or not at all.
@@ -93,7 +184,15 @@ func (m *Memo) Save() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(m.path, data)
+	if err := replaceFile(m.path, data); err != nil {
+		return err
+	}
+	if fi, err := os.Stat(m.path); err == nil {
+		m.mu.Lock()
+		m.seen = statOf(fi)
+		m.mu.Unlock()
+	}
+	return nil
 }
 
 // replaceFile writes a file, whole or not at all.

@@ -27,6 +27,9 @@ type Taking struct {
 	Again   bool
 	// Progress is told how far it is, from one goroutine at a time.
 	Progress func(Progress)
+	// Waiting is told, once, that another is taking into the same store: it is
+	// waited for.
+	Waiting func(*session.HeldError)
 }
 
 // Progress is how far the taking is.
@@ -110,9 +113,17 @@ const (
 // others. The error is of the store, or ctx's.
 func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report, error) {
 	begin := time.Now()
+	release, err := o.turn(ctx, st)
+	if err != nil {
+		return Report{}, err
+	}
+	defer release()
 	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, files: map[string]int{}, memo: o.Memo}
 	if im.memo == nil {
 		im.memo = NewMemo("")
+	}
+	if err := im.memo.refresh(); err != nil {
+		return Report{}, err
 	}
 	if o.Removed != nil {
 		if err := o.Removed.load(); err != nil { // another process may have removed more
@@ -146,13 +157,34 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		im.run(ctx, smallWorkers, many, rep.Outcomes)
 	}
 	rep.Took = time.Since(begin)
-	err := ctx.Err()
+	err = ctx.Err()
 	for i, t := range c.Transcripts {
 		if rep.Outcomes[i].Transcript == nil {
 			rep.Outcomes[i] = Outcome{Transcript: t, State: Failed, Err: context.Canceled}
 		}
 	}
 	return rep, errors.Join(err, o.Removed.forget(im.again), im.memo.Save())
+}
+
+// turn waits until nobody else takes into st: what is decided by what is there
+// holds until it is written.
+func (o Taking) turn(ctx context.Context, st session.Store) (release func(), err error) {
+	for told := false; ; {
+		release, err := st.Lock(ctx, "goclaw.import", "an import")
+		var held *session.HeldError
+		if !errors.As(err, &held) {
+			return release, err
+		}
+		if !told && o.Waiting != nil {
+			o.Waiting(held)
+		}
+		told = true
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // origin is where a log came from.

@@ -137,7 +137,12 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 		return err
 	}
 	shown := &bar{} // nothing
-	take := inherit.Taking{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again}
+	take := inherit.Taking{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again, Waiting: a.waiting}
+	if !given {
+		if err := memo.Begin(); err != nil {
+			return err
+		}
+	}
 	if !o.asJSON {
 		a.found(a.err, cat)
 		shown = a.newBar()
@@ -145,6 +150,9 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	}
 	rep, err := inherit.Take(ctx, st, cat, take)
 	shown.end()
+	if err == nil && !(given && memo.Begun()) {
+		err = memo.Finish()
+	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("stopped: goclaw import goes on where it was")
 	}
@@ -159,6 +167,11 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 		return errQuiet
 	}
 	return err
+}
+
+// waiting says who is importing into the same store.
+func (a *app) waiting(held *session.HeldError) {
+	fmt.Fprintf(a.err, "goclaw: another goclaw (pid %d) is importing: waiting for it\n", held.PID)
 }
 
 // present parts the paths that are there from those that are not.
@@ -344,12 +357,18 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		return
 	}
 	a.noInherit = true
-	if _, err := os.Stat(a.memoPath()); err == nil {
+	if inherit.Finished(a.memoPath()) {
 		return
 	}
+	memo, err := inherit.OpenMemo(a.memoPath())
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	memo, err := inherit.OpenMemo(a.memoPath())
+	if err == nil {
+		if memo.Begun() {
+			fmt.Fprintln(a.err, "goclaw: taking over other agents' sessions was not finished: it goes on")
+		}
+		err = memo.Begin()
+	}
 	if err != nil {
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 		return
@@ -367,15 +386,18 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		}
 		shown := a.newBar()
 		var rep inherit.Report
-		rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Removed: removed, Progress: shown.show})
+		rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Removed: removed, Progress: shown.show, Waiting: a.waiting})
 		shown.end()
+		if err == nil {
+			err = memo.Finish()
+		}
 		if len(rep.Outcomes)+len(cat.Problems) > 0 {
 			a.imported(a.err, a.err, cat, rep, true)
 		}
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(a.err, "goclaw: stopped: goclaw import goes on where it was")
+		fmt.Fprintln(a.err, "goclaw: stopped: the next start goes on where it was (never: session.inherit.enabled: false)")
 	case err != nil:
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// child returns how the program is run as a process of its own, in a home.
+func child(t *testing.T, home string, args ...string) (cmd *exec.Cmd, out, errOut *bytes.Buffer) {
+	t.Helper()
+	bin := filepath.Join(home, "goclaw")
+	if _, err := os.Lstat(bin); err != nil {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(self, bin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errOut = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd = exec.Command(bin, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = out, errOut, home
+	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + filepath.Join(home, "home"), "GOCLAW_NO_LOCAL=1", "NO_COLOR=1"}
+	return cmd, out, errOut
+}
+
+// put writes a file below home.
+func put(t *testing.T, home, name, text string) {
+	t.Helper()
+	path := filepath.Join(home, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// piSession is a session of pi with so many messages of so many bytes.
+func piSession(id string, messages, size int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"type":"session","version":3,"id":%q,"timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}`+"\n", id)
+	parent := "null"
+	text := strings.Repeat("0123456789abcde ", size/16)
+	for i := range messages {
+		fmt.Fprintf(&b, `{"type":"message","id":"m%d","parentId":%s,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+"\n", i, parent, text)
+		parent = fmt.Sprintf(`"m%d"`, i)
+	}
+	return b.String()
+}
+
+const piFolder = ".pi/agent/sessions/--w--/"
+
+// TestFirstStartKilled: a first start that is killed is finished by the next
+// one, which says so, and the one after has nothing to do.
+func TestFirstStartKilled(t *testing.T) {
+	home := t.TempDir()
+	const sessions, messages = 30, 400
+	for i := range sessions {
+		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), messages, 2000))
+	}
+	cmd, _, _ := child(t, home, "sessions")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	memo := filepath.Join(home, "home", "inherit.json")
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(memo); err == nil {
+			break
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("nothing was remembered in 20 s")
+		}
+	}
+	time.Sleep(30 * time.Millisecond) // some of it is taken
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the first start had ended before it was killed")
+	}
+	cmd, out, errOut := child(t, home, "sessions")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err, errOut)
+	}
+	if n := strings.Count(out.String(), "pi:w:s"); n != sessions || !strings.Contains(errOut.String(), "was not finished: it goes on\n") {
+		t.Errorf("the second start lists %d sessions, want %d, and says\n%s", n, sessions, errOut)
+	}
+	cmd, out, errOut = child(t, home, "sessions")
+	if err := cmd.Run(); err != nil || errOut.Len() > 0 || strings.Count(out.String(), fmt.Sprintf("  %d  ", messages)) != sessions {
+		t.Errorf("the third start (%v) says\n%s%s", err, out, errOut)
+	}
+}
+
+// TestTwoAtOnce: imports at the same time end well, and nothing is there twice.
+func TestTwoAtOnce(t *testing.T) {
+	for _, args := range [][]string{{"import"}, {"sessions"}} {
+		home := t.TempDir()
+		for i := range 61 {
+			put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), 150, 500))
+		}
+		var cmds []*exec.Cmd
+		var said []*bytes.Buffer
+		for range 3 {
+			cmd, _, errOut := child(t, home, args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			cmds, said = append(cmds, cmd), append(said, errOut)
+		}
+		for i, cmd := range cmds {
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v: %v\n%s", args, err, said[i])
+			}
+		}
+		cmd, out, errOut := child(t, home, "sessions", "--json")
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err, errOut)
+		}
+		if n := strings.Count(out.String(), `"turns": 150,`); n != 61 {
+			t.Errorf("%v: %d sessions, want 61", args, n)
+		}
+		if n := strings.Count(out.String(), `"records": 151,`); n != 61 {
+			t.Errorf("%v: %d sessions are whole, want 61:\n%.600s", args, n, out)
+		}
+	}
+}
