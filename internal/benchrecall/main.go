@@ -1,7 +1,8 @@
 // Command benchrecall measures how well package recall finds things again, and
 // how fast.
 //
-//	benchrecall -data DIR      a labelled benchmark: docs.jsonl, queries.jsonl, notes/, notes_queries.jsonl
+//	benchrecall -data DIR      a labelled benchmark: docs.jsonl, queries.jsonl, notes/, notes_queries.jsonl;
+//	                           with -together all of its conversations are in one store, and searched at once
 //	benchrecall -messages N    speed and size with N messages
 package main
 
@@ -16,12 +17,13 @@ func main() {
 	data := flag.String("data", "", "folder of a labelled benchmark")
 	messages := flag.Int("messages", 0, "measure speed and size with this many messages")
 	run := flag.String("run", "", "write the rankings to this file with .turns.tsv and .notes.tsv behind its name")
+	together := flag.Bool("together", false, "search all conversations of the benchmark at once")
 	flag.Parse()
 	ctx := context.Background()
 	var err error
 	switch {
 	case *data != "":
-		err = quality(ctx, *data, *run)
+		err = quality(ctx, *data, *run, *together)
 	case *messages > 0:
 		err = speed(ctx, *messages)
 	default:

@@ -58,7 +58,7 @@ const depth = 100
 // notSearch are categories that the mean over all leaves out.
 var notSearch = []string{"adversarial", "event_ordering", "summarization", "instruction_following", "preference_following"}
 
-func quality(ctx context.Context, dir, run string) error {
+func quality(ctx context.Context, dir, run string, together bool) error {
 	docs, err := readLines[document](filepath.Join(dir, "docs.jsonl"))
 	if err != nil {
 		return err
@@ -67,7 +67,11 @@ func quality(ctx context.Context, dir, run string) error {
 	if err != nil {
 		return err
 	}
-	err = measure(ctx, "turns", queries, run, func(conversation string, e recall.Embedder) (finder, error) {
+	where := func(q query) string { return q.Conversation }
+	if together {
+		where = func(query) string { return "" }
+	}
+	err = measure(ctx, "turns", queries, run, where, func(conversation string, e recall.Embedder) (finder, error) {
 		return openTurns(ctx, docs, conversation, e)
 	})
 	if err != nil {
@@ -80,7 +84,7 @@ func quality(ctx context.Context, dir, run string) error {
 	if err != nil {
 		return err
 	}
-	return measure(ctx, "notes", queries, run, func(conversation string, e recall.Embedder) (finder, error) {
+	return measure(ctx, "notes", queries, run, where, func(conversation string, e recall.Embedder) (finder, error) {
 		return openNotes(ctx, filepath.Join(dir, "notes", conversation), conversation, e)
 	})
 }
@@ -111,8 +115,8 @@ type finder struct {
 	close  func()
 }
 
-// openTurns appends the messages of a conversation to sessions of a new
-// store, and opens an index over it.
+// openTurns appends the messages of a conversation, "" for all, to sessions of
+// a new store, and opens an index over it.
 func openTurns(ctx context.Context, docs []document, conversation string, e recall.Embedder) (finder, error) {
 	dir, err := os.MkdirTemp("", "benchrecall")
 	if err != nil {
@@ -124,15 +128,15 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 		return finder{}, err
 	}
 	names := map[string]string{} // by session and record
-	first := ""                  // who speaks first is the user
+	first := map[string]string{} // who speaks first is the user
 	logs := map[string][]session.Record{}
 	var order []string
 	for _, d := range docs {
-		if d.Conversation != conversation {
+		if conversation != "" && d.Conversation != conversation {
 			continue
 		}
-		if first == "" {
-			first = d.Speaker
+		if first[d.Conversation] == "" {
+			first[d.Conversation] = d.Speaker
 		}
 		recs := logs[d.Session]
 		if recs == nil {
@@ -140,7 +144,7 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 			recs = append(recs, session.Record{Seq: 1, Time: d.TS, Body: session.Header{Version: session.Version, ID: session.ID(d.Session), Key: session.Key("main:bench:" + d.Session)}})
 		}
 		role := llm.Assistant
-		if d.Speaker == first {
+		if d.Speaker == first[d.Conversation] {
 			role = llm.User
 		}
 		last := recs[len(recs)-1]
@@ -162,14 +166,27 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 		func() { ix.Close(); st.Close(); os.RemoveAll(dir) })
 }
 
-// openNotes opens an index over the memory files of a conversation.
+// openNotes opens an index over the memory files of a conversation, or of all
+// that are in dir.
 func openNotes(ctx context.Context, dir, conversation string, e recall.Embedder) (finder, error) {
-	ix, err := recall.Open(recall.Options{Workspace: dir, Embedder: e})
+	o := recall.Options{Workspace: dir, Embedder: e}
+	prefix := conversation + "/"
+	if conversation == "" {
+		prefix = ""
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			return finder{}, err
+		}
+		for _, a := range all {
+			o.Memory = append(o.Memory, a.Name())
+		}
+	}
+	ix, err := recall.Open(o)
 	if err != nil {
 		return finder{}, err
 	}
 	return find(ctx, ix, recall.Query{Memory: true}, func(cite string) string {
-		return conversation + "/" + strings.Replace(cite, ":", "#L", 1)
+		return prefix + strings.Replace(cite, ":", "#L", 1)
 	}, func() { ix.Close() })
 }
 
@@ -199,7 +216,7 @@ var local recall.Embedder = recall.Local{}
 // score is recall@5, recall@10, nDCG@10 and MRR.
 type score [4]float64
 
-func measure(ctx context.Context, task string, queries []query, run string, open func(string, recall.Embedder) (finder, error)) error {
+func measure(ctx context.Context, task string, queries []query, run string, where func(query) string, open func(string, recall.Embedder) (finder, error)) error {
 	fmt.Printf("%-34s %5s  %9s %9s %9s %9s\n", task, "n", "recall@5", "recall@10", "nDCG@10", "MRR")
 	row := func(name string, n int, s score) {
 		fmt.Printf("%-34s %5d  %9.1f %9.1f %9.1f %9.1f\n", name, n, s[0], s[1], s[2], s[3])
@@ -216,14 +233,14 @@ func measure(ctx context.Context, task string, queries []query, run string, open
 		finders := map[string]finder{}
 		var lines strings.Builder
 		for _, q := range queries {
-			f, ok := finders[q.Conversation]
+			f, ok := finders[where(q)]
 			if !ok {
 				var err error
-				if f, err = open(q.Conversation, e); err != nil {
+				if f, err = open(where(q), e); err != nil {
 					return err
 				}
 				defer f.close()
-				finders[q.Conversation] = f
+				finders[where(q)] = f
 			}
 			found, err := f.search(q)
 			if err != nil {
