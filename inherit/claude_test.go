@@ -416,6 +416,9 @@ func TestAnswerThatGoesOn(t *testing.T) {
 	take(t, st, nil, false, file)
 	appendTo(t, file, cc("assistant", "a2", "a1", call("t2")))
 	rep, _ := take(t, st, nil, false, file)
+	if rep.Count(inherit.Grown) != 1 {
+		t.Errorf("%v, want one that has grown", states(rep))
+	}
 	s, err := session.Open(context.Background(), st, "cc")
 	if err != nil {
 		t.Fatal(err)

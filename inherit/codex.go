@@ -136,6 +136,8 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 		u := p.Info.Last
 		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
 		c.held.rec.Body, c.done = m, true
+		// With its usage it is another record, for a log may have it without.
+		c.held.rec.ID, c.leaf = id, id
 		return c.keep(out, n, line), nil
 	case l.Type == "response_item", bare && l.Type != "":
 		if b := c.item(p, at); b != nil {

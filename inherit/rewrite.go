@@ -56,15 +56,9 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	ids := map[string]bool{}
-	for _, r := range have.recs {
-		ids[r.ID] = true
-	}
-	var fresh []session.Record
-	for i, r := range src.recs {
-		if i > 0 && r.ID != "" && !ids[r.ID] {
-			fresh = append(fresh, r)
-		}
+	fresh, ok := lacks(have.recs, src.recs)
+	if !ok {
+		return false, nil
 	}
 	for _, move := range []bool{false, true} {
 		add := fresh
@@ -91,9 +85,54 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 				return true, err
 			}
 		}
-		return true, im.done(ctx, j, o, w, pos, "")
+		if err := im.done(ctx, j, o, w, pos, ""); err != nil {
+			return true, err
+		}
+		if o.Records == 0 { // it was followed before
+			o.State = Unchanged
+		}
+		return true, nil
 	}
 	return false, nil
+}
+
+// lacks returns the records of src that have has not, headers aside. Lines are
+// counted, for those without an id may stand there several times. ok is false
+// if a record of have has another line now: of records with one id the first
+// counts, so that it cannot be followed in the same log.
+func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
+	lines, first := map[string]int{}, map[string]session.Record{}
+	for _, r := range have[min(1, len(have)):] {
+		lines[string(r.Raw)]++
+		if _, again := first[r.ID]; !again {
+			first[r.ID] = r
+		}
+	}
+	met := map[string]bool{}
+	for _, r := range src[min(1, len(src)):] {
+		h, known := first[r.ID]
+		again := met[r.ID]
+		met[r.ID] = true
+		switch {
+		case r.Raw != nil && lines[string(r.Raw)] > 0:
+			lines[string(r.Raw)]--
+		case r.ID == "" || !known || again:
+			fresh = append(fresh, r)
+		case !alike(h, r):
+			return nil, false
+		}
+	}
+	return fresh, true
+}
+
+// alike reports whether the record h of a log says what r of its source says:
+// r was made here, or h is the end of an answer that was taken in parts.
+func alike(h, r session.Record) bool {
+	if r.Raw == nil {
+		return h.Parent == r.Parent
+	}
+	_, made := carried(r)
+	return made && h.Parent == r.Parent && reflect.DeepEqual(h.Body, r.Body)
 }
 
 // replayed is a session and all of its records.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		return Report{}, err
 	}
 	defer release()
-	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, files: map[string]int{}, memo: o.Memo}
+	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, files: map[string]int{}, memo: o.Memo, gate: make(chan struct{}, 1)}
 	if im.memo == nil {
 		im.memo = NewMemo("")
 	}
@@ -206,6 +207,7 @@ type importer struct {
 	saved    time.Time
 	files    map[string]int // transcripts of each that are still to come
 	again    []session.ID   // were removed, and are here again
+	gate     chan struct{}  // for who has a long line in memory
 }
 
 func (im *importer) know(in session.Info) {
@@ -317,13 +319,15 @@ func (im *importer) tell(f func(*Progress), now bool) {
 // t is done.
 func (im *importer) watch(t *Transcript) (done func()) {
 	var seen int64
+	t.gate = im.gate
 	t.count = func(n int) {
 		new := max(min(int64(n), t.Size-seen), 0)
 		seen += new
 		im.tell(func(p *Progress) { p.BytesDone += new; p.Read += int64(n) }, false)
 	}
 	return func() {
-		t.count = nil
+		t.leave()
+		t.count, t.gate = nil, nil
 		im.tell(func(p *Progress) {
 			p.Done++
 			p.BytesDone += t.Size - seen
@@ -527,69 +531,17 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	}
 	o.State = Unchanged
 	w := im.writer(j, o, same.last)
+	if same.open != nil {
+		if err := w.add(ctx, same.open.rest()); err != nil {
+			return err
+		}
+	}
 	for r, ok, err := same.rec, same.more, error(nil); ok || err != nil; r, ok, err = pull() {
 		if err := w.next(ctx, r, err); err != nil {
 			return err
 		}
 	}
 	return im.done(ctx, j, o, w, pos, "")
-}
-
-// sameness is how a log fits its source.
-type sameness struct {
-	prefix bool // the log is the beginning of the source
-	all    bool // the source is the beginning of the log
-	last   session.Seq
-	rec    session.Record // the first that the log lacks, if more
-	more   bool
-}
-
-// same reads a log beside its source. Headers are ours, and titles and labels
-// may have been added here.
-func (im *importer) same(ctx context.Context, id session.ID, pull func() (session.Record, bool, error)) (sameness, error) {
-	var s sameness
-	r, ok, err := pull() // the header
-	if err != nil {
-		return s, err
-	}
-	r, ok, err = pull()
-	for have, herr := range im.st.Read(ctx, id, 0) {
-		var d *session.Damage
-		if errors.As(herr, &d) {
-			continue
-		}
-		if herr != nil {
-			return s, herr
-		}
-		if err != nil {
-			return s, err
-		}
-		s.last = have.Seq
-		if have.Seq == 1 {
-			continue
-		}
-		if ok && equal(have, r) {
-			r, ok, err = pull()
-			continue
-		}
-		switch have.Body.(type) {
-		case session.Title, session.Label, session.Leaf:
-			continue
-		}
-		if !ok {
-			s.all = true
-		}
-		return s, nil
-	}
-	s.prefix, s.all, s.rec, s.more = true, !ok, r, ok
-	return s, err
-}
-
-func equal(a, b session.Record) bool {
-	if len(a.Raw) > 0 && len(b.Raw) > 0 {
-		return string(a.Raw) == string(b.Raw)
-	}
-	return a.ID == b.ID && a.Parent == b.Parent
 }
 
 // second takes a transcript whose id another source's log has.
@@ -688,7 +640,7 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 	}
 	w.batch = append(w.batch, r)
 	w.size += len(r.Raw)
-	if len(w.batch) >= batchRecords || w.size >= batchBytes {
+	if len(w.batch) >= batchRecords || w.size >= batchBytes || len(r.Raw) > longLine {
 		return w.flush(ctx)
 	}
 	return nil
@@ -697,6 +649,9 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 func (w *writer) flush(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
+	}
+	if w.size > longLine { // what reading it took is given back: a store needs as much again
+		debug.FreeOSMemory()
 	}
 	if err := w.im.st.Append(ctx, w.id, w.batch...); err != nil {
 		return err

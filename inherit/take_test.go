@@ -265,11 +265,13 @@ func TestRewritten(t *testing.T) {
 		want  []string
 		logs  int
 	}{
-		"cut":               {a[:3], []string{"one", "two"}, 1},
-		"another end":       {append(a[:2:2], userLine("4", "1", "four")), []string{"one", "four"}, 1},
-		"migrated, new ids": {[]string{a[0], userLine("x1", "", "one"), userLine("x2", "x1", "two"), userLine("x3", "x2", "three"), userLine("x4", "x3", "four")}, []string{"one", "two", "three", "four"}, 1},
-		"edited in place":   {[]string{a[0], userLine("1", "", "ONE"), a[2], a[3]}, []string{"ONE", "two", "three"}, 2},
-		"its header gone":   {[]string{a[2], a[3]}, []string{"two", "three"}, 2},
+		"cut":                            {a[:3], []string{"one", "two"}, 1},
+		"another end":                    {append(a[:2:2], userLine("4", "1", "four")), []string{"one", "four"}, 1},
+		"migrated, new ids":              {[]string{a[0], userLine("x1", "", "one"), userLine("x2", "x1", "two"), userLine("x3", "x2", "three"), userLine("x4", "x3", "four")}, []string{"one", "two", "three", "four"}, 1},
+		"edited in place":                {[]string{a[0], userLine("1", "", "ONE"), a[2], a[3]}, []string{"ONE", "two", "three"}, 2},
+		"a row without an id":            {append(a[:3:3], `{"type":"some_future_row","payload":"KEEPME"}`, `{"type":"some_future_row","payload":"KEEPME"}`, userLine("4", "2", "four")), []string{"one", "two", "four"}, 1},
+		"a row edited beside the branch": {append(a[:3:3], userLine("3", "2", "THREE"), userLine("4", "2", "four")), []string{"one", "two", "four"}, 2},
+		"its header gone":                {[]string{a[2], a[3]}, []string{"two", "three"}, 2},
 	}
 	for name, test := range tests {
 		for _, remember := range []bool{true, false} {
@@ -317,7 +319,24 @@ func TestRewritten(t *testing.T) {
 						t.Errorf("%d logs, want %d", n, test.logs)
 					}
 				}
+				kept := func() {
+					t.Helper()
+					in, err := session.Current(context.Background(), st, rep.Outcomes[0].Key)
+					if err != nil {
+						t.Fatal(err)
+					}
+					have := map[string]int{}
+					for _, l := range sourceLines(t, st, in.ID) {
+						have[l]++
+					}
+					for _, l := range test.lines {
+						if have[l]--; have[l] < 0 && l != a[0] {
+							t.Errorf("a line is not kept: %s", l)
+						}
+					}
+				}
 				check()
+				kept()
 				appendTo(t, file, "")
 				for range 2 {
 					rep2, _ := take(t, st, m, false, src)
@@ -326,6 +345,11 @@ func TestRewritten(t *testing.T) {
 					}
 				}
 				check()
+				m = inherit.NewMemo("")
+				if rep2, _ := take(t, st, m, false, src); rep2.Records() != 0 || rep2.Count(inherit.Unchanged) != 1 {
+					t.Errorf("again, nothing remembered: %v, %d records", states(rep2), rep2.Records())
+				}
+				kept()
 			})
 		}
 	}

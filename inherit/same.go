@@ -1,0 +1,179 @@
+package inherit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"goclaw/codec"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// sameness is how a log fits its source.
+type sameness struct {
+	prefix bool // the log is the beginning of the source
+	all    bool // the source is the beginning of the log
+	last   session.Seq
+	open   *growing       // an answer that has gone on since, or nil: it comes first
+	rec    session.Record // the first that the log lacks, if more
+	more   bool
+}
+
+// same reads a log beside its source. Headers are ours, and titles and labels
+// may have been added here. An answer that was taken before it was whole is in
+// the log in parts.
+func (im *importer) same(ctx context.Context, id session.ID, pull func() (session.Record, bool, error)) (sameness, error) {
+	var s sameness
+	r, ok, err := pull() // the header
+	if err != nil {
+		return s, err
+	}
+	r, ok, err = pull()
+	for have, herr := range im.st.Read(ctx, id, 0) {
+		var d *session.Damage
+		if errors.As(herr, &d) {
+			continue
+		}
+		if herr != nil {
+			return s, herr
+		}
+		if err != nil {
+			return s, err
+		}
+		s.last = have.Seq
+		if have.Seq == 1 {
+			continue
+		}
+		if s.open != nil && s.open.took(have) {
+			if have.ID == s.open.rec.ID {
+				s.open = nil
+			}
+			continue
+		}
+		if ok && equal(have, r) && (s.open == nil || have.Side || have.ID == "") {
+			r, ok, err = pull()
+			continue
+		}
+		if ok && s.open == nil {
+			if s.open = goesOn(have, r); s.open != nil {
+				r, ok, err = pull()
+				continue
+			}
+		}
+		switch have.Body.(type) {
+		case session.Title, session.Label, session.Leaf:
+			continue
+		}
+		if !ok && s.open == nil {
+			s.all = true
+		}
+		return s, nil
+	}
+	s.prefix, s.all, s.rec, s.more = true, !ok && s.open == nil, r, ok
+	return s, err
+}
+
+func equal(a, b session.Record) bool {
+	if len(a.Raw) > 0 && len(b.Raw) > 0 {
+		return string(a.Raw) == string(b.Raw)
+	}
+	return a.ID == b.ID && a.Parent == b.Parent
+}
+
+// growing is an answer on several lines, of which a log has the first ones as
+// a record of their own. The whole is another record in its place, which
+// carries only the lines that are in none of the parts.
+type growing struct {
+	rec   session.Record
+	lines []json.RawMessage // of the whole
+	has   int               // how many of them the log has
+}
+
+// goesOn returns the answer that have is the beginning of, or nil.
+func goesOn(have, r session.Record) *growing {
+	if have.ID == r.ID || have.Parent != r.Parent || !isAnswer(have) || !isAnswer(r) {
+		return nil
+	}
+	g := &growing{rec: r}
+	var ok bool
+	if g.lines, ok = carried(r); !ok || !g.took(have) {
+		return nil
+	}
+	return g
+}
+
+func isAnswer(r session.Record) bool {
+	m, ok := r.Body.(session.Message)
+	return ok && m.Role == llm.Assistant
+}
+
+// took reports whether have is the next part of g.
+func (g *growing) took(have session.Record) bool {
+	if have.Parent != g.rec.Parent || !isAnswer(have) {
+		return false
+	}
+	part, ok := carried(have)
+	if !ok || len(part) > len(g.lines)-g.has || !reflect.DeepEqual(part, g.lines[g.has:][:len(part):len(part)]) {
+		return false
+	}
+	g.has += len(part)
+	return true
+}
+
+// rest is the whole answer, with the lines that the log lacks.
+func (g *growing) rest() session.Record {
+	name, line := carrier(g.rec.Raw)
+	at := len(g.rec.Raw) - len(line) - 1 // it is the last field
+	if name == "" || at < 0 || !bytes.Equal(g.rec.Raw[at:len(g.rec.Raw)-1], line) {
+		return g.rec
+	}
+	rest := append([]byte("["), bytes.Join(asBytes(g.lines[g.has:]), []byte(","))...)
+	own := append(bytes.Clone(g.rec.Raw[:at]), append(rest, ']', '}')...)
+	recs, err := codec.Native.Decode(own)
+	if err != nil || len(recs) != 1 {
+		return g.rec
+	}
+	return recs[0]
+}
+
+func asBytes(lines []json.RawMessage) [][]byte {
+	out := make([][]byte, len(lines))
+	for i, l := range lines {
+		out[i] = l
+	}
+	return out
+}
+
+// carrier returns the field of a native line that holds the lines that it was
+// made of.
+func carrier(raw []byte) (name string, value json.RawMessage) {
+	if !bytes.Contains(raw, []byte(`"`+ClaudeCode+`":`)) && !bytes.Contains(raw, []byte(`"`+Codex+`":`)) {
+		return "", nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return "", nil
+	}
+	for _, name := range []string{ClaudeCode, Codex} {
+		if v, ok := fields[name]; ok {
+			return name, v
+		}
+	}
+	return "", nil
+}
+
+// carried returns the lines that r was made of.
+func carried(r session.Record) ([]json.RawMessage, bool) {
+	name, value := carrier(r.Raw)
+	if name == "" {
+		return nil, false
+	}
+	if value[0] != '[' {
+		return []json.RawMessage{value}, true
+	}
+	lines := []json.RawMessage{}
+	return lines, json.Unmarshal(value, &lines) == nil
+}
