@@ -69,7 +69,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "3"
+const format = "4"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

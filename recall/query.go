@@ -29,7 +29,7 @@ func ask(text string, now time.Time) *question {
 				return
 			}
 		}
-		if seen[w.term] || len(q.terms) == maxTerms {
+		if w.inner || seen[w.term] || len(q.terms) == maxTerms {
 			return
 		}
 		seen[w.term] = true

@@ -31,7 +31,7 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 	}
 	if l, only := asLiteral(query); only && len(found) == 0 {
 		if from, to := standsAt(text, l); from >= 0 {
-			found = []word{{&list{term: l.phrase}, from, to, false}}
+			found = []word{{list: &list{term: l.phrase}, from: from, to: to}}
 		}
 	}
 	from := 0
@@ -52,7 +52,8 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 		for next < len(found) && found[next].to <= i {
 			next++
 		}
-		if next < len(found) && found[next].from == i && found[next].to <= to {
+		// One that began before goes on here: pairs of characters overlap.
+		if next < len(found) && found[next].from <= i && found[next].from >= from && found[next].to <= to {
 			begin := b.Len()
 			b.WriteString(text[i:found[next].to])
 			if k := len(marks); k > 0 && marks[k-1][1] >= begin {

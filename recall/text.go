@@ -18,6 +18,7 @@ type word struct {
 	*list
 	from, to int  // bytes of the text
 	capital  bool // it is written as a name
+	inner    bool // one character of several, which a query means together
 }
 
 // sense is what is known of a word: where its term is counted, nil for a stop
@@ -181,7 +182,7 @@ func (l *lexer) words(text string, f func(w word)) (n int, flags uint8) {
 		n++
 		if sn := l.look(text, i, j); sn.list != nil {
 			flags |= sn.flags
-			f(word{sn.list, i, j, capital})
+			f(word{sn.list, i, j, capital, false})
 		}
 		i = j
 	}
@@ -234,30 +235,63 @@ func denseEnd(text string, i int) int {
 	return i
 }
 
-// dense reports whether r is of a script that puts no spaces between words.
+// dense reports whether r is of a script that puts no spaces between words, or
+// writes what belongs to a word onto it, as Korean does.
 func dense(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= 0x0e00 && (unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || telling(r))
 }
 
-// pairs takes each two characters that stand together as a word; a single one
-// is a word itself.
+// telling reports whether r is of a script whose characters mean something,
+// or nearly so, each by itself.
+func telling(r rune) bool {
+	switch r {
+	case 'ー', 'ｰ', 'ﾞ', 'ﾟ': // kana that Unicode counts to no script
+		return true
+	}
+	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)
+}
+
+// pairs takes each two characters that stand together as a word, and each
+// character that may be one. They are what they are composed to: a syllable
+// is the same if its letters are written one by one.
 func (l *lexer) pairs(text string, from, to int, f func(w word)) (n int) {
-	pair := func(term string, from, to int) {
-		f(word{l.list(term), from, to, false})
+	type char struct {
+		s        string
+		from, to int
 	}
-	prev, prevAt := rune(-1), from
-	for i, r := range text[from:to] {
-		if prev >= 0 {
+	var prev char
+	add := func(c char) {
+		if prev.s != "" {
 			n++
-			pair(string([]rune{prev, r}), prevAt, from+i+utf8.RuneLen(r))
+			f(word{l.list(prev.s + c.s), prev.from, c.to, false, false})
 		}
-		prev, prevAt = r, from+i
+		if r, _ := utf8.DecodeRuneInString(c.s); telling(r) {
+			f(word{l.list(c.s), c.from, c.to, false, prev.s != "" || c.to < to})
+		} else if prev.s == "" && c.to == to {
+			f(word{l.list(c.s), c.from, c.to, false, false})
+		}
+		prev = c
 	}
-	if n == 0 {
-		pair(text[from:to], from, to)
-		n = 1
+	run := text[from:to]
+	if norm.NFKC.IsNormalString(run) {
+		for i, r := range run {
+			at, size := from+i, utf8.RuneLen(r)
+			add(char{text[at : at+size], at, at + size})
+		}
+		return max(n, 1)
 	}
-	return n
+	var it norm.Iter
+	it.InitString(norm.NFKC, run)
+	for !it.Done() {
+		at := from + it.Pos()
+		s := string(it.Next())
+		for s != "" { // a sign may stand for several
+			_, size := utf8.DecodeRuneInString(s)
+			add(char{s[:size], at, from + it.Pos()})
+			s = s[size:]
+		}
+	}
+	return max(n, 1)
 }
 
 // term returns what a word is found by: its stem, without marks, in lower
@@ -320,8 +354,12 @@ func plain(w string) string {
 			b.WriteRune(r)
 		}
 	}
-	return strings.ToLower(b.String())
+	return folded.Replace(strings.ToLower(b.String()))
 }
+
+// folded writes letters as they are written in another case, or by those who
+// do not have them.
+var folded = strings.NewReplacer("ß", "ss", "ς", "σ", "ı", "i", "ł", "l", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "æ", "ae", "œ", "oe")
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}
