@@ -94,6 +94,7 @@ func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, e
 // find is Load without the reading.
 func (r *Runner) find(ctx context.Context, key session.Key) (session.ID, error) {
 	in, err := session.Current(ctx, r.o.Store, key)
+	seen := in.ID
 	if err == nil && in.Mirror() {
 		own, err := session.Own(ctx, r.o.Store, in)
 		switch {
@@ -105,7 +106,7 @@ func (r *Runner) find(ctx context.Context, key session.Key) (session.ID, error) 
 		in = own
 	}
 	if errors.Is(err, session.ErrNotFound) || err == nil && r.expired(in) {
-		s, err := session.Begin(ctx, r.o.Store, session.Header{Key: key}, r.o.Clock)
+		s, err := session.Renew(ctx, r.o.Store, session.Header{Key: key}, seen, r.o.Clock)
 		if err != nil {
 			return "", err
 		}

@@ -25,14 +25,11 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at string, c Clock
 		}
 		branch = branch[:n]
 	}
-	for n := 2; key == ""; n++ {
-		k := Key(fmt.Sprintf("%s-%d", s.Key, n))
-		if _, err := Current(ctx, st, k); errors.Is(err, ErrNotFound) {
-			key = k
-		} else if err != nil {
-			return nil, err
-		}
+	key, release, err := claimFork(ctx, st, s.Key, key)
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	h := Header{ID: NewID(c), Version: Version, Key: key, CWD: s.CWD, Parent: string(s.ID), Origin: Origin{Program: "goclaw", Key: s.Key, ID: s.ID}}
 	if n := len(branch); n > 0 {
 		h.Origin.Seq = branch[n-1].Seq
@@ -56,4 +53,27 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at string, c Clock
 		}
 	}
 	return f, nil
+}
+
+// claimFork claims key, or if it is empty the first one that a copy of of can
+// have.
+func claimFork(ctx context.Context, st Store, of, key Key) (Key, func(), error) {
+	if key != "" {
+		release, err := claim(ctx, st, key)
+		return key, release, err
+	}
+	for n := 2; ; n++ {
+		key = Key(fmt.Sprintf("%s-%d", of, n))
+		release, err := claim(ctx, st, key)
+		if err != nil {
+			return "", nil, err
+		}
+		if _, err = Current(ctx, st, key); errors.Is(err, ErrNotFound) {
+			return key, release, nil
+		}
+		release()
+		if err != nil {
+			return "", nil, err
+		}
+	}
 }

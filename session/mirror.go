@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 )
 
 // Mirror reports whether in is the log of another program's session, taken
@@ -29,7 +28,7 @@ func Own(ctx context.Context, st Store, in Info) (Info, error) {
 			case err != nil:
 				return Info{}, err
 			case own.Mirror() || own.Key != key || key != in.Key && own.Origin.ID != in.ID:
-			case best.ID == "" || own.Created.After(best.Created):
+			case best.ID == "" || own.newer(best):
 				best = own
 			}
 		}
@@ -44,7 +43,8 @@ func Own(ctx context.Context, st Store, in Info) (Info, error) {
 // is none it begins one, whose past is the mirror's live branch, and whose
 // Origin says so.
 func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
-	release, err := lockMirror(ctx, st, in.ID)
+	// Two must not begin the same continuation.
+	release, err := lockSoon(ctx, st, in.ID, "goclaw, continuing it")
 	if err != nil {
 		return Info{}, err
 	}
@@ -67,19 +67,4 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 		}
 	}
 	return f.Info, nil
-}
-
-// lockMirror keeps two from beginning the same continuation.
-func lockMirror(ctx context.Context, st Store, id ID) (release func(), err error) {
-	for range 500 {
-		if release, err = st.Lock(ctx, id, "goclaw, continuing it"); !errors.Is(err, ErrHeld) {
-			return release, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	return nil, err
 }

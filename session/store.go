@@ -149,7 +149,8 @@ func Stat(ctx context.Context, st Store, id ID) (Info, error) {
 	return Info{}, fmt.Errorf("session %q: %w", id, ErrNotFound)
 }
 
-// Current returns the Info of the newest log of key: the one begun last.
+// Current returns the Info of the newest log of key: the one begun last. Of
+// copies, which were begun at once, it is the one that is being written.
 func Current(ctx context.Context, st Store, key Key) (Info, error) {
 	var best Info
 	for in, err := range st.List(ctx, Query{Key: key}) {
@@ -159,7 +160,7 @@ func Current(ctx context.Context, st Store, key Key) (Info, error) {
 		if in.Key != key { // the empty key is a key, too, but it selects all
 			continue
 		}
-		if best.ID == "" || in.Created.After(best.Created) || in.Created.Equal(best.Created) && in.ID > best.ID {
+		if best.ID == "" || in.newer(best) {
 			best = in
 		}
 	}
@@ -186,12 +187,13 @@ func Open(ctx context.Context, st Store, id ID) (*Session, error) {
 	}
 }
 
-// Load returns the newest session of key. If there is none it begins one:
-// the caller need not know which of both happened.
+// Load returns the newest session of key. If there is none it begins one: the
+// caller need not know which of both happened. Those who load a key at once,
+// in whatever process, load one session.
 func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 	in, err := Current(ctx, st, key)
 	if errors.Is(err, ErrNotFound) {
-		return Begin(ctx, st, Header{Key: key}, c)
+		return Renew(ctx, st, Header{Key: key}, "", c)
 	}
 	if err != nil {
 		return nil, err
@@ -199,9 +201,36 @@ func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 	return Open(ctx, st, in.ID)
 }
 
+// Renew begins a session with h if the current one of its key is still the one
+// that the caller has seen: old, "" for none. If another has begun one since,
+// that is the one it returns.
+func Renew(ctx context.Context, st Store, h Header, old ID, c Clock) (*Session, error) {
+	release, err := claim(ctx, st, h.Key)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	switch in, err := Current(ctx, st, h.Key); {
+	case err == nil && in.ID != old:
+		return Open(ctx, st, in.ID)
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	return begin(ctx, st, h, c)
+}
+
 // Begin appends h as the first record of a new log and returns its session.
 // The log is newer than every other log of its key.
 func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
+	release, err := claim(ctx, st, h.Key)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return begin(ctx, st, h, c)
+}
+
+func begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	if h.ID == "" {
 		h.ID = NewID(c)
 	}
@@ -219,6 +248,29 @@ func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 		return nil, err
 	}
 	return s, s.Apply(r)
+}
+
+// claim makes the caller the one who begins sessions of key, across processes,
+// until release is called. Beginning one takes moments, and so does waiting.
+// No session has the id that is locked: ids have no NUL.
+func claim(ctx context.Context, st Store, key Key) (release func(), err error) {
+	return lockSoon(ctx, st, ID("key\x00"+key), fmt.Sprintf("who begins a session of %q", key))
+}
+
+// lockSoon is Lock for what others hold for moments only.
+func lockSoon(ctx context.Context, st Store, id ID, who string) (release func(), err error) {
+	wait := time.Millisecond
+	for begin := time.Now(); ; wait = min(2*wait, 20*time.Millisecond) {
+		release, err = st.Lock(ctx, id, who)
+		if !errors.Is(err, ErrHeld) || time.Since(begin) > 10*time.Second {
+			return release, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
 }
 
 // birth returns the time of a header that makes its log the newest of key,
@@ -350,7 +402,22 @@ func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
 	return out, nil
 }
 
-// newest keeps of each key the log begun last.
+// newer reports whether in is the one to go on with, of two logs of one key.
+// Ids say nothing about that: where nothing else does, the order of List holds.
+func (in Info) newer(than Info) bool {
+	switch {
+	case !in.Created.Equal(than.Created):
+		return in.Created.After(than.Created)
+	case !in.Updated.Equal(than.Updated):
+		return in.Updated.After(than.Updated)
+	case in.Records != than.Records:
+		return in.Records > than.Records
+	}
+	original := func(in Info) bool { return in.Origin.ID == "" || in.Origin.ID == in.ID }
+	return original(in) && !original(than)
+}
+
+// newest keeps of each key its current log.
 func newest(infos []Info) []Info {
 	var out []Info
 	at := map[Key]int{}
@@ -360,7 +427,7 @@ func newest(infos []Info) []Info {
 		case !ok:
 			at[in.Key] = len(out)
 			out = append(out, in)
-		case in.Created.After(out[i].Created) || in.Created.Equal(out[i].Created) && in.ID > out[i].ID:
+		case in.newer(out[i]):
 			out[i] = in
 		}
 	}

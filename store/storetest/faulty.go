@@ -120,7 +120,7 @@ func (s suite) faults(t *testing.T) {
 			wantLog(t, dst, "s1", recs)
 		}
 	}
-	for _, n := range []int{4, 5, 7} { // a load is three calls: with fewer it might meet the same fate forever
+	for _, n := range []int{6, 7, 9} { // a load that begins a session is six calls: with fewer it might meet the same fate forever
 		key := session.Key(fmt.Sprintf("every %d", n))
 		bad := Faulty(st, n)
 		clock := &sessiontest.Clock{Seed: uint64(n)}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -555,5 +558,90 @@ func (s suite) closed(t *testing.T) {
 			t.Errorf("a writer was promised %d records before close, %d are there", len(ids), len(got))
 		}
 		wantReplay(t, st, id)
+	}
+}
+
+// oneOfKey shows that those who load a key at once load one session, through
+// whichever door, and that a new one of the key can still be begun.
+func (s suite) oneOfKey(t *testing.T) {
+	dir := t.TempDir()
+	doors := []session.Store{s.at(t, dir), s.at(t, dir)}
+	for round := range 5 {
+		key := session.Key(fmt.Sprintf("x:y:%d", round))
+		ids := make([]session.ID, 8)
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range ids {
+			wg.Go(func() {
+				<-begin
+				one, err := session.Load(bg, doors[i%len(doors)], key, session.System{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ids[i] = one.ID
+			})
+		}
+		close(begin)
+		wg.Wait()
+		have := list(t, doors[0], session.Query{Key: key})
+		if len(have) != 1 {
+			t.Fatalf("eight loaded %s at once, and there are %d sessions of it: %v", key, len(have), ids)
+		}
+		for _, id := range ids {
+			if id != have[0].ID {
+				t.Errorf("%s is %s, one has loaded %q", key, have[0].ID, id)
+			}
+		}
+	}
+	key := session.Key("x:y:0")
+	old, err := session.Current(bg, doors[0], key)
+	must(t, err)
+	// Those who find it too old begin one, too, and not one each.
+	renewed := make([]session.ID, 8)
+	var wg sync.WaitGroup
+	for i := range renewed {
+		wg.Go(func() {
+			one, err := session.Renew(bg, doors[i%len(doors)], session.Header{Key: key}, old.ID, session.System{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			renewed[i] = one.ID
+		})
+	}
+	wg.Wait()
+	for _, id := range renewed {
+		if id != renewed[0] || id == old.ID {
+			t.Errorf("eight renewed %s at once: %v", old.ID, renewed)
+			break
+		}
+	}
+	two, err := session.Begin(bg, doors[1], session.Header{Key: key}, session.System{})
+	must(t, err)
+	if n := len(list(t, doors[0], session.Query{Key: key})); n != 3 {
+		t.Errorf("%d sessions of %s after one was loaded, one renewed and one begun", n, key)
+	}
+	if cur, err := session.Current(bg, doors[0], key); err != nil || cur.ID != two.ID {
+		t.Errorf("the current session of %s is %s (%v), want the one begun last, %s", key, cur.ID, err, two.ID)
+	}
+	// Copies of one name get names of their own.
+	whole, err := session.Replay(two.ID, doors[0].Read(bg, two.ID, 0))
+	must(t, err)
+	keys := make([]session.Key, 4)
+	for i := range keys {
+		wg.Go(func() {
+			f, err := session.Fork(bg, doors[i%len(doors)], whole, "", "", session.System{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			keys[i] = f.Key
+		})
+	}
+	wg.Wait()
+	slices.Sort(keys)
+	if d := cmp.Diff([]session.Key{"x:y:0-2", "x:y:0-3", "x:y:0-4", "x:y:0-5"}, keys); d != "" {
+		t.Errorf("keys of four copies (-want +got):\n%s", d)
 	}
 }

@@ -45,7 +45,8 @@ const childArg = "storetest-child"
 
 // Processes judges what only real processes show: records that were
 // acknowledged survive 200 times SIGKILL, two processes can append to one log,
-// and a lock ends with its process. With -soak each goes on for that long.
+// those that load a key at once load one session, and a lock ends with its
+// process. With -soak each goes on for that long.
 func Processes(t *testing.T, open Opener) {
 	t.Run("killed", func(t *testing.T) {
 		k := &killing{open: open, dir: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), acked: map[session.ID][]string{}}
@@ -72,6 +73,7 @@ func Processes(t *testing.T, open Opener) {
 		}
 		t.Log(sum)
 	})
+	t.Run("one session of a key", func(t *testing.T) { must(t, met(open, t.TempDir())) })
 	t.Run("lock", func(t *testing.T) { must(t, held(open, t.TempDir())) })
 }
 
@@ -96,6 +98,21 @@ func child(open Opener, what, dir string, args []string) error {
 				return err
 			}
 			fmt.Println("ack shared", id)
+		}
+		return st.Close()
+	case "load":
+		at, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return err
+		}
+		for i := range meetings {
+			key := session.Key(fmt.Sprint("x:y:", i))
+			time.Sleep(time.Until(time.UnixMilli(at).Add(time.Duration(i) * 10 * time.Millisecond)))
+			s, err := session.Load(bg, st, key, session.System{})
+			if err != nil {
+				return err
+			}
+			fmt.Println("loaded", key, s.ID)
 		}
 		return st.Close()
 	case "hold":
@@ -394,6 +411,52 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 		return "", fmt.Errorf("a follower saw %d of %d records", seen, n+1)
 	}
 	return fmt.Sprintf("%d and %d records in %v", len(acks[0]), len(acks[1]), d), sameAsReplay(st, "shared")
+}
+
+// meetings is how many keys are loaded by two processes at once.
+const meetings = 25
+
+// met lets two processes load keys that have no session, each at the same
+// moment: both have the same session then, and there is no other.
+func met(open Opener, dir string) error {
+	st, err := open(dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	at := fmt.Sprint(time.Now().Add(300 * time.Millisecond).UnixMilli())
+	loaded := make([]map[string]string, 2)
+	ends := make([]<-chan error, 2)
+	for i := range loaded {
+		loaded[i] = map[string]string{}
+		_, ends[i], err = start(func(line string) {
+			if f := strings.Fields(line); len(f) == 3 && f[0] == "loaded" {
+				loaded[i][f[1]] = f[2]
+			}
+		}, "load", dir, at)
+		if err != nil {
+			return err
+		}
+	}
+	for i, end := range ends {
+		if err := <-end; err != nil {
+			return fmt.Errorf("process %d: %w", i, err)
+		}
+	}
+	for i := range meetings {
+		key := fmt.Sprint("x:y:", i)
+		n := 0
+		for _, err := range st.List(bg, session.Query{Key: session.Key(key)}) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		if a, b := loaded[0][key], loaded[1][key]; n != 1 || a != b || a == "" {
+			return fmt.Errorf("two processes loaded %s as %q and %q, and there are %d sessions of it", key, a, b, n)
+		}
+	}
+	return nil
 }
 
 // held shows that another process's lock is seen, and ends with it.

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
 		{"eight writers", s.eightWriters},
 		{"two doors", s.twoDoors},
 		{"lock", s.lock},
+		{"one session of a key", s.oneOfKey},
 		{"wait", s.wait},
 		{"follow", s.follow},
 		{"read while appending", s.readWhileAppending},
