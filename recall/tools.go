@@ -123,17 +123,19 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 	if err != nil {
 		return "", err
 	}
+	part := ""
 	if len(text) > maxResult {
-		whole := text
-		text = clipText(text, maxResult)
-		if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-			text = text[:i+1]
+		// The end of a line may be just where it is cut.
+		if i := strings.LastIndexByte(text[:maxResult+1], '\n'); i >= 0 {
+			text = text[:i]
 		} else { // one long line: its beginning is better than nothing
-			line, _, _ := strings.Cut(whole, "\n")
-			text += fmt.Sprintf("\n[%d of %d bytes of line %d]", len(text), len(line), a.From)
+			line, _, _ := strings.Cut(text, "\n")
+			text = clipText(line, maxResult)
+			part = fmt.Sprintf("\n[%d of %d bytes of line %d]", len(text), len(line), a.From)
 		}
 	}
 	last := a.From + strings.Count(text, "\n")
+	text += part
 	if last < total {
 		text += fmt.Sprintf("\n[lines %d to %d of %d]", a.From, last, total)
 	}
@@ -201,15 +203,48 @@ func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (stri
 	if err != nil {
 		return "", err
 	}
-	b := result{}
-	for _, l := range lines {
+	if len(lines) == 0 {
+		return "nothing was said in " + string(in.Key) + " yet", nil
+	}
+	texts, asked := make([]string, len(lines)), len(lines)-1
+	for i, l := range lines {
 		text := l.Text
 		if len(text) > maxPerLine {
-			text = clipText(text, maxPerLine) + fmt.Sprintf(" … [%d bytes more]", len(l.Text)-maxPerLine)
+			text = clipText(text, maxPerLine)
+			text += fmt.Sprintf(" … [%d bytes more]", len(l.Text)-len(text))
 		}
-		b.line(fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), who(l.Role, l.Speaker), text))
+		texts[i] = fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), who(l.Role, l.Speaker), text)
+		if at > 0 && l.Seq >= at && lines[asked].Seq > l.Seq {
+			asked = i
+		}
 	}
-	return b.text(Result{Hits: make([]Hit, len(lines))}, "nothing was said in "+string(in.Key)+" yet"), nil
+	from, to := fitAround(texts, asked)
+	texts = texts[from:to]
+	if from > 0 {
+		texts = append([]string{fmt.Sprintf("[%d before did not fit: read around %d for them]", from, lines[from].Seq)}, texts...)
+	}
+	if left := len(lines) - to; left > 0 {
+		texts = append(texts, fmt.Sprintf("[%d behind did not fit: read around %d for them]", left, lines[to-1].Seq))
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// fitAround returns which lines fit into a result: the one asked for, and as
+// many before and behind it as there is room for.
+func fitAround(lines []string, asked int) (from, to int) {
+	from, to = asked, asked+1
+	size := len(lines[asked])
+	for before, behind := true, true; before || behind; {
+		if before = before && from > 0 && size+1+len(lines[from-1]) <= maxResult; before {
+			from--
+			size += 1 + len(lines[from])
+		}
+		if behind = behind && to < len(lines) && size+1+len(lines[to]) <= maxResult; behind {
+			size += 1 + len(lines[to])
+			to++
+		}
+	}
+	return from, to
 }
 
 // local is how models are told a time: in the zone that they ask in.

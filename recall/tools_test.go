@@ -1,0 +1,84 @@
+package recall
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"goclaw/llm"
+)
+
+// call runs one of the tools, and returns what the model reads.
+func call(t testing.TB, ix *Index, tool, args string) string {
+	t.Helper()
+	for _, x := range ix.Tools() {
+		if x.Spec().Name != tool {
+			continue
+		}
+		res, err := x.Run(t.Context(), llm.ToolCall{ID: "1", Name: tool, Args: []byte(args)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Text()
+	}
+	t.Fatalf("there is no %s", tool)
+	return ""
+}
+
+// TestReadLong: of what does not fit, the end of a session and the record that
+// was asked for are read.
+func TestReadLong(t *testing.T) {
+	w := worlds["memory"](t, Options{})
+	for i := range 60 { // records 2 to 61
+		say(t, w, "big", fmt.Sprintf("user: message %d %s", i+2, strings.Repeat("lorem ipsum ", 217)))
+	}
+	cited := regexp.MustCompile(`(?m)^big#(\d+) `)
+	for _, c := range []struct{ args, want, notes string }{
+		{`{"session":"main:cli:big"}`, "57 58 59 60 61", "[4 before did not fit: read around 57 for them]"},
+		{`{"session":"big#33","messages":20}`, "31 32 33 34 35", "[18 before did not fit: read around 31 for them]\n[18 behind did not fit: read around 35 for them]"},
+		{`{"session":"big#33","messages":1}`, "32 33 34", ""},
+		{`{"session":"big","around":"2"}`, "2 3 4 5 6", ""},
+		{`{"session":"big#2","messages":20}`, "2 3 4 5 6", "[16 behind did not fit: read around 6 for them]"},
+		{`{"session":"big","around":"1"}`, "2 3 4 5", ""}, // which says nothing
+	} {
+		text := call(t, w.ix, "session_read", c.args)
+		var got, notes []string
+		for _, m := range cited.FindAllStringSubmatch(text, -1) {
+			got = append(got, m[1])
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if strings.HasPrefix(line, "[") {
+				notes = append(notes, line)
+			}
+		}
+		if g := strings.Join(got, " "); g != c.want || strings.Join(notes, "\n") != c.notes || len(text) > maxResult+200 {
+			t.Errorf("%s: %d bytes, records %s and %q, want %s and %q", c.args, len(text), g, notes, c.want, c.notes)
+		}
+	}
+}
+
+// TestGetLong: what is cut says which lines are there.
+func TestGetLong(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "line no. %d\n", i+1)
+	}
+	write(t, dir+"/MEMORY.md", b.String())
+	write(t, dir+"/memory/even.md", strings.Repeat(strings.Repeat("x", 99)+"\n", 200)) // cut just behind a line
+	w := worlds["memory"](t, Options{Workspace: dir})
+	text := call(t, w.ix, "memory_get", `{"file":"MEMORY.md","from":100,"lines":100000}`)
+	lines := strings.Split(text, "\n")
+	last := ""
+	if n := len(lines); n >= 2 {
+		last = strings.TrimPrefix(lines[n-2], "line no. ")
+	}
+	if want := "[lines 100 to " + last + " of 5000]"; lines[len(lines)-1] != want || lines[0] != "line no. 100" {
+		t.Errorf("the last line is %q and the note %q", last, lines[len(lines)-1])
+	}
+	text = call(t, w.ix, "memory_get", `{"file":"memory/even.md","lines":200}`)
+	if n := strings.Count(text, "xxx\n"); n != 120 || !strings.HasSuffix(text, "\n[lines 1 to 120 of 200]") {
+		t.Errorf("%d lines: %q", n, text[len(text)-40:])
+	}
+}
