@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -84,7 +86,9 @@ type db struct {
 	stmts map[string]*sqlite3.Stmt
 }
 
-const maxWait = 30 * time.Second
+// maxWait is how long a search waits for another process that writes. The
+// index can do without.
+const maxWait = 5 * time.Second
 
 // openDB opens the index at path, "" for one in memory. A file of its own
 // that is damaged is made anew.
@@ -103,9 +107,7 @@ func openDB(path string, isShared bool) (*db, error) {
 	}
 	d, err := dial(path, isShared)
 	if err != nil && !isShared && path != ":memory:" && damaged(err) {
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			os.Remove(path + suffix)
-		}
+		removeDB(path)
 		d, err = dial(path, isShared)
 	}
 	if err != nil {
@@ -147,35 +149,135 @@ func (d *db) prepare(isShared bool) error {
 	if err := d.Exec("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"); err != nil {
 		return err
 	}
-	has, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name IN ('recall_meta', 'recall_drop', 'recall_purge')")
-	if err != nil {
+	if ok, err := d.complete(isShared); ok || err != nil {
 		return err
 	}
-	want := int64(2)
+	return d.create(isShared, d.complete)
+}
+
+// complete reports whether everything is there, in the format of today. A
+// part of it is none: it may claim what is not there any more.
+func (d *db) complete(isShared bool) (bool, error) {
+	sql := schema
 	if isShared {
-		want = 3
+		sql += shared
 	}
-	if has == want {
-		if v, err := d.meta("format"); err != nil || v == format {
-			return err
-		}
+	want := map[string]bool{}
+	for _, m := range created.FindAllStringSubmatch(sql, -1) {
+		want[m[1]] = true
 	}
+	err := d.each(func(s *sqlite3.Stmt) error { delete(want, s.ColumnText(0)); return nil }, "SELECT name FROM sqlite_schema")
+	if err != nil || len(want) > 0 {
+		return false, err
+	}
+	v, err := d.meta("format")
+	return v == format, err
+}
+
+var created = regexp.MustCompile(`CREATE \w+ IF NOT EXISTS (\w+)`)
+
+// create makes the tables, empty, unless another has done so.
+func (d *db) create(isShared bool, done func(isShared bool) (bool, error)) error {
 	return d.within(func() error {
-		if v, err := d.meta("format"); has > 0 && (err != nil || v != format) {
-			if err := d.Exec(dropAll); err != nil {
-				return err
-			}
-		}
-		if err := d.Exec(schema); err != nil {
+		if ok, err := done(isShared); ok || err != nil {
 			return err
 		}
+		sql := dropAll + schema
 		if isShared {
-			if err := d.Exec(shared); err != nil {
-				return err
-			}
+			sql += shared
+		}
+		if err := d.Exec(sql); err != nil {
+			return err
 		}
 		return d.exec("INSERT OR REPLACE INTO recall_meta VALUES ('format', ?)", format)
 	})
+}
+
+// rebuild makes the tables anew. A file that is the index's own is removed if
+// that does not go otherwise.
+func (d *db) rebuild(path string, isShared bool) (*db, error) {
+	err := d.create(isShared, func(bool) (bool, error) { return false, nil })
+	if err == nil || isShared || path == "" || !damaged(err) {
+		return d, err
+	}
+	d.close()
+	removeDB(path)
+	n, err := openDB(path, isShared)
+	if err != nil {
+		return d, err
+	}
+	return n, nil
+}
+
+func removeDB(path string) {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		os.Remove(path + suffix)
+	}
+}
+
+// unwritable reports whether err says that nothing can be written now.
+func unwritable(err error) bool {
+	for _, code := range []sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.READONLY, sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.PERM} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return errors.Is(err, fs.ErrPermission)
+}
+
+// readable reads every row.
+func (d *db) readable() error {
+	for _, table := range []string{"recall_meta", "recall_sessions", "recall_segments", "recall_in", "recall_terms", "recall_codes", "recall_notes"} {
+		err := d.each(func(s *sqlite3.Stmt) error {
+			for i := range s.ColumnCount() {
+				s.ColumnRawBlob(i)
+			}
+			return nil
+		}, "SELECT * FROM "+table)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contradictions returns what the tables say of each other that is not true,
+// "" if there is nothing.
+func (d *db) contradictions() (string, error) {
+	have, in, segs := map[int64]int64{}, map[int64]int64{}, map[int64]bool{}
+	err := d.each(func(s *sqlite3.Stmt) error { segs[s.ColumnInt64(0)] = true; return nil }, "SELECT seg FROM recall_segments")
+	if err != nil {
+		return "", err
+	}
+	err = d.each(func(s *sqlite3.Stmt) error { have[s.ColumnInt64(0)] = s.ColumnInt64(1); return nil }, "SELECT n, have FROM recall_sessions")
+	if err != nil {
+		return "", err
+	}
+	lost := 0
+	err = d.each(func(s *sqlite3.Stmt) error {
+		in[s.ColumnInt64(0)] += s.ColumnInt64(2) - s.ColumnInt64(1) + 1
+		if !segs[s.ColumnInt64(3)] {
+			lost++
+		}
+		return nil
+	}, "SELECT session, since, upto, seg FROM recall_in")
+	if err != nil {
+		return "", err
+	}
+	if lost > 0 {
+		return fmt.Sprintf("%d parts of sessions lie in segments that are not there", lost), nil
+	}
+	for n, want := range in {
+		if have[n] != want {
+			return fmt.Sprintf("session %d has %d records in it, and %d by its count", n, want, have[n]), nil
+		}
+	}
+	for n, got := range have {
+		if got != in[n] {
+			return fmt.Sprintf("session %d has %d records in it, and %d by its count", n, in[n], got), nil
+		}
+	}
+	return "", nil
 }
 
 func (d *db) meta(name string) (v string, err error) {

@@ -67,6 +67,9 @@ type Index struct {
 	tail    *segment
 	ids     map[uint32]session.ID // by group
 	behind  int                   // records that could not be written to segments
+	unread  map[session.ID]error  // logs that could not be read, or not to their end
+	checked bool                  // that what the tables say of each other is true
+	aside   error                 // why the index is not where it belongs, but in memory
 	memory  memory
 	codes   map[int64][]byte // chunks read, for one search
 
@@ -94,11 +97,19 @@ func Open(o Options) (*Index, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d, err := openDB(o.Path, o.Shared)
-	if err != nil {
-		return nil, err
+	d, aside := openDB(o.Path, o.Shared)
+	if unwritable(aside) {
+		// What is there cannot be used, and nothing can be written: the logs
+		// can be read.
+		var err error
+		if d, err = openDB("", false); err != nil {
+			return nil, err
+		}
+		o.Shared = false
+	} else if aside != nil {
+		return nil, aside
 	}
-	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, shut: make(chan struct{})}
+	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, unread: map[session.ID]error{}, shut: make(chan struct{}), aside: aside}
 	if o.Embedder != nil {
 		if err := ix.model(); err != nil {
 			d.close()
@@ -183,6 +194,10 @@ func (ix *Index) sync(ctx context.Context) error {
 		}
 		ix.version = v
 	}
+	if err := ix.check(); err != nil {
+		return err
+	}
+	ix.unread = map[session.ID]error{}
 	lags, err := ix.lags(ctx)
 	if err != nil {
 		return err
@@ -194,7 +209,7 @@ func (ix *Index) sync(ctx context.Context) error {
 	ix.behind = 0
 	if total >= flushAt {
 		switch err := ix.flush(ctx, lags, total); {
-		case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR):
+		case unwritable(err):
 			ix.behind = total // searched as it is
 		case err != nil:
 			return err
@@ -210,7 +225,13 @@ func (ix *Index) sync(ctx context.Context) error {
 	b := newBuilder()
 	slices.SortFunc(lags, func(a, b lag) int { return int(a.n - b.n) })
 	for _, l := range lags {
-		if err := ix.gaps(l, func(from, to session.Seq) error { return ix.read(ctx, b, l, from, to) }); err != nil {
+		err := ix.gaps(l, func(from, to session.Seq) error {
+			if err := ix.read(ctx, b, l, from, to); err != nil {
+				return ix.unreadable(ctx, l.id, err)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -327,6 +348,17 @@ func (ix *Index) gaps(l lag, f func(from, to session.Seq) error) error {
 	return nil
 }
 
+// unreadable notes that the log id cannot be read on, because of err. What
+// lies behind is not indexed, and the next one who looks tries again. It
+// returns an error if it is ctx that has ended.
+func (ix *Index) unreadable(ctx context.Context, id session.ID, err error) error {
+	if ctx.Err() != nil || errors.Is(err, session.ErrClosed) {
+		return err
+	}
+	ix.unread[id] = err
+	return nil
+}
+
 // read adds the records from to to of l to b.
 func (ix *Index) read(ctx context.Context, b *builder, l lag, from, to session.Seq) error {
 	return readSaid(ctx, ix.o.Store, part{l, from, to}, func(_ part, said []said) error {
@@ -415,8 +447,7 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 		}
 		for _, p := range todo {
 			err := readSaid(ctx, ix.o.Store, p, func(p part, said []said) error { return send(answer{p, said, nil}) })
-			if err != nil {
-				_ = send(answer{err: err})
+			if err != nil && send(answer{part: p, err: err}) != nil {
 				return
 			}
 		}
@@ -437,7 +468,10 @@ func (ix *Index) flush(ctx context.Context, lags []lag, total int) error {
 	}
 	for a := range read {
 		if a.err != nil {
-			return a.err
+			if err := ix.unreadable(ctx, a.id, a.err); err != nil {
+				return err
+			}
+			continue
 		}
 		for _, s := range a.said {
 			b.add(uint32(a.n), s)
@@ -588,7 +622,7 @@ func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
 	b := newBuilder()
 	for _, p := range parts {
 		if err := ix.read(ctx, b, p.lag, p.from, p.to); err != nil {
-			return err
+			return ix.unreadable(ctx, p.id, err) // they stay as they are
 		}
 		joined = addPart(joined, p)
 	}
@@ -708,15 +742,145 @@ func (e *segmentError) Error() string {
 func (e *segmentError) Unwrap() error { return e.err }
 
 // repair drops segments that cannot be read: what they held is behind, and is
-// indexed again.
+// indexed again. If it is not known which they are, all are made again; if
+// everything of the index can be read, it is not what is damaged.
 func (ix *Index) repair(err error) error {
 	var se *segmentError
 	ix.fresh = false
 	clear(ix.segs)
-	if !errors.As(err, &se) {
-		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments") })
+	if errors.As(err, &se) {
+		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
 	}
-	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
+	if ix.db.readable() == nil {
+		return err
+	}
+	return ix.rebuild()
+}
+
+// rebuild makes the index empty: all of it is behind.
+func (ix *Index) rebuild() error {
+	ix.fresh, ix.checked, ix.memory.codes = false, false, nil
+	clear(ix.segs)
+	clear(ix.ids)
+	d, err := ix.db.rebuild(ix.o.Path, ix.o.Shared)
+	if err != nil {
+		return err
+	}
+	ix.db = d
+	if ix.o.Embedder == nil {
+		return nil
+	}
+	return ix.model()
+}
+
+// check holds what the tables say of each other against each other, once: a
+// session that claims to be in segments that are not there would never be
+// found, nor missed.
+func (ix *Index) check() error {
+	if ix.checked {
+		return nil
+	}
+	wrong, err := ix.db.contradictions()
+	if err == nil && wrong != "" {
+		err = ix.rebuild()
+	}
+	if unwritable(err) {
+		return &contradictionError{wrong}
+	}
+	ix.checked = err == nil
+	return err
+}
+
+// contradictionError is what cannot be mended now.
+type contradictionError struct{ wrong string }
+
+func (e *contradictionError) Error() string { return "the index contradicts itself: " + e.wrong }
+
+// Examine returns what is wrong with the index, in sentences. It changes
+// nothing.
+func (ix *Index) Examine(ctx context.Context) (wrong []string, err error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return nil, session.ErrClosed
+	}
+	defer ix.db.interrupted(ctx)()
+	if err := ix.db.readable(); err != nil {
+		return []string{err.Error()}, ctx.Err()
+	}
+	w, err := ix.db.contradictions()
+	if err != nil {
+		return nil, err
+	}
+	if w != "" {
+		wrong = append(wrong, w)
+	}
+	clear(ix.segs)
+	ix.fresh = false
+	if err := ix.loadSegments(); err != nil {
+		return append(wrong, err.Error()), ctx.Err()
+	}
+	for _, s := range ix.segs {
+		if err := ix.examine(s); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	return wrong, ctx.Err()
+}
+
+// examine reads every list of s.
+func (ix *Index) examine(s *segment) error {
+	var ps []posting
+	err := ix.db.each(func(st *sqlite3.Stmt) error {
+		for block := st.ColumnRawBlob(0); len(block) > 0; {
+			_, rest, ok := cut(block)
+			if !ok {
+				return errPostings
+			}
+			var list []byte
+			if list, block, ok = cut(rest); !ok {
+				return errPostings
+			}
+			var err error
+			if ps, err = decode(list, len(s.docs), ps[:0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "SELECT data FROM recall_terms WHERE pos > ? AND pos < ?", s.seg<<32, (s.seg+1)<<32)
+	if err != nil {
+		return &segmentError{s.seg, err}
+	}
+	return nil
+}
+
+// Rebuild makes the index anew, from the logs.
+func (ix *Index) Rebuild(ctx context.Context) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return session.ErrClosed
+	}
+	if err := ix.rebuild(); err != nil {
+		return err
+	}
+	return ix.sync(ctx)
+}
+
+// Prune takes what is no longer in the store out of the index, and its words
+// out of the file.
+func (ix *Index) Prune(ctx context.Context) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.db == nil {
+		return session.ErrClosed
+	}
+	if ix.o.Store != nil {
+		if _, err := ix.lags(ctx); err != nil {
+			return err
+		}
+	}
+	return ix.db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 // Count returns how many messages and notes the index holds.

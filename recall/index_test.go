@@ -2,13 +2,20 @@ package recall
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"goclaw/session"
+	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
 )
 
@@ -171,5 +178,173 @@ func BenchmarkBuild(b *testing.B) {
 		for _, s := range all {
 			bl.add(1, s)
 		}
+	}
+}
+
+// TestDamagedLog: where it is the log that cannot be read, the index stays,
+// finds what else there is, and says what it cannot show.
+func TestDamagedLog(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	for _, id := range []string{"a", "b", "c"} {
+		var lines []string
+		for i := range 300 {
+			lines = append(lines, fmt.Sprintf("user: %s says word%d%s and goes on for a while, so that pages are full", id, i, id))
+		}
+		say(t, w, id, lines...)
+	}
+	first(t, w.ix, "word150b", "b#152")
+	segments := func() int64 {
+		n, err := w.ix.db.int("SELECT count(*) FROM recall_segments")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := segments()
+	w.ix.Close()
+	w.Close()
+	data, err := os.ReadFile(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	spoiled := 0
+	for at := page; at < len(data); at += page {
+		// A leaf of the table of records, which is where whole lines are.
+		if p := data[at : at+page]; p[0] == 0x0d && bytes.Contains(p, []byte("says word150b and")) {
+			for i := range p {
+				p[i] = 0xff
+			}
+			spoiled++
+		}
+	}
+	if spoiled == 0 {
+		t.Fatal("no page holds the line: the test tests nothing")
+	}
+	if err := os.WriteFile(w.path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := sqlite.Open(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if w.ix, err = Open(Options{Store: st, Path: w.path, Shared: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		first(t, w.ix, "word151a", "a#153")
+		res, err := w.ix.Search(t.Context(), Query{Text: "word150b"})
+		if err != nil || len(res.Incomplete) == 0 {
+			t.Errorf("what cannot be read: %v, %v", res.Incomplete, err)
+		}
+		for _, h := range res.Hits {
+			if h.Session == "b" && h.Seq == 152 {
+				t.Errorf("%s was found in a page that is not there", h.Cite())
+			}
+		}
+	}
+	if n := segments(); n != before {
+		t.Errorf("%d segments, were %d: a damaged log has cost the index", n, before)
+	}
+	if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+		t.Errorf("the index is said to be wrong: %q, %v", wrong, err)
+	}
+}
+
+// TestExamine: what the doctor asks.
+func TestExamine(t *testing.T) {
+	for name, sql := range map[string]string{
+		"lists":  "UPDATE recall_terms SET data = x'01611f' WHERE pos & 0xffffffff > 0",
+		"docs":   "UPDATE recall_segments SET docs = x'ff'",
+		"claims": "UPDATE recall_sessions SET have = have + 1",
+		"lost":   "DROP TRIGGER recall_drop; DELETE FROM recall_segments",
+	} {
+		w := worlds["sqlite"](t, Options{})
+		for i := range 300 {
+			say(t, w, "a", fmt.Sprintf("user: filler %d", i))
+		}
+		first(t, w.ix, "filler 123", "a#125")
+		if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+			t.Fatalf("%s: before: %q, %v", name, wrong, err)
+		}
+		if err := w.ix.db.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+		if wrong, err := w.ix.Examine(t.Context()); len(wrong) == 0 || err != nil {
+			t.Errorf("%s: %q, %v", name, wrong, err)
+		}
+		if err := w.ix.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+			t.Errorf("%s: rebuilt: %q, %v", name, wrong, err)
+		}
+		first(t, w.ix, "filler 123", "a#125")
+	}
+}
+
+// TestAside: an index that can be neither made nor written is made in memory,
+// for as long as it is open, and the answer says so.
+func TestAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	st, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	say(t, st, "a", "user: the ferry leaves at ten")
+	other, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := Open(Options{Store: st, Path: path, Shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	res, err := ix.Search(t.Context(), Query{Text: "ferry"})
+	if err != nil || len(res.Hits) != 1 || len(res.Incomplete) != 1 {
+		t.Errorf("%d hits, incomplete %q, %v", len(res.Hits), res.Incomplete, err)
+	}
+}
+
+// TestPrune: the words of what is gone are not in the file of an index that
+// lies beside the logs.
+func TestPrune(t *testing.T) {
+	w := worlds["jsonl"](t, Options{})
+	var lines []string
+	for i := range 300 {
+		lines = append(lines, fmt.Sprintf("user: secretword%d", i))
+	}
+	say(t, w, "gone", lines...)
+	first(t, w.ix, "secretword7", "gone#9")
+	holds := func() bool {
+		for _, suffix := range []string{"", "-wal"} {
+			data, err := os.ReadFile(w.path + suffix)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte("secretword")) {
+				return true
+			}
+		}
+		return false
+	}
+	if !holds() {
+		t.Fatal("the word was never in the index: the test tests nothing")
+	}
+	if err := w.Delete(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ix.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if holds() {
+		t.Error("the word is still in the file")
 	}
 }

@@ -359,13 +359,19 @@ func TestFilters(t *testing.T) {
 // finds it so.
 func TestDamage(t *testing.T) {
 	for name, sql := range map[string]string{
-		"docs":     "UPDATE recall_segments SET docs = x'ff00ff'",
-		"terms":    "UPDATE recall_terms SET data = x'ff00ff' WHERE pos & 0xffffffff = 0",
-		"postings": "UPDATE recall_terms SET data = x'ffffff' WHERE pos & 0xffffffff > 0",
-		"blocks":   "DELETE FROM recall_terms WHERE pos & 0xffffffff > 0",
-		"all":      "DELETE FROM recall_terms",
-		"format":   "UPDATE recall_meta SET value = 'another' WHERE name = 'format'",
-		"segments": "DELETE FROM recall_segments",
+		"docs":      "UPDATE recall_segments SET docs = x'ff00ff'",
+		"terms":     "UPDATE recall_terms SET data = x'ff00ff' WHERE pos & 0xffffffff = 0",
+		"postings":  "UPDATE recall_terms SET data = x'ffffff' WHERE pos & 0xffffffff > 0",
+		"blocks":    "DELETE FROM recall_terms WHERE pos & 0xffffffff > 0",
+		"all":       "DELETE FROM recall_terms",
+		"format":    "UPDATE recall_meta SET value = 'another' WHERE name = 'format'",
+		"segments":  "DROP TRIGGER recall_drop; DELETE FROM recall_segments",
+		"table":     "DROP TABLE recall_segments",
+		"lists":     "DROP TABLE recall_terms",
+		"sessions":  "DROP TABLE recall_sessions",
+		"trigger":   "DROP TRIGGER recall_purge",
+		"claims":    "UPDATE recall_sessions SET have = have + 1; UPDATE recall_in SET upto = upto + 1",
+		"miscounts": "UPDATE recall_sessions SET have = have - 1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := worlds["sqlite"](t, Options{})

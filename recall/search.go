@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -253,13 +255,13 @@ func (ix *Index) searchSessions(ctx context.Context, q Query, m *meaning, res *R
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return hits, err
-		case try == 0 && (errors.Is(err, errDocs) || errors.Is(err, errPostings) || damaged(err)):
+		case try == 0 && broken(err):
 			if bad := ix.repair(err); bad == nil {
 				continue
 			}
 			fallthrough
-		case errors.Is(err, errDocs) || errors.Is(err, errPostings) || damaged(err):
-			res.Incomplete = append(res.Incomplete, fmt.Sprintf("the transcripts were not searched, their index is damaged: %v", err))
+		case broken(err):
+			res.Incomplete = append(res.Incomplete, fmt.Sprintf("the transcripts were not searched: %v; goclaw doctor says more", err))
 			return nil, nil
 		default:
 			return nil, err
@@ -267,12 +269,31 @@ func (ix *Index) searchSessions(ctx context.Context, q Query, m *meaning, res *R
 	}
 }
 
+// broken reports whether err is of the index, which can be made again.
+func broken(err error) bool {
+	var c *contradictionError
+	return errors.Is(err, errDocs) || errors.Is(err, errPostings) || errors.As(err, &c) || damaged(err)
+}
+
+// incomplete says what of the transcripts could not be searched, or not
+// through the index; unread are the logs that could not be read.
+func (ix *Index) incomplete(unread map[session.ID]error) (out []string) {
+	if ix.aside != nil {
+		out = append(out, fmt.Sprintf("every session was read from its log: %v", ix.aside))
+	}
+	if ix.behind > 0 {
+		out = append(out, fmt.Sprintf("%d records could not be written to the index, and were searched as they are", ix.behind))
+	}
+	if n := len(unread); n > 0 {
+		id := slices.Min(slices.Collect(maps.Keys(unread)))
+		out = append(out, fmt.Sprintf("%d sessions cannot be read, or not to their end, such as %s: %v; goclaw doctor says more", n, id, unread[id]))
+	}
+	return out
+}
+
 func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
 	if err := ix.sync(ctx); err != nil {
 		return nil, err
-	}
-	if ix.behind > 0 {
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("%d records could not be written to the index, and were searched as they are", ix.behind))
 	}
 	segs := make([]*segment, 0, len(ix.segs)+1)
 	for _, s := range ix.segs {
@@ -303,7 +324,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 		ix.codes = nil
 	}
 	res.covered(cands)
-	return ix.messages(ctx, trim(cands), q.Limit)
+	return ix.messages(ctx, trim(cands), q.Limit, res)
 }
 
 // apart does f, which takes its time as models do, so that others can search
@@ -379,10 +400,11 @@ func (ix *Index) filter(ctx context.Context, q Query) (func(doc) bool, error) {
 }
 
 // messages reads the best of cands from the log.
-func (ix *Index) messages(ctx context.Context, cands []candidate, limit int) ([]Hit, error) {
+func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res *Result) ([]Hit, error) {
 	var hits []Hit
 	var seen collapse
-	infos := map[session.ID]session.Info{}
+	infos, unread := map[session.ID]session.Info{}, maps.Clone(ix.unread)
+	defer func() { res.Incomplete = append(res.Incomplete, ix.incomplete(unread)...) }()
 	for _, c := range cands {
 		id := ix.ids[c.doc.group]
 		in, ok := infos[id]
@@ -400,7 +422,11 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int) ([]
 		}
 		rec, ok, err := recordAt(ctx, ix.o.Store, id, session.Seq(c.doc.seq))
 		if err != nil {
-			return nil, err
+			if ctx.Err() != nil || errors.Is(err, session.ErrClosed) {
+				return nil, err
+			}
+			unread[id] = err
+			continue
 		}
 		s, says := speak(rec)
 		if !ok || !says {
@@ -420,19 +446,24 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int) ([]
 
 // recordAt reads one record.
 func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.Seq) (session.Record, bool, error) {
+	var lost error // where it would stand
 	for r, err := range st.Read(ctx, id, seq-1) {
 		var d *session.Damage
 		switch {
 		case errors.As(err, &d):
+			lost = err
 			continue
 		case errors.Is(err, session.ErrNotFound):
 			return r, false, nil
 		case err != nil:
 			return r, false, err
 		}
-		return r, r.Seq == seq, nil
+		if r.Seq != seq {
+			return r, false, lost
+		}
+		return r, true, nil
 	}
-	return session.Record{}, false, nil
+	return session.Record{}, false, lost
 }
 
 // collapse finds texts that say the same.
