@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"runtime/debug"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +50,7 @@ const (
 	Grown     State = "grown"     // it has records that its log had not
 	Unchanged State = "unchanged" // its log has all of it
 	Rewritten State = "rewritten" // its program has changed the past
-	Copy      State = "copy"      // another source says the very same
+	Copy      State = "copy"      // another source says the very same, or more
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
 	Purged    State = "purged"    // its log was removed for good, and is not taken again
 	Failed    State = "failed"
@@ -207,7 +207,7 @@ type importer struct {
 	saved    time.Time
 	files    map[string]int // transcripts of each that are still to come
 	again    []session.ID   // were removed, and are here again
-	gate     chan struct{}  // for who has a long line in memory
+	gate     chan struct{}  // for who has long lines
 }
 
 func (im *importer) know(in session.Info) {
@@ -230,6 +230,7 @@ type job struct {
 	// other: the log with t's own id is another source's. If that says the
 	// same, or its file has moved here, nothing new begins.
 	other session.ID
+	from  string // where that source is
 }
 
 // plan says where everything goes, before anything is written: the same
@@ -237,6 +238,7 @@ type job struct {
 // that ask for a name that another has come second.
 func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	claimed := map[session.ID]bool{}
+	from := map[session.ID]string{}
 	for i, t := range ts {
 		j := job{at: i, t: t}
 		if in, ok := im.origins[origin{t.Path, t.ID}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
@@ -248,11 +250,11 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 		_, taken := im.logs[t.ID]
 		if !taken && !claimed[t.ID] && t.ID != "" {
 			j.log = t.ID
-			claimed[j.log] = true
+			claimed[j.log], from[j.log] = true, t.Path
 			first = append(first, j)
 			continue
 		}
-		j.other = t.ID
+		j.other, j.from = t.ID, or(im.logs[t.ID].Origin.Path, from[t.ID])
 		j.log = t.otherID()
 		j.have = im.logs[j.log]
 		claimed[j.log] = true
@@ -561,8 +563,9 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	case errors.Is(err, session.ErrNotFound): // it was to be written, and failed
 	case err != nil:
 		return err
-	case same.all && (same.prefix || !im.logs[j.other].Mirror() && im.logs[j.other].ID != ""):
-		// The very same, or what one of our own sessions was when it was exported.
+	case same.all && (same.prefix || !j.beside()):
+		// The very same, or less: an older copy, or what one of our own
+		// sessions was when it was exported.
 		o.State, o.Log = Copy, j.other
 		im.memo.setTaken(j.t.ref(), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
 		return nil
@@ -576,6 +579,12 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		j.t.Key = session.Key(strings.ReplaceAll(string(j.t.Key), string(j.t.ID), string(j.log)))
 	}
 	return im.begin(ctx, j, o, 0)
+}
+
+// beside reports whether t lies in the folder of the file whose id it has, under
+// another name: then it is no older copy of it, and stands for itself.
+func (j job) beside() bool {
+	return j.from != "" && j.t.Archive == "" && j.t.old == nil && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
 }
 
 // moved reports whether the source of a log is no longer where it was.
@@ -649,9 +658,6 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 func (w *writer) flush(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
-	}
-	if w.size > longLine { // what reading it took is given back: a store needs as much again
-		debug.FreeOSMemory()
 	}
 	if err := w.im.st.Append(ctx, w.id, w.batch...); err != nil {
 		return err

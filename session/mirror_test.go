@@ -62,3 +62,49 @@ func TestContinue(t *testing.T) {
 		t.Errorf("the mirror has changed: %+v, %v", after, err)
 	}
 }
+
+// TestCurrentOfCopies: of logs that were begun at once, the one that was
+// written last is current, then the longer one, then the original. Their ids
+// say nothing.
+func TestCurrentOfCopies(t *testing.T) {
+	ctx := context.Background()
+	type log struct {
+		id    session.ID
+		begun int64 // in seconds
+		said  []int64
+	}
+	tests := map[string]struct {
+		logs []log
+		want session.ID
+	}{
+		"begun last":   {[]log{{"b", 1, []int64{9}}, {"a", 2, []int64{3}}}, "a"},
+		"written last": {[]log{{"z-m", 1, []int64{2, 3}}, {"m", 1, []int64{4}}}, "m"},
+		"longer":       {[]log{{"z-m", 1, []int64{3}}, {"m", 1, []int64{2, 3}}}, "m"},
+		"the original": {[]log{{"z-m", 1, []int64{3}}, {"m", 1, []int64{3}}}, "m"},
+		"a prior id":   {[]log{{"a-m", 1, []int64{3}}, {"m", 1, []int64{3}}}, "m"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			st := session.NewMemory()
+			for _, l := range test.logs {
+				recs := []session.Record{{Seq: 1, Time: time.Unix(l.begun, 0).UTC(), Body: session.Header{Version: 3, ID: l.id, Key: "k", Origin: session.Origin{Program: "pi", Path: "/x.jsonl", ID: "m"}}}}
+				parent := ""
+				for i, at := range l.said {
+					id := string(rune('0' + i))
+					recs = append(recs, session.Record{Seq: session.Seq(i + 2), ID: id, Parent: parent, Time: time.Unix(at, 0).UTC(), Body: session.Message{Message: llm.UserText("x")}})
+					parent = id
+				}
+				if err := st.Append(ctx, l.id, recs...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in, err := session.Current(ctx, st, "k")
+			if err != nil || in.ID != test.want {
+				t.Errorf("Current is %s, %v; want %s", in.ID, err, test.want)
+			}
+			if in, err = session.Find(ctx, st, "k", false); err != nil || in.ID != test.want {
+				t.Errorf("Find is %s, %v; want %s", in.ID, err, test.want)
+			}
+		})
+	}
+}

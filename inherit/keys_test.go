@@ -1,0 +1,121 @@
+package inherit_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/inherit"
+	"goclaw/session"
+)
+
+// chained writes a session of n messages to path.
+func chained(t *testing.T, path, id string, n int) {
+	t.Helper()
+	lines := []string{header(id)}
+	parent := ""
+	for i := range n {
+		next := fmt.Sprintf("%s-%d", id, i)
+		lines = append(lines, userLine(next, parent, fmt.Sprint("say ", i)))
+		parent = next
+	}
+	write(t, path, strings.Join(lines, "\n")+"\n")
+}
+
+// current returns what a key stands for, as its id and turns.
+func current(t *testing.T, st session.Store, key session.Key) string {
+	t.Helper()
+	in, err := session.Current(context.Background(), st, key)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s, %d turns", in.ID, in.Turns)
+}
+
+// TestOlderCopy: a backup has nothing new, and what it is a copy of stays the
+// one to go on with. The other way round, the longer one is.
+func TestOlderCopy(t *testing.T) {
+	live, backup := t.TempDir(), t.TempDir()
+	for dir, n := range map[string]int{live: 20, backup: 4} {
+		sessions := filepath.Join(dir, "agents/main/sessions")
+		chained(t, filepath.Join(sessions, "aaaa.jsonl"), "aaaa", n)
+		write(t, filepath.Join(sessions, "sessions.json"), `{"agent:main:main":{"sessionId":"aaaa"}}`)
+	}
+	for name, test := range map[string]struct {
+		dirs []string
+		last inherit.State
+		logs int
+	}{
+		"the live one first": {[]string{live, backup}, inherit.Copy, 1},
+		"the backup first":   {[]string{backup, live}, inherit.New, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := openStore(t, t.TempDir())
+			m := inherit.NewMemo("")
+			var rep inherit.Report
+			for _, dir := range test.dirs {
+				rep, _ = take(t, st, m, false, dir)
+			}
+			if rep.Count(test.last) != 1 || len(dump(t, st)) != test.logs {
+				t.Errorf("%v, %d logs; want one %s, %d logs", states(rep), len(dump(t, st)), test.last, test.logs)
+			}
+			if got := current(t, st, "agent:main:main"); !strings.HasSuffix(got, ", 20 turns") {
+				t.Errorf("the key stands for %s, want the one with 20 turns", got)
+			}
+			for _, m := range []*inherit.Memo{m, inherit.NewMemo("")} {
+				if rep, _ = take(t, st, m, false, test.dirs...); rep.Records() != 0 || rep.Count(inherit.New) != 0 {
+					t.Errorf("again: %v, %d records", states(rep), rep.Records())
+				}
+			}
+		})
+	}
+}
+
+// TestUpgradedOwner: OpenClaw has moved its files into a database. The keys
+// stand for what it writes there.
+func TestUpgradedOwner(t *testing.T) {
+	dir := unpacked(t)
+	st := openStore(t, t.TempDir())
+	m := inherit.NewMemo("")
+	files := filepath.Join(dir, "openclaw-2026.2.1", "dot-openclaw")
+	take(t, st, m, false, files)
+	if err := os.Rename(files, filepath.Join(t.TempDir(), "gone")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "openclaw-2026.9.6-imported", "openclaw-agent.sqlite")
+	take(t, st, m, false, path)
+	owner, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its main session differs from the file, the other does not.
+	for key, id := range map[session.Key]string{"agent:main:main": "d0d7f0bc-5c9c-4418-b017-52a9bc82e88f", "agent:main:webchat:dm:flush": "b476b690-35d1-41dd-8989-56b04c580cd0"} {
+		in, err := session.Current(context.Background(), st, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := strings.Replace(userLine("live", in.Leaf, "after the upgrade"), "2026-11-15T00:00:01", "2026-11-16T00:00:01", 1)
+		if err := owner.Exec(fmt.Sprintf(`INSERT INTO transcript_events (session_id, seq, event_json, created_at)
+			SELECT session_id, max(seq)+1, '%s', 0 FROM transcript_events WHERE session_id = '%s'`, line, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := owner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	take(t, st, m, false, path)
+	for _, key := range []session.Key{"agent:main:main", "agent:main:webchat:dm:flush"} {
+		in, err := session.Current(context.Background(), st, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.Leaf != "live" {
+			t.Errorf("%s stands for %s, which ends with %q", key, in.ID, in.Leaf)
+		}
+	}
+}
