@@ -65,6 +65,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // done gives d back, unless a huge line has made it huge.
 func (d *decoder) done() {
+	d.kept = false
 	if d.b = nil; cap(d.nodes) <= 1<<16 && cap(d.buf) <= 1<<20 {
 		decoders.Put(d)
 	}
@@ -79,6 +80,7 @@ func (d *decoder) record(raw []byte) (session.Record, error) {
 	if err := d.parse(b); err != nil {
 		return session.Record{}, fmt.Errorf("codec: not a JSON line: %w", err)
 	}
+	d.kept = true
 	r := session.Record{Raw: raw}
 	if d.nodes[0].kind != object {
 		r.Link = session.Absent

@@ -23,6 +23,7 @@ type tape struct {
 	nodes []node
 	stack []uint32
 	buf   []byte // scratch of unescape
+	kept  bool   // nobody changes b
 }
 
 // node is a value: next is the node behind it and all that it holds. The
@@ -317,10 +318,14 @@ func (t *tape) text(n int) []byte {
 	return t.buf
 }
 
-// own is the text of a string in memory of its own.
+// own is the text of a string in memory of its own. One that is most of a
+// large line shares that with the line, if that is kept anyway.
 func (t *tape) own(n int) string {
 	v := t.nodes[n]
 	s := t.b[v.start:v.end]
+	if t.kept && !v.esc && len(s) > largeText && len(s) > len(t.b)/2 {
+		return unsafe.String(unsafe.SliceData(s), len(s))
+	}
 	if !v.esc || len(s) < 256 {
 		return string(t.text(n))
 	}
@@ -331,6 +336,9 @@ func (t *tape) own(n int) string {
 	// Nobody else has b: it may become the string, as in strings.Builder.
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
+
+// largeText is the size of a text, an image mostly, that is not copied.
+const largeText = 1 << 20
 
 // escapes are the characters behind a backslash that stand for one byte.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

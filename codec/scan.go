@@ -263,11 +263,17 @@ func (s *Scanner) decide(line []byte) (Stream, error) {
 	return s.stream, err
 }
 
+// linePart is the size of the parts that a long line is gathered in.
+const linePart = 1 << 20
+
 // readLine returns the next line without its '\n' in memory of its own, and
 // how many bytes it took from the reader. The line is nil if it is too long.
-// The error is io.EOF if there was no '\n'.
+// The error is io.EOF if there was no '\n'. A long line is gathered in parts,
+// so that its memory is never more than twice its size.
 func (s *Scanner) readLine() (line []byte, size int64, err error) {
-	var long []byte
+	var full [][]byte
+	var long []byte // the last part
+	held := 0
 	tooLong := false
 	for {
 		part, err := s.r.ReadSlice('\n')
@@ -275,23 +281,29 @@ func (s *Scanner) readLine() (line []byte, size int64, err error) {
 		if err == nil {
 			part = part[:len(part)-1]
 		}
-		if tooLong = tooLong || len(long)+len(part) > session.MaxRecord; tooLong {
-			long = nil
+		if held += len(part); held > session.MaxRecord {
+			tooLong, full, long = true, nil, nil
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			if !tooLong {
-				long = append(long, part...)
+			if tooLong {
+				continue
 			}
+			if len(long)+len(part) > linePart {
+				full = append(full, long)
+				long = make([]byte, 0, linePart)
+			}
+			long = append(long, part...)
 			continue
 		case tooLong:
 			return nil, size, err
-		case long == nil:
-			line = make([]byte, len(part))
-			copy(line, part)
-			return line, size, err
 		}
-		return append(long, part...), size, err
+		line = make([]byte, 0, held)
+		for i, p := range full {
+			line = append(line, p...)
+			full[i] = nil
+		}
+		return append(append(line, long...), part...), size, err
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -304,9 +305,9 @@ func (d *database) records(ctx context.Context, t *Transcript, after int64) iter
 	if t.blob != inEvents {
 		return d.archive(ctx, t)
 	}
-	cols := "seq, event_json, NULL"
+	cols := "seq, octet_length(event_json), NULL, event_json"
 	if d.zstd {
-		cols = "seq, event_json, event_zstd"
+		cols = "seq, octet_length(event_json), event_zstd, event_json"
 	}
 	query := "SELECT " + cols + " FROM transcript_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
 	return func(yield func(session.Record, error) bool) {
@@ -318,13 +319,22 @@ func (d *database) records(ctx context.Context, t *Transcript, after int64) iter
 				err  error
 			}
 			var rows []row
+			long := false // the next row is, or the last one was
 			err := d.read(func() error {
 				rows = rows[:0]
 				size := 0
+				long = false
 				err := d.each(query, []any{t.window, after, int64(pieceRows)}, func(s *sqlite3.Stmt) error {
 					r := row{seq: s.ColumnInt64(0)}
+					length := s.ColumnInt64(1)
+					if s.ColumnType(1) == sqlite3.NULL {
+						length = unpackedSize(s.ColumnRawBlob(2))
+					}
+					if long = length > longLine; long && !t.inside && t.gate != nil {
+						return errEnough
+					}
 					if s.ColumnType(1) != sqlite3.NULL {
-						r.line = bytes.Clone(s.ColumnRawText(1))
+						r.line = bytes.Clone(s.ColumnRawText(3))
 					} else {
 						r.line, r.err = d.unpack.DecodeAll(s.ColumnRawBlob(2), nil)
 					}
@@ -347,10 +357,19 @@ func (d *database) records(ctx context.Context, t *Transcript, after int64) iter
 				yield(session.Record{}, fmt.Errorf("%s: %w", d.path, err))
 				return
 			}
+			if long {
+				if len(rows) == 0 {
+					t.enter()
+					continue
+				}
+				d.rest() // its memory grows, and does not shrink
+				debug.FreeOSMemory()
+			}
 			if len(rows) == 0 {
 				return
 			}
-			for _, r := range rows {
+			for i, r := range rows {
+				rows[i].line = nil
 				after = r.seq
 				rec, err := event(r.line, r.err)
 				if err != nil {
@@ -377,6 +396,22 @@ func (d *database) records(ctx context.Context, t *Transcript, after int64) iter
 }
 
 var errEnough = errors.New("enough")
+
+// unpackedSize is the size that a packed row says it has, 0 if it does not.
+func unpackedSize(packed []byte) int64 {
+	var h zstd.Header
+	if h.Decode(packed) != nil {
+		return 0
+	}
+	return int64(h.FrameContentSize)
+}
+
+// rest lets go of the snapshot until something is read again.
+func (d *database) rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end()
+}
 
 // event reads the line of a row. It has one, whatever its spacing.
 func event(line []byte, err error) (session.Record, error) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -56,7 +57,38 @@ func (t *Transcript) open() (io.ReadCloser, error) {
 		f.Close()
 		return nil, err
 	}
-	return packed{z, f}, nil
+	return packed{z, f, t}, nil
+}
+
+// longLine is the length of a line, and the size of a record, that is large. Of
+// the transcripts that have such, one is read at a time.
+const longLine = 4 << 20
+
+// lineOf is told what was read of t.
+func (t *Transcript) lineOf(p []byte) {
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		t.line = int64(len(p) - i - 1)
+	} else {
+		t.line += int64(len(p))
+	}
+	if t.line > longLine {
+		t.enter()
+	}
+}
+
+// enter passes the gate, if there is one, and leave gives way.
+func (t *Transcript) enter() {
+	if t.gate != nil && !t.inside {
+		t.gate <- struct{}{}
+		t.inside = true
+	}
+}
+
+func (t *Transcript) leave() {
+	if t.inside {
+		<-t.gate
+		t.inside = false
+	}
 }
 
 // maxWindow bounds the memory that a packed file can claim.
@@ -82,6 +114,7 @@ type limited struct {
 func (l limited) Read(p []byte) (int, error) {
 	n, err := l.SectionReader.Read(p)
 	l.t.counted(n)
+	l.t.lineOf(p[:n])
 	return n, err
 }
 
@@ -102,6 +135,13 @@ func (l limited) Close() error { return l.f.Close() }
 type packed struct {
 	*zstd.Decoder
 	f *os.File
+	t *Transcript
+}
+
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.Decoder.Read(b)
+	p.t.lineOf(b[:n])
+	return n, err
 }
 
 func (p packed) Close() error {
@@ -169,6 +209,9 @@ func (t *Transcript) scan(ctx context.Context, r io.Reader, from position, end *
 			if end.Own {
 				end.Sum = crc32.ChecksumIEEE(rec.Raw)
 			}
+		}
+		if len(rec.Raw) > longLine { // what reading it took is given back: a store needs as much again
+			debug.FreeOSMemory()
 		}
 		if !yield(rec, nil) {
 			return

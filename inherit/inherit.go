@@ -56,6 +56,10 @@ type Transcript struct {
 	named  bool // the user gave its path
 
 	count func(bytes int) // is told of what is read, or nil
+
+	gate   chan struct{} // for who has long lines, or nil
+	inside bool          // t has passed it
+	line   int64         // bytes of the line that is being read
 }
 
 // The tables that a database keeps whole transcripts in.
