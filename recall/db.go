@@ -121,6 +121,23 @@ func damaged(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }
 
+// look opens what is at path for reading only.
+func look(path string) (*db, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READONLY)
+	if err != nil {
+		return nil, err
+	}
+	d := &db{Conn: c, stmts: map[string]*sqlite3.Stmt{}}
+	if err := d.BusyTimeout(maxWait); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
 func dial(path string, isShared bool) (*db, error) {
 	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -796,32 +798,47 @@ type contradictionError struct{ wrong string }
 
 func (e *contradictionError) Error() string { return "the index contradicts itself: " + e.wrong }
 
-// Examine returns what is wrong with the index, in sentences. It changes
-// nothing.
-func (ix *Index) Examine(ctx context.Context) (wrong []string, err error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.db == nil {
-		return nil, session.ErrClosed
+// Examine returns what is wrong with the index at path, in sentences; shared
+// is as in Options. It changes nothing. What is not there is not wrong: the
+// first search makes it.
+func Examine(ctx context.Context, path string, shared bool) (wrong []string, err error) {
+	d, err := look(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	defer ix.db.interrupted(ctx)()
-	if err := ix.db.readable(); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("recall: the index in %s: %w", path, err)
+	}
+	defer d.close()
+	defer d.interrupted(ctx)()
+	switch n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'"); {
+	case damaged(err):
+		return []string{err.Error()}, nil
+	case err != nil || n == 0:
+		return nil, err
+	}
+	switch ok, err := d.complete(shared); {
+	case err != nil:
+		return []string{err.Error()}, ctx.Err()
+	case !ok:
+		return []string{"a part of it is missing, or of another version"}, nil
+	}
+	if err := d.readable(); err != nil {
 		return []string{err.Error()}, ctx.Err()
 	}
-	w, err := ix.db.contradictions()
+	w, err := d.contradictions()
 	if err != nil {
 		return nil, err
 	}
 	if w != "" {
 		wrong = append(wrong, w)
 	}
-	clear(ix.segs)
-	ix.fresh = false
+	ix := &Index{db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}}
 	if err := ix.loadSegments(); err != nil {
 		return append(wrong, err.Error()), ctx.Err()
 	}
-	for _, s := range ix.segs {
-		if err := ix.examine(s); err != nil {
+	for _, seg := range slices.Sorted(maps.Keys(ix.segs)) {
+		if err := ix.examine(ix.segs[seg]); err != nil {
 			wrong = append(wrong, err.Error())
 		}
 	}

@@ -247,7 +247,7 @@ func TestDamagedLog(t *testing.T) {
 	if n := segments(); n != before {
 		t.Errorf("%d segments, were %d: a damaged log has cost the index", n, before)
 	}
-	if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+	if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
 		t.Errorf("the index is said to be wrong: %q, %v", wrong, err)
 	}
 }
@@ -265,19 +265,19 @@ func TestExamine(t *testing.T) {
 			say(t, w, "a", fmt.Sprintf("user: filler %d", i))
 		}
 		first(t, w.ix, "filler 123", "a#125")
-		if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
 			t.Fatalf("%s: before: %q, %v", name, wrong, err)
 		}
 		if err := w.ix.db.Exec(sql); err != nil {
 			t.Fatal(err)
 		}
-		if wrong, err := w.ix.Examine(t.Context()); len(wrong) == 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) == 0 || err != nil {
 			t.Errorf("%s: %q, %v", name, wrong, err)
 		}
 		if err := w.ix.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if wrong, err := w.ix.Examine(t.Context()); len(wrong) > 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
 			t.Errorf("%s: rebuilt: %q, %v", name, wrong, err)
 		}
 		first(t, w.ix, "filler 123", "a#125")

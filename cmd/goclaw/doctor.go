@@ -92,6 +92,11 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	}); err != nil {
 		return err
 	}
+	index, err := a.examineIndex(ctx, st, fix)
+	if err != nil {
+		return err
+	}
+	findings = append(findings, index...)
 	if asJSON {
 		if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "sessions": logs, "records": records, "rebuilt": rebuilt, "findings": findings}); err != nil {
 			return err
