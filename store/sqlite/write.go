@@ -61,9 +61,10 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 }
 
 // Purge implements session.Store. What was purged is overwritten in the
-// database file, too.
+// database file, too, and is no longer in the write-ahead log, unless another
+// process is just reading there.
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
-	return s.change(ctx, id, true, func(c *conn, n int64) error {
+	err := s.change(ctx, id, true, func(c *conn, n int64) error {
 		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
 			return err
 		}
@@ -73,6 +74,25 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 		}
 		return c.exec(sqlstore.DropSession, n)
 	})
+	if err != nil {
+		return err
+	}
+	w := &s.writer
+	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
+		if !w.c.GetAutocommit() {
+			if err := w.rollback(nil); err != nil {
+				return err
+			}
+		}
+		// A reader that it would have to wait for too long is no error.
+		if err := w.c.BusyTimeout(2 * time.Second); err != nil {
+			return err
+		}
+		if _, _, err := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err == nil {
+			w.wal = 0
+		}
+		return w.c.BusyHandler(patience())
+	}}))
 }
 
 // change does f to the log id, which must be in the trash or not.
