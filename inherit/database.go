@@ -208,14 +208,13 @@ func (f *finder) database(path string, st stat, named bool) {
 // has changed over time: session_nodes and session_windows since schema 14,
 // session_entries before.
 func (d *database) list() ([]*Transcript, error) {
-	agent := agentOf(d.path)
+	agent := text(agentOf(d.path))
 	if agent == "" && d.tables["schema_meta"] {
-		if err := d.each("SELECT agent_id FROM schema_meta WHERE agent_id <> '' LIMIT 1", nil, func(s *sqlite3.Stmt) error {
+		// Not every version names its agent there.
+		_ = d.each("SELECT agent_id FROM schema_meta WHERE agent_id <> '' LIMIT 1", nil, func(s *sqlite3.Stmt) error {
 			agent = s.ColumnText(0)
 			return nil
-		}); err != nil {
-			return nil, err
-		}
+		})
 	}
 	agent = or(agent, "main")
 	live := map[string]entry{} // by session
@@ -249,7 +248,7 @@ func (d *database) list() ([]*Transcript, error) {
 	}
 	var out []*Transcript
 	add := func(id, archive string, blob int, size int64) *Transcript {
-		t := &Transcript{Program: OpenClaw, Path: d.path, ID: session.ID(id), Archive: archive, Size: size, stat: d.snap.stat, form: codec.FormNative, old: d, window: id, blob: blob}
+		t := &Transcript{Program: OpenClaw, Path: d.path, ID: session.ID(text(id)), Archive: archive, Size: size, stat: d.snap.stat, form: codec.FormNative, old: d, window: id, blob: blob}
 		if e, ok := live[id]; ok && archive == "" {
 			t.Key, t.Title = session.Key(e.Key), e.Title
 		} else {

@@ -301,6 +301,7 @@ type sniffed struct {
 	Version int        `json:"v,omitempty"`
 	Side    bool       `json:"side,omitempty"` // a subagent's own file
 	Empty   bool       `json:"e,omitempty"`
+	Zeros   bool       `json:"z,omitempty"` // it holds nothing else
 	Bare    bool       `json:"b,omitempty"` // it holds no conversation, only what is said of others
 
 	maybe string // the id that a line gives which could be the first one of Codex
@@ -343,6 +344,9 @@ func sniff(r io.Reader) (sniffed, error) {
 	out.Empty = true
 	for n := 0; n < maxSniff; {
 		line, err := readLine(br)
+		if n == 0 && errors.Is(err, io.EOF) && len(line) > 0 && len(bytes.Trim(line, "\x00")) == 0 {
+			return sniffed{Zeros: true}, nil
+		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			n++
 			out.Empty = false

@@ -80,6 +80,7 @@ func Find(ctx context.Context, paths []string, o Options) (*Catalogue, error) {
 			return nil, err
 		}
 	}
+	f.tellStrangers()
 	for _, i := range f.order {
 		if ix := f.indices[i]; f.walked[ix.dir] {
 			f.missing(ix)
@@ -122,6 +123,8 @@ type finder struct {
 	order   []string
 	names   map[string]map[string]string // of Codex's sessions, by its folder
 	memo    *Memo
+
+	strangers []string // files with the name of a transcript that are none
 }
 
 func (f *finder) problem(path string, err error) {
@@ -351,7 +354,7 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 		id = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	ix := f.index(path)
-	t := &Transcript{Path: path, ID: session.ID(id), Archive: archive, Size: st.Size, stat: st, named: named}
+	t := &Transcript{Path: path, ID: session.ID(text(id)), Archive: archive, Size: st.Size, stat: st, named: named}
 	s, err := f.sniff(t)
 	switch {
 	case err != nil:
@@ -364,9 +367,14 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 		return
 	case s.Form == "" && s.Empty: // a claw0 session that was never used
 		s.Form, s.Program = codec.FormClaw0, Claw0
+	case s.Zeros:
+		f.problem(path, errors.New("nothing but zeros, as a power failure leaves it: what was in it is lost"))
+		return
 	case s.Form == "" && f.o.From == "":
-		if named || archive != "" || ix != nil {
-			f.problem(path, errors.New("not a transcript that is known here"))
+		if named || archive != "" || ix != nil || agentOf(path) != "" {
+			f.problem(path, errStranger)
+		} else if !aside[filepath.Base(path)] {
+			f.strangers = append(f.strangers, path)
 		}
 		return
 	case s.Bare && !named:
@@ -377,6 +385,26 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 	f.name(t, s, ix)
 	f.files[path] = t
 	f.c.Transcripts = append(f.c.Transcripts, t)
+}
+
+// aside are what programs keep beside their transcripts: what was typed, names,
+// the steps of a workflow.
+var aside = map[string]bool{"history.jsonl": true, "session_index.jsonl": true, "journal.jsonl": true}
+
+var errStranger = errors.New("not a transcript that is known here")
+
+// maxStrangers is how many files that are no transcripts are told one by one,
+// of those that lie where other things may lie.
+const maxStrangers = 10
+
+func (f *finder) tellStrangers() {
+	if n := len(f.strangers); n > maxStrangers {
+		f.c.Problems = append(f.c.Problems, Problem{Path: f.strangers[0], What: fmt.Sprintf("not a transcript that is known here, nor are %d more files", n-1), Unread: true})
+		return
+	}
+	for _, p := range f.strangers {
+		f.problem(p, errStranger)
+	}
 }
 
 // packedTwice reports whether path is the packed form of a file that lies
@@ -410,7 +438,7 @@ func (f *finder) sniff(t *Transcript) (sniffed, error) {
 // name says whose transcript t is.
 func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 	t.form, t.cwd, t.Program, t.side = s.Form, s.CWD, s.Program, s.Side
-	agent := agentOf(t.Path)
+	agent := text(agentOf(t.Path))
 	if t.Program == "" {
 		// OpenClaw 2026.9.6 writes version 4. Where a file is says more: pi's
 		// versions go on as well.
@@ -440,12 +468,12 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 	named := t.ID
 	// A session of Claude Code that goes on from another begins with its
 	// lines, and with its id in them: the name of the file is its own.
-	if s.ID != "" && !(t.Program == ClaudeCode && (s.Side || isUUID(string(named)))) {
+	if goodID(session.ID(s.ID)) && !(t.Program == ClaudeCode && (s.Side || isUUID(string(named)))) {
 		t.ID = session.ID(s.ID)
 	}
 	e, listed := entry{}, false
 	if ix != nil {
-		if e, listed = ix.find(filepath.Base(t.Path), t.ID); listed && t.Archive == "" {
+		if e, listed = ix.find(filepath.Base(t.Path), t.ID); listed && t.Archive == "" && goodID(session.ID(e.ID)) {
 			t.ID = session.ID(e.ID)
 		}
 	}

@@ -223,8 +223,9 @@ func (ix *index) find(name string, id session.ID) (entry, bool) {
 	return ix.entries[i], true
 }
 
-// missing says which sessions of an index have no transcript.
+// missing says how many sessions of an index have no transcript, and names one.
 func (f *finder) missing(ix *index) {
+	n, one := 0, ""
 	for i, e := range ix.entries {
 		if ix.met[i] {
 			continue
@@ -233,8 +234,20 @@ func (f *finder) missing(ix *index) {
 		if _, err := os.Stat(filepath.Join(ix.dir, name)); err == nil {
 			continue // not to be read, which was said
 		}
-		f.c.Problems = append(f.c.Problems, Problem{Path: ix.path, What: fmt.Sprintf("%s has no transcript (%s is not there)", or(e.Key, e.ID), name)})
+		if n++; n == 1 {
+			one = fmt.Sprintf("%s has no transcript (%s is not there)", or(e.Key, e.ID), name)
+		}
 	}
+	switch n {
+	case 0:
+		return
+	case 1:
+	case 2:
+		one += ", nor has 1 more session"
+	default:
+		one += fmt.Sprintf(", nor have %d more sessions", n-1)
+	}
+	f.c.Problems = append(f.c.Problems, Problem{Path: ix.path, What: one})
 }
 
 // codexName returns the name of a session of Codex, which keeps them in a list

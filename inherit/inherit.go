@@ -75,9 +75,9 @@ func (t *Transcript) Database() bool { return t.old != nil }
 // ref names t among all transcripts.
 func (t *Transcript) ref() string {
 	if t.window == "" {
-		return t.Path
+		return text(t.Path)
 	}
-	return fmt.Sprintf("%s#%d#%s", t.Path, t.blob, t.window)
+	return fmt.Sprintf("%s#%d#%s", text(t.Path), t.blob, t.window)
 }
 
 // Catalogue is what Find found. Close it.
@@ -134,7 +134,7 @@ func (t *Transcript) header() *session.Header {
 
 // origin says where t comes from.
 func (t *Transcript) origin() session.Origin {
-	return session.Origin{Program: t.Program, Path: t.Path, Key: t.Key, ID: t.ID}
+	return session.Origin{Program: t.Program, Path: text(t.Path), Key: t.Key, ID: t.ID}
 }
 
 // stat is the identity of a file.

@@ -220,28 +220,28 @@ func replaceFile(path string, data []byte) error {
 func (m *Memo) sniffed(path string, st stat) (sniffed, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.data.Files[path]
+	f, ok := m.data.Files[text(path)]
 	return f.Sniff, ok && f.Stat == st
 }
 
 func (m *Memo) setSniffed(path string, st stat, s sniffed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Files[path] = memoFile{st, s}
+	m.data.Files[text(path)] = memoFile{st, s}
 	m.dirt = true
 }
 
 func (m *Memo) index(path string) (memoIndex, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, ok := m.data.Indices[path]
+	i, ok := m.data.Indices[text(path)]
 	return i, ok
 }
 
 func (m *Memo) setIndex(path string, i memoIndex) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Indices[path] = i
+	m.data.Indices[text(path)] = i
 	m.dirt = true
 }
 

@@ -171,7 +171,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 // holds until it is written.
 func (o Taking) turn(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
-		release, err := st.Lock(ctx, "goclaw.import", "an import")
+		release, err := st.Lock(ctx, "import\x00", "an import") // no session has this id
 		var held *session.HeldError
 		if !errors.As(err, &held) {
 			return release, err
@@ -241,7 +241,7 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	from := map[session.ID]string{}
 	for i, t := range ts {
 		j := job{at: i, t: t}
-		if in, ok := im.origins[origin{t.Path, t.ID}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
+		if in, ok := im.origins[origin{text(t.Path), t.ID}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
 			j.log, j.have = in.ID, in
 			claimed[in.ID] = true
 			first = append(first, j)
@@ -594,6 +594,9 @@ func (im *importer) moved(id session.ID) bool {
 		return false
 	}
 	_, err := os.Stat(p)
+	if name, ok := fromText(p); ok && err != nil {
+		_, err = os.Stat(name)
+	}
 	return errors.Is(err, fs.ErrNotExist)
 }
 

@@ -393,7 +393,7 @@ func TestHostile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(src, "fifo.jsonl"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"fifo.jsonl: a FIFO, not a file", "self.jsonl: a symbolic link", "gone.jsonl: a symbolic link", "index-only.sqlite: "}
+	want := []string{"fifo.jsonl: a FIFO, not a file", "self.jsonl: a symbolic link", "gone.jsonl: a symbolic link", "index-only.sqlite: ", "binary.jsonl: not a transcript"}
 	st := openStore(t, t.TempDir())
 	rep, cat := take(t, st, nil, false, src)
 	var said []string
