@@ -235,6 +235,7 @@ func (d *decoder) header() session.Header {
 const (
 	typeNotice = "goclaw.notice"
 	typeUnfold = "goclaw.unfold"
+	typeMoved  = "goclaw.key"
 )
 
 func (d *decoder) custom(typ string, data int) session.Body {
@@ -246,6 +247,10 @@ func (d *decoder) custom(typ string, data int) session.Body {
 	case typeUnfold:
 		if target := d.get(max(data, 0), "targetId"); data > 0 && d.kindOf(target) == str {
 			return session.Unfold{Target: d.string(target)}
+		}
+	case typeMoved:
+		if key := d.get(max(data, 0), "key"); data > 0 && d.kindOf(key) == str {
+			return session.Moved{Key: session.Key(d.string(key))}
 		}
 	}
 	return session.Custom{Type: typ, Data: d.keep(data)}

@@ -57,7 +57,7 @@ func (w *writer) record(r session.Record) {
 	switch b := r.Body.(type) {
 	case session.Header:
 		w.header(b, r.Time)
-	case session.Custom, session.Notice, session.Unfold, session.CustomMessage:
+	case session.Custom, session.Notice, session.Unfold, session.Moved, session.CustomMessage:
 		if typ == "message" {
 			w.link(r)
 			w.body(r)
@@ -93,7 +93,7 @@ func typeOf(r session.Record) string {
 		return "checkpoint"
 	case session.BranchSummary:
 		return "branch_summary"
-	case session.Custom, session.Notice, session.Unfold:
+	case session.Custom, session.Notice, session.Unfold, session.Moved:
 		return "custom"
 	case session.ModelChange:
 		return "model_change"
@@ -215,6 +215,12 @@ func (w *writer) body(r session.Record) {
 		w.key("data")
 		w.open('{')
 		w.text("targetId", b.Target)
+		w.close('}')
+	case session.Moved:
+		w.text("customType", typeMoved)
+		w.key("data")
+		w.open('{')
+		w.text("key", string(b.Key))
 		w.close('}')
 	case session.ModelChange:
 		w.text("provider", b.Provider)

@@ -9,7 +9,7 @@ import (
 // Info is what a log adds up to, without its messages: a row of a list. It is
 // a projection; whatever keeps one can throw it away and compute it again.
 //
-// Title, Records, Folds, Spent and the times are of the whole log. Turns,
+// Key, Title, Records, Folds, Spent and the times are of the whole log. Turns,
 // Model, Thinking, Used, Leaf and KeepFrom are of the live branch.
 type Info struct {
 	ID      ID
@@ -125,6 +125,10 @@ func (in *Info) log(r Record) {
 		}
 	case Title:
 		in.Title = b.Title
+	case Moved:
+		if b.Key != "" {
+			in.Key = b.Key
+		}
 	case Message:
 		in.Spent = in.Spent.Add(b.Usage)
 	case Compaction:

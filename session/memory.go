@@ -105,6 +105,9 @@ func CheckAppend(id ID, last Seq, recs []Record) error {
 		case r.Seq == 1 && !utf8.ValidString(string(h.Key)):
 			return fmt.Errorf("session %q: its key %q is not UTF-8", id, h.Key)
 		}
+		if m, ok := r.Body.(Moved); ok && !utf8.ValidString(string(m.Key)) {
+			return fmt.Errorf("session %q: its key %q is not UTF-8", id, m.Key)
+		}
 		if err := checkID("record", r.ID); err != nil {
 			return err
 		}

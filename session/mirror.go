@@ -28,7 +28,7 @@ func Own(ctx context.Context, st Store, in Info) (Info, error) {
 			case err != nil:
 				return Info{}, err
 			case own.Mirror() || own.Key != key || key != in.Key && own.Origin.ID != in.ID:
-			case best.ID == "" || own.newer(best):
+			case best.ID == "" || own.Newer(best):
 				best = own
 			}
 		}

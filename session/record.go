@@ -169,6 +169,9 @@ const Pin = "pin"
 // Title names the session.
 type Title struct{ Title string }
 
+// Moved gives the session another key: its owner calls it so from now on.
+type Moved struct{ Key Key }
+
 // Reset begins anew: nothing before it is sent, except from FirstKept on if
 // that is set.
 type Reset struct{ Reason, FirstKept string }
@@ -202,6 +205,7 @@ func (ModelChange) body()    {}
 func (ThinkingChange) body() {}
 func (Label) body()          {}
 func (Title) body()          {}
+func (Moved) body()          {}
 func (Reset) body()          {}
 func (Leaf) body()           {}
 func (Edit) body()           {}

@@ -160,7 +160,7 @@ func Current(ctx context.Context, st Store, key Key) (Info, error) {
 		if in.Key != key { // the empty key is a key, too, but it selects all
 			continue
 		}
-		if best.ID == "" || in.newer(best) {
+		if best.ID == "" || in.Newer(best) {
 			best = in
 		}
 	}
@@ -402,9 +402,9 @@ func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
 	return out, nil
 }
 
-// newer reports whether in is the one to go on with, of two logs of one key.
+// Newer reports whether in is the one to go on with, of two logs of one key.
 // Ids say nothing about that: where nothing else does, the order of List holds.
-func (in Info) newer(than Info) bool {
+func (in Info) Newer(than Info) bool {
 	switch {
 	case !in.Created.Equal(than.Created):
 		return in.Created.After(than.Created)
@@ -427,7 +427,7 @@ func newest(infos []Info) []Info {
 		case !ok:
 			at[in.Key] = len(out)
 			out = append(out, in)
-		case in.newer(out[i]):
+		case in.Newer(out[i]):
 			out[i] = in
 		}
 	}

@@ -93,6 +93,8 @@ func describe(b session.Body) (who, what string) {
 		return "label", b.Target + " " + b.Label
 	case session.Title:
 		return "title", b.Title
+	case session.Moved:
+		return "key", string(b.Key)
 	case session.Reset:
 		return "reset", b.Reason
 	case session.Leaf:

@@ -242,12 +242,12 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 	return infos, lost, errors.Join(errs...)
 }
 
-// row sets in to l's row if q asks for it. Whose a log is does not change: one
-// of another key is not looked at.
+// row sets in to l's row if q asks for it. Whose a log of our own is does not
+// change: one of another key is not looked at.
 func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.Info) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.view.known && !l.view.keyless && q.Key != "" && l.view.info.Key != q.Key {
+	if l.view.known && !l.view.keyless && !l.view.info.Mirror() && q.Key != "" && l.view.info.Key != q.Key {
 		return nil
 	}
 	if err := s.refresh(ctx, l); err != nil {

@@ -361,7 +361,10 @@ func (y Layout) merge(rows []row, logs []saved, dir string) []byte {
 }
 
 func later(a, b session.Info) bool {
-	return a.Created.After(b.Created) || a.Created.Equal(b.Created) && a.ID > b.ID
+	if a.Newer(b) || b.Newer(a) {
+		return a.Newer(b)
+	}
+	return a.ID < b.ID
 }
 
 // updated returns when a row says that its session was used last.

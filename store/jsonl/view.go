@@ -165,6 +165,9 @@ func (v *view) add(r session.Record, m mark, find func(id string) (mark, bool)) 
 		h, _ := r.Body.(session.Header)
 		v.keyless = h.Key == ""
 	}
+	if b, ok := r.Body.(session.Moved); ok && b.Key != "" {
+		v.keyless = false
+	}
 	if n := len(v.marks); n == 0 || m.seq-v.marks[n-1].seq >= apart {
 		v.marks = append(v.marks, m)
 	}

@@ -367,7 +367,7 @@ func (w *writer) sort(plans []planned) error {
 		lines[p.log] = append(lines[p.log], p)
 	}
 	for _, log := range logs {
-		if err := w.save(log); err != nil {
+		if err := w.save(log, lines[log]); err != nil {
 			return err
 		}
 		for _, p := range lines[log] {
@@ -383,8 +383,16 @@ func (w *writer) sort(plans []planned) error {
 	return nil
 }
 
-// save writes the row of log.
-func (w *writer) save(log *sqlstore.Log) error {
+// save writes the row of log, to which plans are added. Its key changes with a
+// record that says so, and hardly ever.
+func (w *writer) save(log *sqlstore.Log, plans []planned) error {
+	for _, p := range plans {
+		for _, l := range p.lines {
+			if _, ok := l.Record.Body.(session.Moved); ok && log.N != 0 {
+				return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
+			}
+		}
+	}
 	if log.N != 0 {
 		return w.c.exec(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
 	}
@@ -575,16 +583,19 @@ func (w *writer) Top(n int64) (string, error) {
 }
 
 // Records implements sqlstore.Tx.
-func (w *writer) Records(n int64) iter.Seq2[session.Record, error] {
+func (w *writer) Records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
+
+// records yields the log n, and damage together with what holds its place.
+func records(c *conn, path string, n int64) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		p := piece{file: w.s.path, n: n}
+		p := piece{file: path, n: n}
 		var err error
-		if p.last, err = last(w.c, n); err != nil {
+		if p.last, err = last(c, n); err != nil {
 			yield(session.Record{}, err)
 			return
 		}
 		for !p.done {
-			if err := p.read(w.c); err != nil {
+			if err := p.read(c); err != nil {
 				yield(session.Record{}, err)
 				return
 			}

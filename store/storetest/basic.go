@@ -289,6 +289,38 @@ func (s suite) trashReopened(t *testing.T) {
 	}
 }
 
+// moved: a session is found by the key that it has now, through every door, and
+// its header still says which it had.
+func (s suite) moved(t *testing.T) {
+	dir := t.TempDir()
+	st, other := s.at(t, dir), s.at(t, dir)
+	recs := logOf("s1", "agent:main:old", sessiontest.User("hi"))
+	h := recs[0].Body.(session.Header)
+	h.Origin = session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: h.Key, ID: h.ID}
+	recs[0].Body = h
+	add(t, st, "s1", recs...)
+	for _, st := range []session.Store{st, other} {
+		if in, err := session.Current(bg, st, "agent:main:old"); err != nil || in.ID != "s1" {
+			t.Fatalf("Current is %+v, %v", in, err)
+		}
+	}
+	for i, key := range []session.Key{"agent:main:new", "agent:ops:main"} {
+		r := session.Record{Seq: session.Seq(3 + i), ID: string(key), Parent: "e1", Side: true, Time: sessiontest.Start, Body: session.Moved{Key: key}}
+		recs = append(recs, r)
+		add(t, st, "s1", r)
+		reopened := s.at(t, dir)
+		for _, st := range []session.Store{st, other, reopened} {
+			wantLog(t, st, "s1", recs)
+			wantReplay(t, st, "s1")
+			if in, err := session.Current(bg, st, key); err != nil || in.ID != "s1" || in.Leaf != "e1" || in.Origin.Key != "agent:main:old" {
+				t.Errorf("moved to %s: Current is %+v, %v", key, in, err)
+			}
+			_, err := session.Current(bg, st, "agent:main:old")
+			wantErr(t, "the key that it had", err, session.ErrNotFound)
+		}
+	}
+}
+
 func (s suite) list(t *testing.T) {
 	st := s.fresh(t)
 	at := func(id session.ID, key session.Key, minutes int, title string) {

@@ -56,6 +56,7 @@ func Kinds() []session.Record {
 		session.Label{Target: "e1", Label: session.Pin},
 		session.Label{Target: "e1"},
 		session.Title{Title: "a title"},
+		session.Moved{Key: "agent:main:moved"},
 		session.Edit{Target: "e1", Blocks: []llm.Block{llm.Text{Text: "other words"}}},
 		session.Edit{Target: "e2", Drop: true},
 		session.Leaf{Target: "e20", AppendParent: "e19"},

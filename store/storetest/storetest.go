@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
 		{"trash survives reopening", s.trashReopened},
 		{"list", s.list},
 		{"keys are bytes", s.keys},
+		{"moved", s.moved},
 		{"ids are bytes", s.ids},
 		{"clocks", s.clocks},
 		{"list is replay", s.listIsReplay},

@@ -22,7 +22,7 @@ import (
 )
 
 // Columns of a session, in the order of Values and Scan. The first ones are
-// said by the header and never change again.
+// said by the header and do not change, apart from a key that a record changes.
 var (
 	fixed   = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created"}
 	growing = []string{"title", "updated", "records", "last", "folds",
@@ -41,6 +41,8 @@ var (
 	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(columns()), len(columns())+1)
 	// SelectSession takes an id. Its rows are for Scan.
 	SelectSession = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE id = $1", strings.Join(columns(), ", "))
+	// SelectNumber takes the number of a session. Its rows are for Scan.
+	SelectNumber = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE n = $1", strings.Join(columns(), ", "))
 
 	TrashSession = "UPDATE sessions SET trashed = $1 WHERE id = $2"
 	DropSession  = "DELETE FROM sessions WHERE n = $1"
