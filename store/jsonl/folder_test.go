@@ -573,7 +573,7 @@ func TestCheckAndRebuild(t *testing.T) {
 			rebuild(0)
 
 			// A log that is changed in place, and looks as if it was not.
-			path := logFile(t, st, "s1")
+			path := logFile(t, st, "s0")
 			text, err := os.ReadFile(path)
 			must(t, err)
 			fi, err := os.Stat(path)
@@ -581,12 +581,12 @@ func TestCheckAndRebuild(t *testing.T) {
 			broken := strings.Replace(string(text), `"type":"message"`, `"type":"massage"`, 1)
 			must(t, os.WriteFile(path, []byte(broken), 0o600))
 			must(t, os.Chtimes(path, time.Time{}, fi.ModTime()))
-			check("s1: the index and " + path + " differ: turns: 1 in the index, 0 in the log")
+			check("s0: the index and " + path + " differ: turns: 1 in the index, 0 in the log")
 			rebuild(2) // s1, and sessions.json, which tells of its turns
 			check()
 
 			addTo(t, path, "\x00garbage\n")
-			check("s1: " + path + ":" + fmt.Sprint(strings.Count(broken, "\n")+1) + ": ")
+			check("s0: " + path + ":" + fmt.Sprint(strings.Count(broken, "\n")+1) + ": ")
 			before, err := os.ReadFile(path)
 			must(t, err)
 			rebuild(0)
@@ -597,7 +597,7 @@ func TestCheckAndRebuild(t *testing.T) {
 			table := st.path(y.index(filepath.Dir(y.place("main:cli:me", "s0"))))
 			must(t, os.WriteFile(table, []byte("{oops"), 0o600))
 			must(t, os.WriteFile(st.indexPath(), []byte("oops"), 0o600))
-			check(st.indexPath()+" is damaged", table+" cannot be read", "s1: "+path)
+			check(st.indexPath()+" is damaged", table+" cannot be read", "s0: "+path)
 			backups, err := filepath.Glob(table + ".bak.*")
 			must(t, err)
 			if len(backups) != 1 {

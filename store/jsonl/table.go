@@ -303,7 +303,7 @@ func (s *Store) writeTable(name string, logs []saved) (bool, error) {
 func (y Layout) merge(rows []row, logs []saved, dir string) []byte {
 	want := map[string]saved{} // by the name of the row
 	dead := map[session.ID]bool{}
-	here := map[session.ID]bool{}
+	here := map[session.ID]string{} // under which name
 	for _, l := range logs {
 		if !l.main || l.info.Records == 0 {
 			continue
@@ -312,11 +312,11 @@ func (y Layout) merge(rows []row, logs []saved, dir string) []byte {
 			dead[l.id] = true
 			continue
 		}
-		here[l.id] = true
 		name := string(l.info.Key)
 		if y == Claw0New {
 			name = string(l.id)
 		}
+		here[l.id] = name
 		if name == "" {
 			continue
 		}
@@ -332,8 +332,9 @@ func (y Layout) merge(rows []row, logs []saved, dir string) []byte {
 		switch {
 		case ok && (id == l.id || dead[id] || y.updated(r).Before(l.info.Updated)):
 			out = append(out, y.row(r, l, dir))
-		case dead[id], gjson.GetBytes(r.val, "goclaw").Exists() && !here[id]:
-			// The log is in the trash, or was ours and is no more.
+		case dead[id], gjson.GetBytes(r.val, "goclaw").Exists() && here[id] != r.name:
+			// The log is in the trash, or was ours and is no more, or has
+			// another key now.
 		default:
 			out = append(out, r)
 		}
