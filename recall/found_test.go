@@ -2,7 +2,11 @@ package recall
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"goclaw/llm"
+	"goclaw/session"
 )
 
 // TestScripts: words are found in whatever script they are written, also where
@@ -61,6 +65,121 @@ func TestMarked(t *testing.T) {
 		s, marks := Snippet(c.text, c.query, 100)
 		if len(marks) != 1 || s[marks[0][0]:marks[0][1]] != c.want {
 			t.Errorf("%s in %s: marked %v", c.query, s, marks)
+		}
+	}
+}
+
+// TestSaidOften: what is said again and again is one hit, however short it is,
+// and does not hide the rest.
+func TestSaidOften(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	for i := range 6 {
+		say(t, w, fmt.Sprintf("s%d", i), "user: restart the nginx server"+strings.Repeat("!", i), "assistant: done")
+	}
+	say(t, w, "other", "user: do not restart the nginx server")
+	for _, limit := range []int{1, 2, 10} {
+		res, err := w.ix.Search(t.Context(), Query{Text: "restart nginx", Limit: limit, Role: User})
+		if err != nil || len(res.Hits) != min(limit, 2) {
+			t.Fatalf("limit %d: %+v, %v", limit, res.Hits, err)
+		}
+		for _, h := range res.Hits {
+			if want := map[bool]int{false: 5, true: 0}[h.Session == "other"]; len(h.Also) != want {
+				t.Errorf("limit %d: %s is said %d times more, want %d", limit, h.Cite(), len(h.Also), want)
+			}
+		}
+	}
+	if got := call(t, w.ix, "session_search", `{"query":"restart nginx","role":"user"}`); !strings.Contains(got, "[and 5 more like it, such as s") {
+		t.Errorf("the model reads %s", got)
+	}
+	say(t, w, "party", "user: 🎉", "assistant: nice", "user: 🎉")
+	if got := find(t, w.ix, Query{Text: "🎉"}); len(got) != 1 {
+		t.Errorf("as it stands: %v", got)
+	}
+	for range 2 * candidates {
+		say(t, w, "often", "user: the wombat digs under the apple tree")
+	}
+	say(t, w, "once", "tool: a wombat")
+	if got := find(t, w.ix, Query{Text: "wombat"}); len(got) != 2 || got[1] != "once#2" {
+		t.Errorf("behind what is said often: %v", got)
+	}
+}
+
+// TestContinuedOnce: what a session has from one that it continues is found
+// once, in the one that goes on.
+func TestContinuedOnce(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	at := start
+	head := session.Record{Seq: 1, Time: at, Body: session.Header{Version: session.Version, ID: "mirror", Key: "agent:main:x", Origin: session.Origin{Program: "openclaw", Path: "/x.jsonl", ID: "x"}}}
+	recs := []session.Record{head}
+	for i, text := range []string{"the quokka eats grass", "and the quokka that lives on the island of Rottnest eats leaves as well", "quokka 🎉", "🎉"} {
+		r := session.Record{Seq: session.Seq(i + 2), ID: fmt.Sprintf("r%d", i), Time: at, Body: session.Message{Message: llm.UserText(text), At: at}}
+		if i > 0 {
+			r.Parent = fmt.Sprintf("r%d", i-1)
+		}
+		recs = append(recs, r)
+	}
+	if err := w.Append(t.Context(), "mirror", recs...); err != nil {
+		t.Fatal(err)
+	}
+	in, err := session.Stat(t.Context(), w, "mirror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := session.Continue(t.Context(), w, in, session.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, n := range map[string]int{"quokka": 4, "🎉": 2} {
+		res, err := w.ix.Search(t.Context(), Query{Text: query})
+		if err != nil || len(res.Hits) != n {
+			t.Errorf("%s: %+v, %v", query, res.Hits, err)
+		}
+		seen := map[string]bool{}
+		for _, h := range res.Hits {
+			if h.Session != own.ID || len(h.Also) != 0 || seen[h.Record] || h.Key != own.Key {
+				t.Errorf("%s: %s, and %v", query, h.Cite(), h.Also)
+			}
+			seen[h.Record] = true
+		}
+	}
+	if got := call(t, w.ix, "session_search", `{"query":"quokka"}`); strings.Contains(got, "mirror#") || strings.Count(got, string(own.ID)) != 4 {
+		t.Errorf("the model reads %s", got)
+	}
+	if got := find(t, w.ix, Query{Text: "quokka", Session: "mirror"}); len(got) != 4 {
+		t.Errorf("in the mirror: %v", got)
+	}
+}
+
+// TestShortQuestion: whoever looks for a word sees the message that has it
+// before those around it.
+func TestShortQuestion(t *testing.T) {
+	for name, e := range map[string]Embedder{"words": nil, "vectors": Local{}} {
+		dir := t.TempDir()
+		write(t, dir+"/MEMORY.md", "- We were at the sea for the whole of the summer and saw many boats there\n- zanzibar too\n- In the autumn we came back by train, through the long tunnel and over the bridge\n")
+		w := worlds["sqlite"](t, Options{Embedder: e, Workspace: dir})
+		var lines []string
+		for i := range 9 { // 2 to 10
+			lines = append(lines, fmt.Sprintf("user: filler number %d is about nothing at all", i))
+		}
+		lines = append(lines, "assistant: zanzibar is an island that we discussed",
+			"user: and now for something else, which is a good deal longer: the plan for the week, the shopping, and all that has to be done in the house and garden before Sunday")
+		say(t, w, "a", lines...)
+		say(t, w, "b", "user: good morning to you, it is a fine day for a walk outside, is it not", "user: kookaburra?", "assistant: It laughs.")
+		if _, err := w.ix.Embed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			q    Query
+			want string
+		}{
+			{Query{Text: "zanzibar", Sessions: true, Limit: 1}, "a#11"},
+			{Query{Text: "the zanzibar island", Sessions: true, Limit: 1}, "a#11"},
+			{Query{Text: "zanzibar", Memory: true, Limit: 1}, "MEMORY.md:2"},
+			{Query{Text: "kookaburra", Limit: 1}, "b#3"},
+		} {
+			if got := find(t, w.ix, c.q); len(got) != 1 || got[0] != c.want {
+				t.Errorf("%s, %s: found %v, want %s", name, c.q.Text, got, c.want)
+			}
 		}
 	}
 }

@@ -129,13 +129,14 @@ func (ix *Index) scanMemory(q Query, l literal) []Hit {
 			}
 		}
 	}
-	return newestFirst(hits, q.Limit)
+	return oneEach(newestFirst(hits, len(hits)), q.Limit, func(session.ID) bool { return true })
 }
 
 // scanSessions looks for l in the transcripts, those used last first, and says
 // if it did not go through all of them.
 func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Result) ([]Hit, error) {
 	var hits []Hit
+	mirrors := map[session.ID]bool{}
 	scanned, whole := 0, true
 	for in, err := range ix.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
 		if err != nil {
@@ -145,6 +146,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 			whole = false
 			break
 		}
+		mirrors[in.ID] = in.Mirror()
 		from := max(0, in.Last-maxScannedOne)
 		whole = whole && from == 0
 		for r, err := range ix.o.Store.Read(ctx, in.ID, from) {
@@ -160,6 +162,9 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 			if !ok || q.Role != "" && s.role != q.Role || !q.Since.IsZero() && s.at.Before(q.Since) || !q.Until.IsZero() && !s.at.Before(q.Until) {
 				continue
 			}
+			if r.Seq == q.seq && in.ID == q.without {
+				continue
+			}
 			if score := l.fits(s.text); score > 0 {
 				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: score})
 			}
@@ -171,7 +176,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 	if !whole {
 		res.Incomplete = append(res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
 	}
-	return newestFirst(hits, q.Limit), nil
+	return oneEach(newestFirst(hits, maxLimit), q.Limit, func(id session.ID) bool { return !mirrors[id] }), nil
 }
 
 // newestFirst returns the best n, of equals the newest.

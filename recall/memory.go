@@ -65,7 +65,7 @@ func (m *memory) sync(root string, more []string, see func(dir string, names ...
 	if see == nil {
 		see = func(string, ...string) {}
 	}
-	w := walk{root: root, see: see, found: map[string]fs.FileInfo{}}
+	w := walk{root: root, see: see, found: map[string]fs.FileInfo{}, links: map[string]bool{}}
 	if w.above() {
 		dir, err := os.OpenRoot(root)
 		switch {
@@ -76,6 +76,7 @@ func (m *memory) sync(root string, more []string, see func(dir string, names ...
 			defer dir.Close()
 			w.tree = dir.FS()
 			w.all(more)
+			w.once()
 		}
 	}
 	changed := !m.ready
@@ -297,7 +298,8 @@ type walk struct {
 	tree  fs.FS // of root
 	see   func(dir string, names ...string)
 	found map[string]fs.FileInfo
-	dirs  []fs.FileInfo // that were entered
+	links map[string]bool // of those found, what a link leads to
+	dirs  []fs.FileInfo   // that were entered
 	flaws []string
 }
 
@@ -357,7 +359,8 @@ func (w *walk) path(p string, named bool) {
 			}
 		}
 	}
-	w.entry(p, named, false)
+	in, err := os.Lstat(w.abs(p))
+	w.entry(p, named, err == nil && in.Mode()&fs.ModeSymlink != 0)
 }
 
 func (w *walk) abs(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
@@ -380,13 +383,45 @@ func (w *walk) entry(name string, named, link bool) {
 	case in.IsDir():
 		w.dir(name, in, link)
 	case wanted && in.Mode().IsRegular():
-		w.found[name] = in
+		w.find(name, in, link)
+	}
+}
+
+func (w *walk) find(name string, in fs.FileInfo, link bool) {
+	if w.found[name] = in; link {
+		w.links[name] = true
+	}
+}
+
+// once drops what a link leads to and is found without it, or by the link
+// before.
+func (w *walk) once() {
+	type looks struct { // of one file: the same
+		size int64
+		time time.Time
+	}
+	if len(w.links) == 0 {
+		return
+	}
+	alike := map[looks][]fs.FileInfo{}
+	of := func(in fs.FileInfo) looks { return looks{in.Size(), in.ModTime()} }
+	for name, in := range w.found {
+		if !w.links[name] {
+			alike[of(in)] = append(alike[of(in)], in)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.links)) {
+		in := w.found[name]
+		if slices.ContainsFunc(alike[of(in)], func(o fs.FileInfo) bool { return os.SameFile(o, in) }) {
+			delete(w.found, name)
+		}
+		alike[of(in)] = append(alike[of(in)], in)
 	}
 }
 
 // dir takes what is in a folder. One that a link leads to is entered once.
-func (w *walk) dir(name string, in fs.FileInfo, link bool) {
-	if link && slices.ContainsFunc(w.dirs, func(d fs.FileInfo) bool { return os.SameFile(d, in) }) {
+func (w *walk) dir(name string, in fs.FileInfo, linked bool) {
+	if linked && slices.ContainsFunc(w.dirs, func(d fs.FileInfo) bool { return os.SameFile(d, in) }) {
 		return
 	}
 	w.dirs = append(w.dirs, in)
@@ -401,10 +436,10 @@ func (w *walk) dir(name string, in fs.FileInfo, link bool) {
 		case strings.HasPrefix(n, ".") || n == "node_modules":
 		case e.Type().IsRegular() && isText(n): // there are many of these
 			if in, err := e.Info(); err == nil {
-				w.found[path.Join(name, n)] = in
+				w.find(path.Join(name, n), in, linked)
 			}
 		case e.IsDir() || link:
-			w.entry(path.Join(name, n), false, link)
+			w.entry(path.Join(name, n), false, link || linked)
 		}
 	}
 }

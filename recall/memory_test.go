@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -267,6 +268,12 @@ func TestLinks(t *testing.T) {
 	link(t, out+"/nothing.md", dir+"/memory/nothing.md")
 	link(t, "gone.md", dir+"/memory/.#real.md")
 	link(t, "loop.md", dir+"/memory/loop.md")
+	write(t, dir+"/MEMORY.md", "- giraffes, at length: one that the tests look for, and once only, whatever leads there\n")
+	link(t, "../MEMORY.md", dir+"/memory/ok.md")
+	link(t, "../MEMORY.md", dir+"/memory/again.md")
+	write(t, dir+"/other.txt", "giraffes elsewhere\n")
+	link(t, "../other.txt", dir+"/memory/a.md")
+	link(t, "../other.txt", dir+"/memory/b.md")
 	ix, err := Open(Options{Workspace: dir, Memory: []string{"../" + filepath.Base(out), dir + "/projects"}})
 	if err != nil {
 		t.Fatal(err)
@@ -282,11 +289,21 @@ func TestLinks(t *testing.T) {
 	if d := cmp.Diff(want, missing); d != "" {
 		t.Errorf("incomplete (-want +got):\n%s", d)
 	}
-	found := map[string]bool{}
-	for _, c := range cites {
-		found[c] = true
+	slices.Sort(cites)
+	if d := cmp.Diff([]string{"MEMORY.md:1", "memory/a.md:1", "memory/real.md:1", "projects/p.md:1"}, cites); d != "" {
+		t.Errorf("found (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(map[string]bool{"memory/real.md:1": true, "memory/projects/p.md:1": true, "projects/p.md:1": true}, found); d != "" {
+	if n := len(ix.memory.order); n != 4 {
+		t.Errorf("%d files are searched, want 4", n)
+	}
+	// MEMORY.md may be one itself.
+	if err := os.Remove(dir + "/MEMORY.md"); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "memory/real.md", dir+"/MEMORY.md")
+	cites, _ = incomplete(t, ix, "giraffe")
+	slices.Sort(cites)
+	if d := cmp.Diff([]string{"memory/a.md:1", "memory/real.md:1", "projects/p.md:1"}, cites); d != "" {
 		t.Errorf("found (-want +got):\n%s", d)
 	}
 	if _, _, err := ix.File("memory/out.md", 1, 0); err == nil || err.Error() != want[1] {
@@ -299,7 +316,7 @@ func TestLinks(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/memory/good.md", "giraffe\n")
-	write(t, dir+"/memory/locked.md", "giraffe\n")
+	write(t, dir+"/memory/locked.md", "a giraffe behind bars\n")
 	write(t, dir+"/memory/picture.md", "giraffe\x00\x01\x02")
 	write(t, dir+"/memory/huge.md", "giraffe at the beginning\n")
 	if err := os.Truncate(dir+"/memory/huge.md", 3<<30); err != nil {

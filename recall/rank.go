@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"math"
@@ -100,6 +101,7 @@ type candidate struct {
 	at    int // in the segment
 	doc   doc
 	score float64
+	own   bool // it holds a word of the question itself, or is said by whom it names
 	code  code
 }
 
@@ -109,6 +111,7 @@ type corpus struct {
 	n     int     // docs
 	avg   float64 // words in one
 	allow func(d doc) bool
+	mute  *doc // its group and place: what it says counts for nobody
 }
 
 func newCorpus(segs []*segment) *corpus {
@@ -154,7 +157,7 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 				score = w.weigh(q, d, words+w.wide*q.value(around(s.docs, x.holds, int(at))), named)
 			}
 			if !best.full(score) && (c.allow == nil || c.allow(*d)) {
-				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score})
+				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score, own: x.holds[at] != 0 || named})
 			}
 		}
 		x.clear()
@@ -315,11 +318,18 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 	k1 := float32(w.k1)
 	docs := s.docs
 	tfs := x.tf[:len(docs)]
+	mute, muted := 0, false
+	if c.mute != nil {
+		mute, muted = slices.BinarySearchFunc(docs, *c.mute, byPlace)
+	}
 	var err error
 	// spread counts a word for the docs that have it and those around them.
 	spread := func(list []byte, weight float32) error {
 		if x.ps, err = decode(list, len(docs), x.ps[:0]); err != nil {
 			return &segmentError{s.seg, err}
+		}
+		if muted {
+			x.ps = slices.DeleteFunc(x.ps, func(p posting) bool { return int(p.at) == mute })
 		}
 		for _, p := range x.ps {
 			at := int(p.at)
@@ -450,6 +460,36 @@ func (w *weights) fuse(q floats, cands []candidate) {
 	slices.SortStableFunc(cands, byScore)
 }
 
+// shortQuestion is how many words a question has at most that is asked for the
+// words themselves.
+const shortQuestion = 2
+
+// lendersFirst puts what holds a word of a short question before what stands
+// around it and has none of its own. Only an answer may come before what it
+// answers.
+func lendersFirst(cands []candidate, q *question) {
+	if len(q.terms) > shortQuestion {
+		return
+	}
+	for i := 0; i < len(cands); i++ {
+		c := cands[i]
+		if c.own {
+			continue
+		}
+		for j := i + 1; j < len(cands); j++ {
+			l := cands[j]
+			apart := c.at - l.at
+			if !l.own || l.seg != c.seg || l.doc.group != c.doc.group || max(apart, -apart) > spanAround || apart > 0 && l.doc.flags&flagAsks != 0 {
+				continue
+			}
+			l.score = c.score
+			copy(cands[i+1:j+1], cands[i:j])
+			cands[i] = l
+			i++ // c has moved behind it
+		}
+	}
+}
+
 // common returns the mean of the candidates' vectors, where it counts.
 func (w *weights) common(cands []candidate) floats {
 	var mean floats
@@ -473,6 +513,11 @@ func (w *weights) common(cands []candidate) floats {
 		mean[i] /= n
 	}
 	return mean
+}
+
+// byPlace orders docs as segments do.
+func byPlace(a, b doc) int {
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.seq, b.seq))
 }
 
 func byScore(a, b candidate) int {

@@ -27,6 +27,9 @@ type Query struct {
 	Memory   bool // memory files
 	Sessions bool // transcripts; if neither is set, both
 	Now      time.Time
+
+	without session.ID // one of its records, that says nothing here: the question itself
+	seq     session.Seq
 }
 
 // Hit is something found: a message of a session, or a note of a memory file.
@@ -79,6 +82,7 @@ type Result struct {
 const (
 	candidates     = 100 // messages that are compared by their vectors
 	noteCandidates = 200
+	maxCandidates  = 2000 // messages, where most of them say the same
 	defaultLimit   = 10
 	maxLimit       = 200
 )
@@ -207,7 +211,8 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 		f := m.order[d.group]
 		return (q.Since.IsZero() || f.since(d, q.Since)) && (q.Until.IsZero() || d.time < q.Until.Unix())
 	}
-	cands, err := c.rank(&notes, ask(q.Text, q.Now), noteCandidates)
+	asked := ask(q.Text, q.Now)
+	cands, err := c.rank(&notes, asked, noteCandidates)
 	if err != nil {
 		return nil, err
 	}
@@ -224,19 +229,12 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	if qv != nil {
 		notes.fuse(qv, kept)
 	}
-	var hits []Hit
-	var seen collapse
+	lendersFirst(kept, asked)
+	g := gathered{limit: q.Limit}
 	for _, cand := range trim(kept) {
-		h := ix.noteHit(m.order[cand.seg], cand.at, cand.score, q)
-		if first := seen.add(h.Text, len(hits)); first >= 0 {
-			hits[first].Also = append(hits[first].Also, h.Cite())
-			continue
-		}
-		if hits = append(hits, h); len(hits) == q.Limit {
-			break
-		}
+		g.add(ix.noteHit(m.order[cand.seg], cand.at, cand.score, q), true)
 	}
-	return hits, nil
+	return g.hits, nil
 }
 
 // noteHit is note i of f as a hit.
@@ -251,7 +249,7 @@ func (ix *Index) noteHit(f *file, i int, score float64, q Query) Hit {
 
 func (ix *Index) searchSessions(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
 	for try := 0; ; try++ {
-		hits, err := ix.findMessages(ctx, q, m, res)
+		hits, err := ix.findMessages(ctx, q, m, res, max(candidates, 3*q.Limit))
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return hits, err
@@ -291,7 +289,8 @@ func (ix *Index) incomplete(unread map[session.ID]error) (out []string) {
 	return out
 }
 
-func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
+// findMessages finds messages among the best k by their words.
+func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Result, k int) ([]Hit, error) {
 	if err := ix.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -305,8 +304,14 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 		return nil, err
 	}
 	c.allow = allow
+	for g, id := range ix.ids {
+		if q.seq != 0 && id == q.without {
+			c.mute = &doc{group: g, seq: uint32(q.seq)}
+			c.allow = func(d doc) bool { return byPlace(d, *c.mute) != 0 && allow(d) }
+		}
+	}
 	asked := ask(q.Text, q.Now)
-	cands, err := c.rank(&chat, asked, max(candidates, 3*q.Limit))
+	cands, err := c.rank(&chat, asked, k)
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +329,15 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 		ix.codes = nil
 	}
 	res.covered(cands)
-	return ix.messages(ctx, trim(cands), q.Limit, res)
+	lendersFirst(cands, asked)
+	best, told := trim(cands), len(res.Incomplete)
+	hits, err := ix.messages(ctx, best, q.Limit, res)
+	if err == nil && len(hits) < q.Limit && len(best) == k && k < maxCandidates {
+		// They say the same, most of them: others come behind.
+		res.Incomplete = res.Incomplete[:told]
+		return ix.findMessages(ctx, q, m, res, maxCandidates)
+	}
+	return hits, err
 }
 
 // apart does f, which takes its time as models do, so that others can search
@@ -345,11 +358,12 @@ func (ix *Index) apart(ctx context.Context, f func() error) error {
 	return nil
 }
 
-// trim drops what speaks against itself, unless there is nothing else.
+// trim drops what speaks against itself and holds no word of the question,
+// unless there is nothing else.
 func trim(cands []candidate) []candidate {
 	for i, c := range cands {
 		if c.score <= 0 && i > 0 {
-			return cands[:i]
+			return slices.DeleteFunc(cands, func(c candidate) bool { return c.score <= 0 && !c.own })
 		}
 	}
 	return cands
@@ -401,11 +415,14 @@ func (ix *Index) filter(ctx context.Context, q Query) (func(doc) bool, error) {
 
 // messages reads the best of cands from the log.
 func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res *Result) ([]Hit, error) {
-	var hits []Hit
-	var seen collapse
+	g := gathered{limit: limit}
+	lengths := map[uint32]bool{} // in words, of the hits
 	infos, unread := map[session.ID]session.Info{}, maps.Clone(ix.unread)
 	defer func() { res.Incomplete = append(res.Incomplete, ix.incomplete(unread)...) }()
 	for _, c := range cands {
+		if g.full() && !lengths[c.doc.words] {
+			continue // it is not like any of them
+		}
 		id := ix.ids[c.doc.group]
 		in, ok := infos[id]
 		if !ok {
@@ -433,15 +450,11 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res
 			continue
 		}
 		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: c.score}
-		if first := seen.add(s.text, len(hits)); first >= 0 {
-			hits[first].Also = append(hits[first].Also, h.Cite())
-			continue
-		}
-		if hits = append(hits, h); len(hits) == limit {
-			break
+		if g.add(h, !in.Mirror()) {
+			lengths[c.doc.words] = true
 		}
 	}
-	return hits, nil
+	return g.hits, nil
 }
 
 // recordAt reads one record.
@@ -464,42 +477,6 @@ func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.
 		return r, true, nil
 	}
 	return session.Record{}, false, lost
-}
-
-// collapse finds texts that say the same.
-type collapse struct {
-	texts []map[string]bool
-	at    []int
-}
-
-// What makes texts the same: nine tenths of their words, and more words than
-// a greeting has.
-const (
-	sameShare = 0.9
-	sameWords = 6
-)
-
-// add returns which of the texts before says the same as text, -1 if none
-// does; then text is the one numbered n.
-func (c *collapse) add(text string, n int) int {
-	set := map[string]bool{}
-	words(clipText(text, 8000), func(w word) { set[w.term] = true })
-	if len(set) < sameWords {
-		return -1
-	}
-	for i, o := range c.texts {
-		both := 0
-		for t := range set {
-			if o[t] {
-				both++
-			}
-		}
-		if float64(both) >= sameShare*float64(len(set)+len(o)-both) {
-			return c.at[i]
-		}
-	}
-	c.texts, c.at = append(c.texts, set), append(c.at, n)
-	return -1
 }
 
 // clipText returns the first n bytes of s, whole characters.

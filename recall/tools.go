@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goclaw/llm"
+	"goclaw/session"
 )
 
 // What a tool's result takes at most. A token is about four bytes.
@@ -98,7 +99,7 @@ func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (str
 		if h.Heading != "" {
 			where = " [" + clipText(h.Heading, 80) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s%s", h.Cite(), text, where))
+		b.line(fmt.Sprintf("%s  %s%s%s", h.Cite(), text, where, also(h)))
 	}
 	return b.text(res, "no note in the memory files fits"), nil
 }
@@ -153,8 +154,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	limit := orElse(a.Limit, 8)
-	q := Query{Text: a.Query, Limit: limit + 4, Sessions: true, Role: Role(a.Role)}
+	q := Query{Text: a.Query, Limit: orElse(a.Limit, 8), Sessions: true, Role: Role(a.Role)}
 	if a.Session != "" {
 		if err := q.Within(ctx, ix.o.Store, a.Session); err != nil {
 			return "", err
@@ -166,24 +166,31 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 			return "", fmt.Errorf("since %w", err)
 		}
 	}
+	if err := ix.unasked(ctx, &q); err != nil {
+		return "", err
+	}
 	res, err := ix.Search(ctx, q)
 	if err != nil {
 		return "", err
 	}
-	b, shown := result{}, 0
+	b := result{}
 	for _, h := range res.Hits {
-		if sameWordsAs(h.Text, a.Query) || shown == limit {
-			continue // the question itself says nothing about its answer
-		}
-		shown++
 		text, _ := Snippet(h.Text, a.Query, maxPerHit)
 		title := ""
 		if h.Title != "" {
 			title = " [" + clipText(h.Title, 60) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), who(h.Role, h.Speaker), title, text))
+		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), who(h.Role, h.Speaker), title, text+also(h)))
 	}
 	return b.text(res, "nothing that was said fits"), nil
+}
+
+// also says how often else a hit was said, and where.
+func also(h Hit) string {
+	if len(h.Also) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" [and %d more like it, such as %s]", len(h.Also), h.Also[0])
 }
 
 func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (string, error) {
@@ -260,6 +267,50 @@ func who(r Role, speaker string) string {
 		return speaker + " (" + string(r) + ")"
 	}
 	return string(r)
+}
+
+type askingKey struct{}
+
+// Asking says that the tools are called in the session id. If what they look
+// for is the question that was just asked there, the question itself is none of
+// the answers, and lifts nothing that stands beside it.
+func Asking(ctx context.Context, id session.ID) context.Context {
+	return context.WithValue(ctx, askingKey{}, id)
+}
+
+// maxAsking is how many records a turn may have behind its question.
+const maxAsking = 1000
+
+// unasked leaves out of q the latest thing that the user said in the session
+// that asks, if q is no other.
+func (ix *Index) unasked(ctx context.Context, q *Query) error {
+	id, ok := ctx.Value(askingKey{}).(session.ID)
+	if !ok {
+		return nil
+	}
+	in, err := session.Stat(ctx, ix.o.Store, id)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for r, err := range ix.o.Store.Read(ctx, id, max(0, in.Last-maxAsking)) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if s, ok := speak(r); ok && s.role == User {
+			q.without, q.seq = "", 0
+			if sameWordsAs(s.text, q.Text) {
+				q.without, q.seq = id, r.Seq
+			}
+		}
+	}
+	return nil
 }
 
 // sameWordsAs reports whether a text is the query itself.

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,11 +13,16 @@ import (
 // call runs one of the tools, and returns what the model reads.
 func call(t testing.TB, ix *Index, tool, args string) string {
 	t.Helper()
+	return callIn(t.Context(), t, ix, tool, args)
+}
+
+func callIn(ctx context.Context, t testing.TB, ix *Index, tool, args string) string {
+	t.Helper()
 	for _, x := range ix.Tools() {
 		if x.Spec().Name != tool {
 			continue
 		}
-		res, err := x.Run(t.Context(), llm.ToolCall{ID: "1", Name: tool, Args: []byte(args)})
+		res, err := x.Run(ctx, llm.ToolCall{ID: "1", Name: tool, Args: []byte(args)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,5 +86,46 @@ func TestGetLong(t *testing.T) {
 	text = call(t, w.ix, "memory_get", `{"file":"memory/even.md","lines":200}`)
 	if n := strings.Count(text, "xxx\n"); n != 120 || !strings.HasSuffix(text, "\n[lines 1 to 120 of 200]") {
 		t.Errorf("%d lines: %q", n, text[len(text)-40:])
+	}
+}
+
+// TestAskedHere: the question that is just being asked is no answer, and lifts
+// nothing beside it. Whatever else has its words is one.
+func TestAskedHere(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "old", "user: Quokkabrot", "assistant: what about it?")
+	say(t, w, "fact", "assistant: hm, well", "assistant: we talked of many things, and one of them was that the numbat is an animal that eats termites all day long and sleeps at night", "assistant: fine")
+	say(t, w, "here", "assistant: hello there, what can I do for you today?", "user: good morning, and thank you for being here with me", "user: numbat?", "assistant: let me look into it for you, one moment please")
+	ctx := Asking(t.Context(), "here")
+	cites := func(text string) (out []string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			out = append(out, strings.Fields(line)[0])
+		}
+		return out
+	}
+	got := cites(callIn(ctx, t, w.ix, "session_search", `{"query":"numbat"}`))
+	for _, g := range got {
+		if strings.HasPrefix(g, "here#") {
+			t.Errorf("the question itself, or what is beside it: %v", got)
+		}
+	}
+	if len(got) == 0 || got[0] != "fact#3" {
+		t.Errorf("found %v, want fact#3 first", got)
+	}
+	// Another asks, or nobody: what was said here is found.
+	for _, ctx := range []context.Context{t.Context(), Asking(t.Context(), "old"), Asking(t.Context(), "nobody")} {
+		if got := callIn(ctx, t, w.ix, "session_search", `{"query":"numbat"}`); !strings.Contains(got, "here#4 ") {
+			t.Errorf("asked elsewhere: %s", got)
+		}
+	}
+	say(t, w, "here", "user: Quokkabrot")
+	if got := callIn(ctx, t, w.ix, "session_search", `{"query":"Quokkabrot"}`); !strings.Contains(got, "old#2 ") || strings.Contains(got, "here#") {
+		t.Errorf("said before, word for word: %s", got)
+	}
+	// As it stands.
+	say(t, w, "old", "user: was that it")
+	say(t, w, "here", "user: was that it?")
+	if got := cites(callIn(ctx, t, w.ix, "session_search", `{"query":"was that it"}`)); len(got) != 1 || got[0] != "old#4" {
+		t.Errorf("as it stands: %v", got)
 	}
 }

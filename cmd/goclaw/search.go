@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/transcript"
+	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/session"
-	"goclaw/store/sqlite"
 	"goclaw/tool"
 )
 
-// index opens the search index once. With the SQLite store it lies in the
-// database of the sessions, with another one beside them.
+// index opens the search index once.
 func (a *app) index() (*recall.Index, error) {
 	if a.ix != nil {
 		return a.ix, nil
@@ -29,7 +27,7 @@ func (a *app) index() (*recall.Index, error) {
 	}
 	c := a.conf
 	o := recall.Options{
-		Store: st, Path: filepath.Join(c.Home, "index.db"), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
+		Store: st, Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
 		Progress: func(done, total int) {
 			if a.isTerminal(a.err) {
 				fmt.Fprintf(a.err, "\rindexing: %d of %d records ", done, total)
@@ -53,9 +51,7 @@ func (a *app) index() (*recall.Index, error) {
 		}
 		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
-	if _, ok := st.(*sqlite.Store); ok {
-		o.Path, o.Shared = c.Session.Path, true
-	}
+	o.Path, o.Shared = indexAt(c, st)
 	ix, err := recall.Open(o)
 	if err != nil {
 		return nil, err
@@ -264,6 +260,17 @@ func (a *app) recallTools(tools *tool.Set) error {
 		}
 	}
 	return nil
+}
+
+// asking are the tools that a session calls: what it asks is not what it looks
+// for.
+type asking struct {
+	*tool.Set
+	id session.ID
+}
+
+func (t asking) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	return t.Set.Run(recall.Asking(ctx, t.id), call)
 }
 
 // nearby is how many records are shown before and behind one, unless more are

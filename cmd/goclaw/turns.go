@@ -43,7 +43,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
 			v := a.voice
 			env := agent.Env{
-				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: tools, Budget: v.budget, Tokens: v.tokens, API: v.api,
+				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: asking{tools, s.ID}, Budget: v.budget, Tokens: v.tokens, API: v.api,
 			}
 			a.guard(&env, v)
 			return env, nil
