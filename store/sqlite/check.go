@@ -19,24 +19,28 @@ import (
 // do not say what their logs add up to. What is of no session has no id. An
 // error says that the checking could not go on.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
-	err := s.with(ctx, func(c *conn) error {
-		return c.each(func(r row) error {
-			if t := r.Text(0); t != "ok" {
-				report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
-			}
-			return nil
-		}, "PRAGMA integrity_check")
-	})
-	if err = damaged(err, "", report); err != nil {
-		return err
-	}
-	logs, err := s.logs(ctx)
+	var found []string
+	err := s.with(ctx, func(c *conn) (err error) { found, err = wounds(c, ""); return err })
 	if err != nil {
 		return err
 	}
+	for i, t := range found {
+		if i == maxWounds {
+			report("", fmt.Errorf("sqlite: %s: and %d more of this kind", s.path, len(found)-i))
+			break
+		}
+		report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
+	}
+	logs, whole, err := s.logs(ctx)
+	if err != nil {
+		return err
+	}
+	if !whole {
+		report("", fmt.Errorf("sqlite: %s: the table of sessions is damaged: %w", s.path, session.ErrStale))
+	}
 	for _, l := range logs {
 		if l.row == nil {
-			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row", s.path, l.n))
+			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row: %w", s.path, l.n, session.ErrStale))
 			continue
 		}
 		in, damage, err := s.replay(ctx, l)
@@ -67,31 +71,54 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 	return nil
 }
 
+// maxWounds is how many of SQLite's own findings are told: one page that is
+// bad can be the cause of hundreds.
+const maxWounds = 4
+
 // misfiled returns the records of session n whose columns do not say what
 // their lines say.
 func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
 	err = s.with(ctx, func(c *conn) error {
 		wrong = nil
-		return c.each(func(r row) error {
-			rec, damage := sqlstore.Decode(s.path, session.Seq(r.Int(0)), r.bytes(5), func() (string, string, string) { return "", "", "" })
-			if damage != nil {
-				return nil // said elsewhere; its columns are all there is
+		end, err := last(c, n)
+		if err != nil {
+			return err
+		}
+		for at := session.Seq(0); at < end; {
+			err := c.each(func(r row) error {
+				at = session.Seq(r.Int(0))
+				rec, damage := sqlstore.Decode(s.path, at, r.bytes(5), func() (string, string, string) { return "", "", "" })
+				if damage != nil {
+					return nil // said elsewhere; its columns are all there is
+				}
+				l := sqlstore.NewLine(rec, nil)
+				l.Type = sqlstore.NewLine(rec, r.bytes(5)).Type
+				if r.Text(1) != rec.ID || r.Text(2) != rec.Parent || r.Text(3) != l.Type || r.Text(4) != sqlstore.Stamp(rec.Time) {
+					l.Record.Raw, l.Record.Body = nil, nil
+					wrong = append(wrong, l)
+				}
+				return nil
+			}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos", pos(n, int64(at)+1), pos(n, int64(end)))
+			if err == nil {
+				return nil
 			}
-			l := sqlstore.NewLine(rec, nil)
-			l.Type = sqlstore.NewLine(rec, r.bytes(5)).Type
-			if r.Text(1) != rec.ID || r.Text(2) != rec.Parent || r.Text(3) != l.Type || r.Text(4) != sqlstore.Stamp(rec.Time) {
-				l.Record.Raw, l.Record.Body = nil, nil
-				wrong = append(wrong, l)
+			if !unreadable(err) {
+				return err
 			}
-			return nil
-		}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos > $1 AND pos <= $2 ORDER BY pos", pos(n, 0), pos(n, maxSeq))
+			to, err := next(c, n, at+1, end) // said elsewhere
+			if err != nil || to == 0 {
+				return err
+			}
+			at = to - 1
+		}
+		return nil
 	})
 	return wrong, err
 }
 
 // damaged reports err if it is about the file, and returns it if not.
 func damaged(err error, id session.ID, report func(session.ID, error)) error {
-	if errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.NOTADB) {
+	if unreadable(err) || errors.Is(err, sqlite3.IOERR) {
 		report(id, err)
 		return nil
 	}
@@ -105,15 +132,21 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	logs, err := s.logs(ctx)
-	if err != nil {
+	if changed, err = s.mend(ctx); err != nil {
 		return 0, err
 	}
+	logs, _, err := s.logs(ctx)
+	if err != nil {
+		return changed, err
+	}
 	for _, l := range logs {
-		if err := s.refile(ctx, l.n); err != nil {
+		if err := s.refile(ctx, l.n); err != nil && !unreadable(err) {
 			return changed, s.wrap(err)
 		}
 		in, _, err := s.replay(ctx, l)
+		if unreadable(err) { // nothing of it is left; Check says so
+			continue
+		}
 		if err != nil {
 			return changed, err
 		}
@@ -160,11 +193,12 @@ func (s *Store) refile(ctx context.Context, n int64) error {
 
 // rebuild writes the row of l.
 func (w *writer) rebuild(l log) error {
-	if err := w.sort(nil); err != nil {
+	c, done, err := w.aside()
+	if err != nil {
 		return err
 	}
-	w.book.Forget()
-	s, err := session.Replay(l.id(), w.Records(l.n))
+	defer done()
+	s, err := session.Replay(l.id(), records(c, w.s.path, l.n))
 	if err != nil {
 		return err
 	}
@@ -205,34 +239,47 @@ func (l log) id() session.ID {
 	return l.row.ID
 }
 
-// logs returns what there is, by rows and by records.
-func (s *Store) logs(ctx context.Context) (logs []log, err error) {
-	err = s.with(ctx, func(c *conn) error {
-		logs = nil
-		have := map[int64]bool{}
-		for _, trash := range []bool{false, true} {
-			sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
-			err := c.each(func(r row) error {
-				n, in := sqlstore.Scan(r)
-				logs = append(logs, log{n, &in})
-				have[n] = true
-				return nil
-			}, sql, args...)
-			if err != nil {
-				return err
-			}
-		}
-		for n := int64(0); ; {
-			next, err := c.int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
-			if err != nil || next == 0 {
-				return err
-			}
-			if n = next >> 32; !have[n] {
-				logs = append(logs, log{n: n})
-			}
-		}
+// logs returns what there is, by rows and by records. whole is false if rows
+// could not be read.
+func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
+	err = s.with(ctx, func(c *conn) (err error) {
+		logs, whole, err = allLogs(c)
+		return err
 	})
-	return logs, err
+	return logs, whole, err
+}
+
+func allLogs(c *conn) (logs []log, whole bool, err error) {
+	have := map[int64]bool{}
+	for _, trash := range []bool{false, true} {
+		sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
+		err := c.each(func(r row) error {
+			n, in := sqlstore.Scan(r)
+			logs = append(logs, log{n, &in})
+			have[n] = true
+			return nil
+		}, sql, args...)
+		if unreadable(err) {
+			logs, err = salvage(c)
+			return logs, false, err
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	for n := int64(0); ; {
+		next, err := c.int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
+		if unreadable(err) {
+			logs, err = salvage(c)
+			return logs, true, err
+		}
+		if err != nil || next == 0 {
+			return logs, true, err
+		}
+		if n = next >> 32; !have[n] {
+			logs = append(logs, log{n: n})
+		}
+	}
 }
 
 // replay returns what l adds up to, and what of it could not be read.

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -35,7 +37,12 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 				if err := p.read(c); err != nil {
 					return err
 				}
-				return c.exec("COMMIT")
+				// SQLite commits nothing that has met a damaged page, not even
+				// a reading; lend ends it then.
+				if err := c.exec("COMMIT"); !unreadable(err) {
+					return err
+				}
+				return nil
 			})
 			if err != nil {
 				yield(session.Record{}, err)
@@ -92,12 +99,18 @@ func (p *piece) open(c *conn, id session.ID) error {
 // a wrong row cannot hide records.
 func last(c *conn, n int64) (session.Seq, error) {
 	at, err := c.int("SELECT max(pos) FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq))
+	if unreadable(err) {
+		if seq := lastKnown(c, n); seq > 0 {
+			return seq, nil
+		}
+	}
 	return session.Seq(at & maxSeq), err
 }
 
-const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos > $1 AND pos <= $2 ORDER BY pos"
+// It begins at a record, not behind one, which may be on a damaged page.
+const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
 
-// read reads the next piece.
+// read reads the next piece. What cannot be read costs itself only.
 func (p *piece) read(c *conn) error {
 	p.entries = p.entries[:0]
 	size, most := 0, firstRecords
@@ -107,6 +120,9 @@ func (p *piece) read(c *conn) error {
 	p.many = true
 	err := c.each(func(r row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
+		if seq <= p.at {
+			return sqlite3.CORRUPT // a page that is out of place
+		}
 		p.missing(seq - 1)
 		data := r.bytes(4)
 		rec, d := sqlstore.Decode(p.file, seq, data, func() (id, parent, typ string) { return r.Text(1), r.Text(2), r.Text(3) })
@@ -126,7 +142,12 @@ func (p *piece) read(c *conn) error {
 			return errStop
 		}
 		return nil
-	}, selectRecords, pos(p.n, int64(p.at)), pos(p.n, int64(p.last)))
+	}, selectRecords, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
+	if unreadable(err) {
+		err = p.skip(c)
+		p.done = p.at >= p.last
+		return err
+	}
 	p.done = err == nil // there is no more
 	return stopped(err)
 }
@@ -159,6 +180,9 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 				return nil
 			}, sql, args...)
 		})
+		if unreadable(err) {
+			err = fmt.Errorf("%w: %w", err, session.ErrStale) // the records have it all
+		}
 		if err != nil {
 			yield(session.Info{}, err)
 			return

@@ -189,7 +189,7 @@ func (s *Store) reader() (*conn, error) {
 func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
 	full := false
 	err := s.lend(ctx, func(c *conn) (err error) {
-		if full, err = inboxed(c); full || err != nil {
+		if full, err = inboxed(c); full || err != nil && !unreadable(err) {
 			return err
 		}
 		return f(c)
@@ -262,7 +262,9 @@ func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
 // wrap says which file an error of SQLite is about.
 func (s *Store) wrap(err error) error {
 	var e *sqlite3.Error
-	if errors.As(err, &e) {
+	var code sqlite3.ErrorCode
+	var more sqlite3.ExtendedErrorCode
+	if errors.As(err, &e) || errors.As(err, &code) || errors.As(err, &more) {
 		return fmt.Errorf("sqlite: %s: %w", s.path, err)
 	}
 	return err
