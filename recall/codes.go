@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -66,12 +68,25 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 		return notes, err
 	}
 	made, err = ix.embedMessages(ctx)
+	if err == nil && ix.noNotes() { // their vectors were dropped with the others
+		var more int
+		more, err = ix.embedMemory(ctx)
+		made += more
+	}
 	return notes + made, err
+}
+
+// noNotes reports whether no vector of a note is known.
+func (ix *Index) noNotes() bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.memory.codes == nil
 }
 
 // embedMessages embeds all messages that have no vector.
 func (ix *Index) embedMessages(ctx context.Context) (made int, err error) {
-	for {
+anew:
+	for again := false; ; {
 		todo, err := ix.uncoded(ctx)
 		if err != nil || len(todo) == 0 {
 			return made, err
@@ -83,6 +98,10 @@ func (ix *Index) embedMessages(ctx context.Context) (made int, err error) {
 			for l.coded < l.last {
 				n, err := ix.embedSome(ctx, &l)
 				made += n
+				if errors.Is(err, errAnew) && !again {
+					again = true
+					continue anew
+				}
 				if err != nil {
 					return made, err
 				}
@@ -187,6 +206,9 @@ func (ix *Index) embedSome(ctx context.Context, l *uncoded) (n int, err error) {
 	if ix.db == nil {
 		return 0, session.ErrClosed
 	}
+	if err := ix.measure(vs); err != nil {
+		return 0, err
+	}
 	byChunk := map[int64][]byte{}
 	for i, v := range vs {
 		chunk := chunkOf(l.n, seqs[i])
@@ -213,6 +235,67 @@ func (ix *Index) embedSome(ctx context.Context, l *uncoded) (n int, err error) {
 	})
 	l.coded = upto
 	return len(texts), err
+}
+
+// errAnew says that all vectors there were have been dropped.
+var errAnew = errors.New("recall: the model gives vectors of another length than before")
+
+// measure takes the length of vectors that the model gives. A model that gives
+// others than before is another one by the same name: what it cannot be
+// compared with is dropped, and errAnew says so.
+func (ix *Index) measure(vs [][]float32) error {
+	if len(vs) == 0 {
+		return nil
+	}
+	have, err := ix.db.meta("length")
+	now := strconv.Itoa(len(vs[0]))
+	if err != nil || have == now {
+		return err
+	}
+	err = ix.db.within(func() error {
+		if have != "" {
+			if err := ix.db.dropVectors(); err != nil {
+				return err
+			}
+		}
+		return ix.db.exec("INSERT OR REPLACE INTO recall_meta VALUES ('length', ?)", now)
+	})
+	if err != nil || have == "" {
+		return err
+	}
+	ix.memory.codes = nil
+	return errAnew
+}
+
+// compares checks that v can be compared with what there is; what cannot is
+// dropped, and res says so.
+func (ix *Index) compares(m *meaning, res *Result) {
+	if m.v == nil {
+		return
+	}
+	have, err := ix.db.meta("length")
+	if err == nil && (have == "" || have == strconv.Itoa(len(m.v))) {
+		return
+	}
+	if err == nil {
+		err = ix.measure([][]float32{m.v})
+	}
+	if errors.Is(err, errAnew) {
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("%s gives vectors of %d numbers now, and gave %s before: those were dropped, and are made anew", m.e.Name(), len(m.v), have))
+		return
+	}
+	m.v, m.bad = nil, true
+	res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the vectors cannot be compared: %v", err))
+}
+
+// dropVectors drops all vectors. It is part of a transaction.
+func (d *db) dropVectors() error {
+	for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0", "DELETE FROM recall_meta WHERE name = 'length'"} {
+		if err := d.exec(sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadNotes reads the vectors of the memory files that are there, and drops
@@ -291,6 +374,12 @@ func (ix *Index) embedNotes(ctx context.Context) (int, error) {
 	defer ix.mu.Unlock()
 	if ix.db == nil {
 		return 0, session.ErrClosed
+	}
+	if err := ix.measure(vs); err != nil && !errors.Is(err, errAnew) {
+		return 0, err
+	}
+	if m.codes == nil {
+		m.codes = map[[16]byte]floats{}
 	}
 	return len(texts), ix.db.within(func() error {
 		for i, v := range vs {

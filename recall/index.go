@@ -75,6 +75,8 @@ type Index struct {
 	memory  memory
 	codes   map[int64][]byte // chunks read, for one search
 
+	patience time.Duration // with a model that is asked for a question's vector
+
 	shut chan struct{}
 	once sync.Once // closes shut
 	work sync.WaitGroup
@@ -111,7 +113,7 @@ func Open(o Options) (*Index, error) {
 	} else if aside != nil {
 		return nil, aside
 	}
-	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, unread: map[session.ID]error{}, shut: make(chan struct{}), aside: aside}
+	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, unread: map[session.ID]error{}, shut: make(chan struct{}), aside: aside, patience: patience}
 	if o.Embedder != nil {
 		if err := ix.model(); err != nil {
 			d.close()
@@ -128,10 +130,8 @@ func (ix *Index) model() error {
 		return err
 	}
 	return ix.db.within(func() error {
-		for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0"} {
-			if err := ix.db.exec(sql); err != nil {
-				return err
-			}
+		if err := ix.db.dropVectors(); err != nil {
+			return err
 		}
 		return ix.db.exec("INSERT OR REPLACE INTO recall_meta VALUES ('model', ?)", name)
 	})

@@ -73,6 +73,9 @@ type Result struct {
 	// Literal says that no word of the query is in any index, such as of "to
 	// be or not to be" or an emoji: it was looked for as it stands.
 	Literal bool
+	// Words says that there is no vector of the query: words alone decided. If
+	// there should have been one, Incomplete says why there is none.
+	Words bool
 	// Vectors is the share of the candidates that were compared by meaning as
 	// well: 1 all, 0 none.
 	Vectors float64
@@ -105,7 +108,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 		q.Now = ix.o.Now()
 	}
 	var res Result
-	m := meaning{e: ix.o.Embedder}
+	m := meaning{e: ix.o.Embedder, patience: ix.patience}
 	inMemory := q.Memory && ix.o.Workspace != ""
 	if inMemory {
 		if err := m.of(ctx, q.Text, &res); err != nil {
@@ -128,6 +131,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	stands, only := asLiteral(q.Text)
 	res.Literal = only
 	if inMemory {
+		ix.compares(&m, &res)
 		if notes, err = ix.searchMemory(ctx, q, m.v, &res); err != nil {
 			return res, err
 		}
@@ -146,6 +150,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 		}
 	}
 	res.Hits = interleave(messages, notes, q.Limit)
+	res.Words = m.v == nil
 	return res, nil
 }
 
@@ -155,7 +160,13 @@ type meaning struct {
 	text string
 	v    []float32 // nil: there is none
 	bad  bool      // there is none to be had
+
+	patience time.Duration
 }
+
+// patience is how long a question waits for its vector at most. Words do not
+// wait.
+const patience = 5 * time.Second
 
 // of makes m that of text. If it cannot be had, res says so.
 func (m *meaning) of(ctx context.Context, text string, res *Result) error {
@@ -163,10 +174,15 @@ func (m *meaning) of(ctx context.Context, text string, res *Result) error {
 	if m.e == nil || m.bad || text == m.text {
 		return nil
 	}
-	vs, err := m.e.Vectors(ctx, []string{text})
+	soon, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	vs, err := m.e.Vectors(soon, []string{text})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case err != nil && soon.Err() != nil:
+		m.v, m.bad = nil, true
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: %s gave no vector within %v", m.e.Name(), m.patience))
 	case err != nil || len(vs) != 1:
 		m.v, m.bad = nil, true
 		res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the embeddings of %s cannot be had: %v", m.e.Name(), err))
@@ -318,6 +334,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 	if err := ix.apart(ctx, func() error { return m.of(ctx, asked.spoken(q.Text), res) }); err != nil {
 		return nil, err
 	}
+	ix.compares(m, res)
 	if m.v != nil {
 		ix.codes = map[int64][]byte{}
 		for i := range cands {

@@ -241,6 +241,7 @@ func (a *app) showHits(res recall.Result, query string) {
 		fmt.Fprintln(a.err, "goclaw: found as it stands: no word of it is in the index")
 	case a.conf.Search.Embeddings == "off":
 		fmt.Fprintln(a.err, "goclaw: found by words alone: search.embeddings is off")
+	case res.Words: // as was said
 	case res.Vectors < 0.5:
 		fmt.Fprintf(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others\n", 100*res.Vectors)
 	}

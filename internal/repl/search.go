@@ -60,6 +60,7 @@ func (r *REPL) search(ctx context.Context, text string) error {
 		return nil
 	case res.Literal:
 		r.note("found as it stands: no word of it is in the index")
+	case res.Words && len(res.Incomplete) > 0: // as was said
 	case res.Vectors == 0:
 		r.note("found by words alone: what was compared has no vectors, or not yet")
 	}
