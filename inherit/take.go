@@ -11,7 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
 )
@@ -54,6 +57,7 @@ const (
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
 	Purged    State = "purged"    // its log was removed for good, and is not taken again
 	Failed    State = "failed"
+	Left      State = "left" // it was stopped before: the next taking goes on with it
 )
 
 // Outcome is what became of one transcript.
@@ -111,7 +115,8 @@ const (
 // Take copies into st what it lacks of c. Each transcript becomes a log with
 // the program's own key and id; a log that was begun is continued, wherever a
 // former taking was interrupted. A transcript that fails does not stop the
-// others. The error is of the store, or ctx's.
+// others; a store that cannot be written does. The error is of the store, or
+// ctx's.
 func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report, error) {
 	begin := time.Now()
 	release, err := o.turn(ctx, st)
@@ -144,6 +149,9 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 			im.know(in)
 		}
 	}
+	outer := ctx
+	ctx, im.stop = context.WithCancelCause(ctx)
+	defer im.stop(nil)
 	first, second := im.plan(c.Transcripts)
 	for _, jobs := range [][]job{first, second} {
 		var few, many []job
@@ -158,11 +166,14 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		im.run(ctx, smallWorkers, many, rep.Outcomes)
 	}
 	rep.Took = time.Since(begin)
-	err = ctx.Err()
 	for i, t := range c.Transcripts {
 		if rep.Outcomes[i].Transcript == nil {
-			rep.Outcomes[i] = Outcome{Transcript: t, State: Failed, Err: context.Canceled}
+			rep.Outcomes[i] = Outcome{Transcript: t, State: Left}
 		}
+	}
+	if err = outer.Err(); err == nil && ctx.Err() != nil {
+		// Saving says best whether the disk is full: SQLite does not.
+		return rep, errors.Join(context.Cause(ctx), im.memo.Save())
 	}
 	return rep, errors.Join(err, o.Removed.forget(im.again), im.memo.Save())
 }
@@ -200,6 +211,8 @@ type importer struct {
 	memo    *Memo
 	logs    map[session.ID]session.Info
 	origins map[origin]session.Info // the latest log of each
+
+	stop context.CancelCauseFunc // the store cannot be written
 
 	mu       sync.Mutex
 	progress Progress
@@ -357,7 +370,15 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	default:
 		err = im.log(ctx, j, m, known, &o)
 	}
-	if err != nil {
+	var full *StoreError
+	if errors.As(err, &full) {
+		im.stop(full)
+	}
+	switch {
+	case err == nil:
+	case full != nil, ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		o.State = Left
+	default:
 		o.State, o.Err = Failed, err
 		var p *fs.PathError
 		if errors.As(err, &p) && strings.HasPrefix(p.Path, j.t.Path) {
@@ -492,7 +513,7 @@ func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error
 	}
 	r := titled(j.t.Title, in.Leaf)
 	r.Seq, r.Time = in.Last+1, in.Updated
-	if err := im.st.Append(ctx, j.log, r); err != nil {
+	if err := im.append(ctx, j.log, r); err != nil {
 		return err
 	}
 	m.Title, m.Last = j.t.Title, r.Seq
@@ -658,11 +679,34 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 	return nil
 }
 
+// StoreError says that the store cannot be written: not this record, but none.
+type StoreError struct{ Err error }
+
+func (e *StoreError) Error() string { return "the store cannot be written: " + e.Err.Error() }
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// append appends to a log.
+func (im *importer) append(ctx context.Context, id session.ID, recs ...session.Record) error {
+	err := im.st.Append(ctx, id, recs...)
+	if err == nil || errors.Is(err, session.ErrStale) { // of this log
+		return err
+	}
+	var (
+		sql  sqlite3.ErrorCode
+		file *fs.PathError
+		sys  syscall.Errno
+	)
+	if errors.As(err, &sql) || errors.As(err, &file) || errors.As(err, &sys) || errors.Is(err, session.ErrClosed) {
+		return &StoreError{err}
+	}
+	return err
+}
+
 func (w *writer) flush(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
 	}
-	if err := w.im.st.Append(ctx, w.id, w.batch...); err != nil {
+	if err := w.im.append(ctx, w.id, w.batch...); err != nil {
 		return err
 	}
 	w.n += len(w.batch)

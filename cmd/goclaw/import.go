@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/spf13/cobra"
 
 	"goclaw/inherit"
@@ -153,9 +155,7 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	if err == nil && !(given && memo.Begun()) {
 		err = memo.Finish()
 	}
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("stopped: goclaw import goes on where it was")
-	}
+	err = stopped(err, rep)
 	if o.asJSON {
 		if e := a.printJSON(importRows(cat, rep)); err == nil {
 			err = e
@@ -165,6 +165,21 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	}
 	if err == nil && rep.Count(inherit.Failed)+cat.Unread() > 0 {
 		return errQuiet
+	}
+	return err
+}
+
+// stopped says how much is left of an import that was stopped.
+func stopped(err error, rep inherit.Report) error {
+	left := transcript.Count(rep.Count(inherit.Left), "session") + " left: goclaw import goes on where it was"
+	var full *inherit.StoreError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("stopped, %s", left)
+	case errors.Is(err, sqlite3.FULL) || errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("the store cannot be written, the disk is full: %s when there is room", left)
+	case errors.As(err, &full):
+		return fmt.Errorf("%w (is the disk full?): %s when it can", full, left)
 	}
 	return err
 }
@@ -284,7 +299,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 			}
 			fmt.Fprintln(errOut, "goclaw: damaged: "+transcript.Printable(d.Error()))
 		}
-		if o.Err != nil && !errors.Is(o.Err, context.Canceled) {
+		if o.Err != nil {
 			fmt.Fprintf(errOut, "goclaw: %s: %s\n", o.Path, oneLine(o.Err))
 		}
 		if o.Note != "" && o.State == inherit.New {
@@ -301,7 +316,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 		state inherit.State
 		words string
 	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
-		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again takes them)"}, {inherit.Failed, "failed"}} {
+		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again takes them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
 		if n := rep.Count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
@@ -378,6 +393,7 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 		return
 	}
+	var rep inherit.Report
 	cat, err := a.lookFor(ctx, a.sources(), "", memo)
 	if err == nil {
 		defer cat.Close()
@@ -385,7 +401,6 @@ func (a *app) firstStart(ctx context.Context, st store) {
 			a.found(a.err, cat)
 		}
 		shown := a.newBar()
-		var rep inherit.Report
 		rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Removed: removed, Progress: shown.show, Waiting: a.waiting})
 		shown.end()
 		if err == nil {
@@ -395,11 +410,8 @@ func (a *app) firstStart(ctx context.Context, st store) {
 			a.imported(a.err, a.err, cat, rep, true)
 		}
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(a.err, "goclaw: stopped: the next start goes on where it was (never: session.inherit.enabled: false)")
-	case err != nil:
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+	if err != nil {
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(stopped(err, rep)))
 	}
 }
 

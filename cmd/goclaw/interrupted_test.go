@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -130,5 +132,70 @@ func TestTwoAtOnce(t *testing.T) {
 		if n := strings.Count(out.String(), `"records": 151,`); n != 61 {
 			t.Errorf("%v: %d sessions are whole, want 61:\n%.600s", args, n, out)
 		}
+	}
+}
+
+// TestStoreFull: a store that cannot be written is said once, nothing is said of
+// the sources, which are well, and the next import goes on.
+func TestStoreFull(t *testing.T) {
+	home := t.TempDir()
+	for i := range 20 {
+		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), 200, 2000))
+	}
+	goclaw, out, errOut := child(t, home, "import")
+	cmd := exec.Command("sh", "-c", `ulimit -f 4096; exec "$0" import`, goclaw.Path) // 2 or 4 MB
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = goclaw.Env, home, out, errOut
+	err := cmd.Run()
+	said := errOut.String()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(said, "\n") != 2 || !strings.Contains(said, "goclaw: the store cannot be written: ") || !strings.Contains(said, "left: goclaw import goes on where it was") || strings.Contains(out.String(), "failed") {
+		t.Errorf("%v, exit code %d, want 1\n%s%s", err, code, out, said)
+	}
+	cmd, out, errOut = child(t, home, "import")
+	if err := cmd.Run(); err != nil || strings.Contains(out.String(), "left") {
+		t.Errorf("with room: %v\n%s%s", err, out, errOut)
+	}
+	if n := strings.Count(spawn(t, home, "sessions", "--json"), `"records": 201,`); n != 20 {
+		t.Errorf("%d whole sessions, want 20", n)
+	}
+}
+
+// spawn is the output of a command that must do well.
+func spawn(t *testing.T, home string, args ...string) string {
+	t.Helper()
+	cmd, out, errOut := child(t, home, args...)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("goclaw %v: %v\n%s", args, err, errOut)
+	}
+	return out.String()
+}
+
+// TestInterrupted: Ctrl-C says how much is left, and that it goes on.
+func TestInterrupted(t *testing.T) {
+	home := t.TempDir()
+	const sessions = 40
+	for i := range sessions {
+		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), 400, 2000))
+	}
+	cmd, out, errOut := child(t, home, "import")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(time.Millisecond) {
+		if fi, err := os.Stat(filepath.Join(home, "home", "sessions.db-wal")); err == nil && fi.Size() > 1<<20 {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the import had ended before it was stopped")
+	}
+	said := errOut.String()
+	if !strings.Contains(said, " left: goclaw import goes on where it was\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
+		t.Errorf("stopped, it says\n%s%s", out, said)
+	}
+	if n := strings.Count(spawn(t, home, "sessions"), "pi:w:s"); n != sessions {
+		t.Errorf("the next start lists %d sessions, want %d", n, sessions)
 	}
 }
