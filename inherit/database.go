@@ -250,9 +250,9 @@ func (d *database) list() ([]*Transcript, error) {
 	add := func(id, archive string, blob int, size int64) *Transcript {
 		t := &Transcript{Program: OpenClaw, Path: d.path, ID: session.ID(text(id)), Archive: archive, Size: size, stat: d.snap.stat, form: codec.FormNative, old: d, window: id, blob: blob}
 		if e, ok := live[id]; ok && archive == "" {
-			t.Key, t.Title = session.Key(e.Key), e.Title
+			t.Key, t.Title, t.listed = session.Key(e.Key), e.Title, true
 		} else {
-			t.Key = recovered(agent, t.ID)
+			t.Key, t.unlisted = recovered(agent, t.ID), blob == inEvents
 		}
 		out = append(out, t)
 		return t

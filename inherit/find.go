@@ -481,9 +481,9 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 	case OpenClaw:
 		switch {
 		case listed && t.Archive == "":
-			t.Key, t.Title = session.Key(e.Key), e.Title
+			t.Key, t.Title, t.listed = session.Key(e.Key), e.Title, true
 		case t.Archive == "":
-			t.Archive = "orphan"
+			t.Archive, t.unlisted = "orphan", ix != nil && !ix.torn
 			fallthrough
 		default:
 			t.Key = recovered(agent, t.ID)
@@ -496,7 +496,7 @@ func (f *finder) name(t *Transcript, s sniffed, ix *index) {
 		case s.Key != "":
 			t.Key = session.Key(s.Key)
 		case listed && e.Key != "":
-			t.Key = session.Key(e.Key)
+			t.Key, t.listed = session.Key(e.Key), true
 		default:
 			t.Key = session.Key(fmt.Sprintf("%s:cli:%s", or(agentOf(t.Path), "claw0"), t.ID))
 		}

@@ -36,6 +36,7 @@ func Follow(ctx context.Context, st session.Store, paths []string, o Following) 
 	w.Every, w.Blind = o.Poll, o.Poll
 	defer w.Close()
 	o.Find.Memo = o.Take.Memo
+	o.Take.following = true
 	for {
 		begin := time.Now()
 		w.Look(func(see func(dir string, names ...string)) { show(paths, see) })
@@ -44,7 +45,7 @@ func Follow(ctx context.Context, st session.Store, paths []string, o Following) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if o.Taken != nil && (err != nil || rep.Records() > 0) {
+		if o.Taken != nil && (err != nil || rep.Records()+rep.Moved() > 0) {
 			o.Taken(rep, err)
 		}
 		if errors.Is(err, session.ErrClosed) {

@@ -51,6 +51,20 @@ func TestFollow(t *testing.T) {
 	appendTo(t, filepath.Join(src, "new", "b.jsonl"), header("b"))
 	appendTo(t, filepath.Join(src, "new", "b.jsonl"), userLine("1", "", "one"))
 	turns("b", 1)
+	// A transcript whose entry in the index comes later has its key then.
+	dir := filepath.Join(src, "agents", "main", "sessions")
+	chained(t, filepath.Join(dir, "c.jsonl"), "c", 1)
+	turns("c", 1)
+	write(t, filepath.Join(dir, "sessions.json"), `{}`)
+	time.Sleep(50 * time.Millisecond)
+	write(t, filepath.Join(dir, "sessions.json"), `{"agent:main:main":{"sessionId":"c"}}`)
+	var in session.Info
+	for begin := time.Now(); in.Key != "agent:main:main" && time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+		in, _ = session.Stat(ctx, st, "c")
+	}
+	if in.Key != "agent:main:main" {
+		t.Errorf("the key is %q", in.Key)
+	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Follow ended with %v", err)

@@ -31,6 +31,7 @@ type index struct {
 	dir     string // where its transcripts are
 	stat    stat
 	claw0   bool
+	torn    bool // it could not be read
 	entries []entry
 	byName  map[string]int
 	byID    map[string]int
@@ -84,9 +85,11 @@ func (f *finder) readIndex(path, dir string) *index {
 	} else {
 		if fi.Size() > maxIndex {
 			f.problem(path, fmt.Errorf("an index of %d bytes", fi.Size()))
+			ix.torn = true
 			return ix
 		}
 		if err := ix.read(path); err != nil {
+			ix.torn = true
 			p := unread(path, err)
 			p.What = "the index cannot be read, its transcripts are taken without their keys: " + p.What
 			f.c.Problems = append(f.c.Problems, p)

@@ -54,6 +54,9 @@ type Transcript struct {
 	cwd    string
 	side   bool // a subagent's
 	named  bool // the user gave its path
+	// What the owner's index says, if it can be read: that Key is t's, or
+	// nothing of t.
+	listed, unlisted bool
 
 	count func(bytes int) // is told of what is read, or nil
 

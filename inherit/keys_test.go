@@ -119,3 +119,117 @@ func TestUpgradedOwner(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysFollowTheIndex: whatever the owner's index says last is what a
+// session is called, also if it could not be read before, or came later.
+func TestKeysFollowTheIndex(t *testing.T) {
+	const recovered = "agent:main:recovered:"
+	type step struct {
+		index string
+		moved int
+		want  map[session.Key]string
+	}
+	none := "session key %q: session: not found"
+	tests := map[string][]step{
+		"a torn index": {
+			{`{"agent:main:main":{"sessionId":"aaaa"`, 0, map[session.Key]string{recovered + "aaaa": "aaaa, 4 turns"}},
+			{`{"agent:main:main":{"sessionId":"aaaa"}}`, 1, map[session.Key]string{"agent:main:main": "aaaa, 4 turns", recovered + "aaaa": none}},
+			{`{"agent:main:main":{"sessionId":"aaaa"`, 0, map[session.Key]string{"agent:main:main": "aaaa, 4 turns"}},
+		},
+		"its entry comes later": {
+			{`{}`, 0, map[session.Key]string{recovered + "aaaa": "aaaa, 4 turns"}},
+			{`{"agent:main:main":{"sessionId":"aaaa","label":"Late"}}`, 1, map[session.Key]string{"agent:main:main": "aaaa, 4 turns"}},
+		},
+		"no index at first": {
+			{``, 0, map[session.Key]string{"pi:work:aaaa": "aaaa, 4 turns"}},
+		},
+		"pointed elsewhere": {
+			{`{"agent:main:main":{"sessionId":"bbbb","label":"Main"}}`, 0, map[session.Key]string{"agent:main:main": "bbbb, 6 turns"}},
+			{`{"agent:main:main":{"sessionId":"aaaa"},"agent:main:other":{"sessionId":"bbbb","label":"Other"}}`, 2,
+				map[session.Key]string{"agent:main:main": "aaaa, 4 turns", "agent:main:other": "bbbb, 6 turns"}},
+			{`{"agent:main:main":{"sessionId":"bbbb"},"agent:main:other":{"sessionId":"aaaa"}}`, 2,
+				map[session.Key]string{"agent:main:main": "bbbb, 6 turns", "agent:main:other": "aaaa, 4 turns"}},
+		},
+		"back to an older one": { // bbbb has more, and would be the current one
+			{`{"agent:main:main":{"sessionId":"bbbb"}}`, 0, map[session.Key]string{"agent:main:main": "bbbb, 6 turns"}},
+			{`{"agent:main:main":{"sessionId":"aaaa"}}`, 2, map[session.Key]string{"agent:main:main": "aaaa, 4 turns", recovered + "bbbb": "bbbb, 6 turns"}},
+		},
+		"its entry is gone": {
+			{`{"agent:main:main":{"sessionId":"aaaa"}}`, 0, map[session.Key]string{"agent:main:main": "aaaa, 4 turns"}},
+			{`{"agent:main:x":{"sessionId":"cccc"}}`, 0, map[session.Key]string{"agent:main:main": "aaaa, 4 turns"}},
+		},
+	}
+	for name, steps := range tests {
+		for _, remember := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", name, remember), func(t *testing.T) {
+				sessions := filepath.Join(t.TempDir(), "s")
+				if name != "no index at first" {
+					sessions = filepath.Join(t.TempDir(), "agents/main/sessions")
+				}
+				chained(t, filepath.Join(sessions, "aaaa.jsonl"), "aaaa", 4)
+				chained(t, filepath.Join(sessions, "bbbb.jsonl"), "bbbb", 6)
+				st := openStore(t, t.TempDir())
+				m := inherit.NewMemo("")
+				for i, step := range steps {
+					if step.index != "" {
+						write(t, filepath.Join(sessions, "sessions.json"), step.index+strings.Repeat("\n", i))
+					}
+					if !remember {
+						m = inherit.NewMemo("")
+					}
+					rep, _ := take(t, st, m, false, sessions)
+					if rep.Moved() != step.moved || i > 0 && rep.Count(inherit.New)+rep.Count(inherit.Rewritten) > 0 {
+						t.Errorf("step %d: %v, %d moved, want %d", i, states(rep), rep.Moved(), step.moved)
+					}
+					for key, want := range step.want {
+						if want == none {
+							want = fmt.Sprintf(none, key)
+						}
+						if got := current(t, st, key); got != want {
+							t.Errorf("step %d: %s stands for %s, want %s", i, key, got, want)
+						}
+					}
+					if rep, _ = take(t, st, m, false, sessions); rep.Moved()+rep.Records() > 0 {
+						t.Errorf("step %d, again: %d moved, %d records", i, rep.Moved(), rep.Records())
+					}
+				}
+				if n := len(dump(t, st)); n != 2 {
+					t.Errorf("%d logs, want 2", n)
+				}
+			})
+		}
+	}
+}
+
+// TestWaysOfReading: each way has one log, which is found again, and the key
+// stands for the one that was asked for.
+func TestWaysOfReading(t *testing.T) {
+	src := t.TempDir()
+	lines := []string{header("s"), userLine("1", "", "one"), userLine("2", "gone", "two"), userLine("3", "2", "three")}
+	file := filepath.Join(src, "agents/main/sessions/s.jsonl")
+	write(t, file, strings.Join(lines, "\n")+"\n")
+	write(t, filepath.Join(src, "agents/main/sessions/sessions.json"), `{"agent:main:main":{"sessionId":"s"}}`)
+	for _, remember := range []bool{true, false} {
+		st := openStore(t, t.TempDir())
+		m := inherit.NewMemo("")
+		turns := map[bool]string{true: "strict-s, 2 turns", false: "s, 3 turns"}
+		for i, strict := range []bool{true, false, true, false, false, true} {
+			if !remember {
+				m = inherit.NewMemo("")
+			}
+			rep, _ := take(t, st, m, strict, src)
+			if i > 1 && rep.Count(inherit.Unchanged) != 1 {
+				t.Errorf("%d: %v, want unchanged", i, states(rep))
+			}
+			if got := current(t, st, "agent:main:main"); got != turns[strict] {
+				t.Errorf("%d, strict %v: the key stands for %s, want %s", i, strict, got, turns[strict])
+			}
+			if n := len(dump(t, st)); n != min(i+1, 2) {
+				t.Errorf("%d: %d logs", i, n)
+			}
+		}
+		if got := current(t, st, "agent:main:main:healed"); got != turns[false] {
+			t.Errorf("the other one is %s, want %s", got, turns[false])
+		}
+	}
+}

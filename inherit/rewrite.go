@@ -32,7 +32,7 @@ func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
 	}
 	again := 2
 	for ; ; again++ {
-		id := session.ID(fmt.Sprintf("rewrite-%d-%s", again, j.t.ID))
+		id := session.ID(fmt.Sprintf("rewrite-%d-%s", again, im.named(j.t.ID)))
 		if _, ok := im.logs[id]; !ok {
 			j.log, o.Log, j.have = id, id, session.Info{}
 			break

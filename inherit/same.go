@@ -64,7 +64,7 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 		}
 		switch have.Body.(type) {
-		case session.Title, session.Label, session.Leaf:
+		case session.Title, session.Label, session.Leaf, session.Moved:
 			continue
 		}
 		if !ok && s.open == nil {

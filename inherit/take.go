@@ -34,6 +34,8 @@ type Taking struct {
 	// Waiting is told, once, that another is taking into the same store: it is
 	// waited for.
 	Waiting func(*session.HeldError)
+
+	following bool // nobody has asked for it
 }
 
 // Progress is how far the taking is.
@@ -68,6 +70,7 @@ type Outcome struct {
 	Records int               // taken now
 	Damage  []*session.Damage // the first of them
 	Damaged int               // all of them
+	Was     session.Key       // the key that its log had until now, "" if it has it still
 	Err     error
 }
 
@@ -90,6 +93,16 @@ type Report struct {
 func (r Report) Count(s State) (n int) {
 	for _, o := range r.Outcomes {
 		if o.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Moved returns how many logs were given another key.
+func (r Report) Moved() (n int) {
+	for _, o := range r.Outcomes {
+		if o.Was != "" {
 			n++
 		}
 	}
@@ -124,7 +137,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		return Report{}, err
 	}
 	defer release()
-	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, files: map[string]int{}, memo: o.Memo, gate: make(chan struct{}, 1)}
+	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, families: map[origin][]session.Info{}, files: map[string]int{}, memo: o.Memo, gate: make(chan struct{}, 1)}
 	if im.memo == nil {
 		im.memo = NewMemo("")
 	}
@@ -165,6 +178,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		im.run(ctx, workers, few, rep.Outcomes)
 		im.run(ctx, smallWorkers, many, rep.Outcomes)
 	}
+	moved := im.rekey(ctx, rep.Outcomes)
 	rep.Took = time.Since(begin)
 	for i, t := range c.Transcripts {
 		if rep.Outcomes[i].Transcript == nil {
@@ -175,7 +189,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 		// Saving says best whether the disk is full: SQLite does not.
 		return rep, errors.Join(context.Cause(ctx), im.memo.Save())
 	}
-	return rep, errors.Join(err, o.Removed.forget(im.again), im.memo.Save())
+	return rep, errors.Join(err, moved, o.Removed.forget(im.again), im.memo.Save())
 }
 
 // turn waits until nobody else takes into st: what is decided by what is there
@@ -201,8 +215,9 @@ func (o Taking) turn(ctx context.Context, st session.Store) (release func(), err
 
 // origin is where a log came from.
 type origin struct {
-	path string
-	id   session.ID
+	path   string
+	id     session.ID
+	strict bool
 }
 
 type importer struct {
@@ -211,6 +226,8 @@ type importer struct {
 	memo    *Memo
 	logs    map[session.ID]session.Info
 	origins map[origin]session.Info // the latest log of each
+	// families are all logs of each, however it was read.
+	families map[origin][]session.Info
 
 	stop context.CancelCauseFunc // the store cannot be written
 
@@ -228,7 +245,9 @@ func (im *importer) know(in session.Info) {
 	if in.Origin.Path == "" {
 		return
 	}
-	k := origin{in.Origin.Path, in.Origin.ID}
+	k := origin{path: in.Origin.Path, id: in.Origin.ID}
+	im.families[k] = append(im.families[k], in)
+	k.strict = isStrict(in)
 	if have, ok := im.origins[k]; !ok || in.Created.After(have.Created) {
 		im.origins[k] = in
 	}
@@ -254,21 +273,22 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	from := map[session.ID]string{}
 	for i, t := range ts {
 		j := job{at: i, t: t}
-		if in, ok := im.origins[origin{text(t.Path), t.ID}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
+		if in, ok := im.origins[origin{text(t.Path), t.ID, im.o.Strict}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
 			j.log, j.have = in.ID, in
 			claimed[in.ID] = true
 			first = append(first, j)
 			continue
 		}
-		_, taken := im.logs[t.ID]
-		if !taken && !claimed[t.ID] && t.ID != "" {
-			j.log = t.ID
+		own := im.named(t.ID)
+		_, taken := im.logs[own]
+		if !taken && !claimed[own] && t.ID != "" {
+			j.log = own
 			claimed[j.log], from[j.log] = true, t.Path
 			first = append(first, j)
 			continue
 		}
-		j.other, j.from = t.ID, or(im.logs[t.ID].Origin.Path, from[t.ID])
-		j.log = t.otherID()
+		j.other, j.from = own, or(im.logs[own].Origin.Path, from[own])
+		j.log = im.named(t.otherID())
 		j.have = im.logs[j.log]
 		claimed[j.log] = true
 		second = append(second, j)
@@ -279,7 +299,8 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 // sameArchive reports whether in is a log of t, and not of another part of the
 // same database.
 func (im *importer) sameArchive(in session.Info, t *Transcript) bool {
-	return in.ID == t.ID || in.ID == t.otherID() || t.blob == inEvents && strings.HasPrefix(string(in.ID), "rewrite-")
+	id := session.ID(strings.TrimPrefix(string(in.ID), strictID))
+	return in.ID == t.ID || id == t.ID || t.other(id) || t.blob == inEvents && strings.HasPrefix(string(in.ID), "rewrite-")
 }
 
 // otherID is the id of t's log where its own is another's. It begins with
@@ -357,7 +378,7 @@ func (im *importer) watch(t *Transcript) (done func()) {
 func (im *importer) one(ctx context.Context, j job) Outcome {
 	o := Outcome{Transcript: j.t, Log: j.log}
 	var err error
-	m, known := im.memo.taken(j.t.ref())
+	m, known := im.memo.taken(im.ref(j.t))
 	known = known && m.Strict == im.o.Strict
 	switch {
 	case im.removed(j):
@@ -498,7 +519,7 @@ func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos 
 	}
 	o.Records += w.n
 	m := taken{Log: j.log, Stat: j.t.stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
-	im.memo.setTaken(j.t.ref(), m)
+	im.memo.setTaken(im.ref(j.t), m)
 	return im.title(ctx, j, m, o)
 }
 
@@ -517,7 +538,7 @@ func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error
 		return err
 	}
 	m.Title, m.Last = j.t.Title, r.Seq
-	im.memo.setTaken(j.t.ref(), m)
+	im.memo.setTaken(im.ref(j.t), m)
 	o.Records++
 	if o.State == Unchanged {
 		o.State = Grown
@@ -588,7 +609,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		// The very same, or less: an older copy, or what one of our own
 		// sessions was when it was exported.
 		o.State, o.Log = Copy, j.other
-		im.memo.setTaken(j.t.ref(), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
+		im.memo.setTaken(im.ref(j.t), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
 		return nil
 	case same.prefix && im.moved(j.other):
 		j.log, o.Log = j.other, j.other
@@ -596,9 +617,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	}
 	stop()
 	o.State = New
-	if !strings.Contains(string(j.t.Key), string(j.log)) { // a key that was made of the id is made of this one
-		j.t.Key = session.Key(strings.ReplaceAll(string(j.t.Key), string(j.t.ID), string(j.log)))
-	}
+	j.t.Key = j.t.keyOf(j.log)
 	return im.begin(ctx, j, o, 0)
 }
 

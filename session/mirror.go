@@ -18,16 +18,22 @@ func OwnKey(key Key) Key {
 }
 
 // Own returns the session in which the mirror in is continued: one of our own
-// with its key, else the one that Continue began. ErrNotFound if there is
-// none.
+// with its key, else the one that Continue began, under whatever key the mirror
+// had then. ErrNotFound if there is none.
 func Own(ctx context.Context, st Store, in Info) (Info, error) {
-	for _, key := range []Key{in.Key, OwnKey(in.Key)} {
+	keys := []Key{in.Key, OwnKey(in.Key)}
+	if in.Key != in.Origin.Key {
+		keys = append(keys, "")
+	}
+	for i, key := range keys {
 		var best Info
+		any := i == 2
 		for own, err := range st.List(ctx, Query{Key: key}) {
 			switch {
 			case err != nil:
 				return Info{}, err
-			case own.Mirror() || own.Key != key || key != in.Key && own.Origin.ID != in.ID:
+			case own.Mirror() || own.Key != key && !any || i > 0 && own.Origin.ID != in.ID:
+			case any && own.Key != OwnKey(own.Origin.Key): // a fork
 			case best.ID == "" || own.Newer(best):
 				best = own
 			}

@@ -63,6 +63,36 @@ func TestContinue(t *testing.T) {
 	}
 }
 
+// TestContinueWhatMoved: a mirror that was given another key goes on where it
+// was continued.
+func TestContinueWhatMoved(t *testing.T) {
+	ctx := context.Background()
+	st := session.NewMemory()
+	origin := session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:recovered:m", ID: "m"}
+	if err := st.Append(ctx, "m",
+		session.Record{Seq: 1, Time: time.Unix(1, 0).UTC(), Body: session.Header{Version: 3, ID: "m", Key: origin.Key, Origin: origin}},
+		session.Record{Seq: 2, ID: "a", Time: time.Unix(2, 0).UTC(), Body: session.Message{Message: llm.UserText("one")}}); err != nil {
+		t.Fatal(err)
+	}
+	var own session.ID
+	for i, key := range []session.Key{origin.Key, "agent:main:main", "agent:main:other"} {
+		if i > 0 {
+			if err := st.Append(ctx, "m", session.Record{Seq: session.Seq(2 + i), ID: string(key), Parent: "a", Side: true, Body: session.Moved{Key: key}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := session.Current(ctx, st, key)
+		if err != nil || m.ID != "m" || m.Leaf != "a" {
+			t.Fatalf("%s: %+v, %v", key, m, err)
+		}
+		got, err := session.Continue(ctx, st, m, session.System{})
+		if err != nil || own != "" && got.ID != own {
+			t.Errorf("%s is continued in %s, %v; want %s", key, got.ID, err, own)
+		}
+		own = got.ID
+	}
+}
+
 // TestCurrentOfCopies: of logs that were begun at once, the one that was
 // written last is current, then the longer one, then the original. Their ids
 // say nothing.

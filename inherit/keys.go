@@ -1,0 +1,191 @@
+package inherit
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"goclaw/session"
+)
+
+// A transcript that was read both ways has two logs. The one that was asked
+// for last has its key, the other one the key with one of these behind it.
+const (
+	straight = ":strict"
+	healed   = ":healed"
+)
+
+// strictID begins the ids of logs that hold what pi would show.
+const strictID = "strict-"
+
+// named is the id of the log of a session that is called id, as it is read now.
+func (im *importer) named(id session.ID) session.ID {
+	if im.o.Strict {
+		return strictID + id
+	}
+	return id
+}
+
+// isStrict reports whether in holds what pi would show of its source.
+func isStrict(in session.Info) bool {
+	return strings.Contains(strings.TrimSuffix(string(in.ID), string(in.Origin.ID)), strictID)
+}
+
+// ref names t in the memo.
+func (im *importer) ref(t *Transcript) string {
+	if im.o.Strict {
+		return t.ref() + "#strict"
+	}
+	return t.ref()
+}
+
+// keyOf is the key of t's log id. One that is made of the id is made of that
+// one.
+func (t *Transcript) keyOf(log session.ID) session.Key {
+	if log == t.ID || t.ID == "" || !t.other(log) || strings.Contains(string(t.Key), string(log)) {
+		return t.Key
+	}
+	return session.Key(strings.ReplaceAll(string(t.Key), string(t.ID), string(log)))
+}
+
+// other reports whether a log has the id that t's has if another has its own.
+// Whether the owner lists t does not matter for that, though it is in the id.
+func (t *Transcript) other(log session.ID) bool {
+	_, tail, _ := strings.Cut(string(t.otherID()), "-")
+	return strings.HasSuffix(string(log), "-"+tail)
+}
+
+// rekey gives logs the keys by which their owners call them now. The log of a
+// transcript that its owner no longer lists keeps its key, which is that of its
+// history, unless it would stand before the one that the owner has put there.
+func (im *importer) rekey(ctx context.Context, out []Outcome) error {
+	holder := map[session.Key]session.ID{}
+	for i := range out {
+		o := &out[i]
+		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged {
+			continue
+		}
+		if o.listed {
+			holder[o.Key] = o.Log
+		}
+		logs := im.family(o)
+		for in, key := range im.wanted(o, logs) {
+			if err := im.move(ctx, logs[in], key, o); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range out {
+		o := &out[i]
+		if o.Transcript == nil || !o.unlisted {
+			continue
+		}
+		for _, in := range im.family(o) {
+			by, ok := holder[im.logs[in.ID].Key]
+			if !ok || by == in.ID {
+				continue
+			}
+			now, err := session.Stat(ctx, im.st, by)
+			if err != nil {
+				return err
+			}
+			if !in.Newer(now) {
+				continue
+			}
+			if err := im.move(ctx, in, o.keyOf(in.ID), o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// family are the logs that hold o's transcript, those of former times included,
+// unless they are in the trash.
+func (im *importer) family(o *Outcome) (out []session.Info) {
+	add := func(in session.Info) {
+		if in.Origin.Program == o.Program && in.Trashed.IsZero() {
+			out = append(out, in)
+		}
+	}
+	for _, in := range im.families[origin{path: text(o.Path), id: o.ID}] {
+		if im.sameArchive(in, o.Transcript) {
+			add(im.logs[in.ID])
+		}
+	}
+	in, known := im.logs[o.Log]
+	switch {
+	case !known && o.Records > 0: // begun now
+		in = session.Info{ID: o.Log, Key: o.keyOf(o.Log), Origin: o.origin()}
+		im.logs[o.Log] = in
+		add(in)
+	case known && in.Origin.Path != text(o.Path) && im.moved(o.Log): // it lay elsewhere
+		add(in)
+	}
+	return out
+}
+
+// wanted are the keys that logs, which all hold o's transcript, shall have.
+func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key {
+	var ways [2]bool
+	way := func(in session.Info) int {
+		if isStrict(in) {
+			return 1
+		}
+		return 0
+	}
+	bare := func(in session.Info) session.Key {
+		return session.Key(strings.TrimSuffix(string(in.Key), []string{healed, straight}[way(in)]))
+	}
+	now := 0
+	if im.o.Strict {
+		now = 1
+	}
+	for i := len(logs) - 1; i >= 0; i-- {
+		in := logs[i]
+		ways[way(in)] = true
+		// Who follows a source does not ask for another way of reading it: the
+		// log that has the key keeps it. One that was begun now has no records
+		// here.
+		if im.o.following && in.Records > 0 && bare(in) == in.Key {
+			now = way(in)
+		}
+	}
+	want := map[int]session.Key{}
+	for i, in := range logs {
+		key := in.Key
+		if o.listed {
+			key = o.keyOf(in.ID)
+		} else if ways[0] && ways[1] {
+			key = bare(in)
+		}
+		if ways[0] && ways[1] && way(in) != now {
+			key += session.Key([]string{healed, straight}[way(in)])
+		}
+		if key != in.Key {
+			want[i] = key
+		}
+	}
+	return want
+}
+
+// move gives a log another key.
+func (im *importer) move(ctx context.Context, in session.Info, key session.Key, o *Outcome) error {
+	now, err := session.Stat(ctx, im.st, in.ID)
+	if err != nil || now.Key == key {
+		return err
+	}
+	id := fmt.Sprintf("goclaw.key.%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", key, now.Last)))
+	r := session.Record{Seq: now.Last + 1, ID: id, Parent: now.Leaf, Side: true, Time: now.Updated, Body: session.Moved{Key: key}}
+	if err := im.append(ctx, in.ID, r); err != nil {
+		return err
+	}
+	if in.ID == o.Log {
+		o.Was = now.Key
+	}
+	known := im.logs[in.ID]
+	known.Key = key
+	im.logs[in.ID] = known
+	return nil
+}
