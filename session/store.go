@@ -119,10 +119,14 @@ type Damage struct {
 }
 
 func (d *Damage) Error() string {
+	at := d.File
 	if d.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s (%d bytes, after record %d)", d.File, d.Line, d.Reason, d.Size, d.After)
+		at += fmt.Sprint(":", d.Line)
 	}
-	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", d.File, d.Reason, d.Size, d.After)
+	if d.Size == 0 { // how much it was is not known
+		return fmt.Sprintf("%s: %s (after record %d)", at, d.Reason, d.After)
+	}
+	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", at, d.Reason, d.Size, d.After)
 }
 
 // HeldError is an ErrHeld that says by whom.

@@ -60,7 +60,11 @@ func (a *app) chat(ctx context.Context) error {
 		return a.spoken(), nil
 	}
 	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
-		return a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
+		err := a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
+		if err == errQuiet { // said already
+			err = nil
+		}
+		return err
 	}
 	r.Abort = func() { os.Exit(130) }
 

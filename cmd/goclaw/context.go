@@ -157,7 +157,8 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON 
 		fmt.Fprintln(a.out, st.Dim(line))
 	}
 	fmt.Fprintln(a.out, st.Dim(v.name()+" "+budget.String()))
-	return a.damage(s.Damage)
+	a.damage(s.Damage)
+	return nil
 }
 
 // wireMessage is a message in the form of the Anthropic Messages API, which

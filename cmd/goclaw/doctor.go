@@ -48,10 +48,11 @@ line, and what that costs. --repair-to writes a healed copy of it.`,
 
 // finding is one thing that the doctor saw.
 type finding struct {
-	What    string     `json:"what"`
-	Session session.ID `json:"session,omitempty"`
-	Problem string     `json:"problem"`
-	Hint    string     `json:"hint,omitempty"`
+	What    string      `json:"what"`
+	Session session.ID  `json:"session,omitempty"`
+	Key     session.Key `json:"key,omitempty"`
+	Problem string      `json:"problem"`
+	Hint    string      `json:"hint,omitempty"`
 }
 
 func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
@@ -72,29 +73,28 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	rebuilt := 0
 	if fix {
 		if rebuilt, err = st.Rebuild(ctx); err != nil {
-			return err
+			findings = append(findings, finding{What: "store", Problem: "the rows could not all be made anew: " + oneLine(err)})
 		}
 	}
 	logs, records := 0, 0
+	keys := map[session.ID]session.Key{}
 	for in, err := range st.List(ctx, session.Query{}) {
 		if err != nil {
-			return err
+			findings = append(findings, storeFinding("", "", err))
+			break
 		}
 		logs++
 		records += in.Records
+		keys[in.ID] = in.Key
 	}
 	if err := st.Check(ctx, func(id session.ID, problem error) {
-		f := finding{What: "store", Session: id, Problem: problem.Error()}
-		if errors.Is(problem, session.ErrStale) {
-			f.Hint = "goclaw doctor --fix makes it anew from the logs"
-		}
-		findings = append(findings, f)
+		findings = append(findings, storeFinding(id, keys[id], problem))
 	}); err != nil {
-		return err
+		findings = append(findings, finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
 	}
 	index, err := a.examineIndex(ctx, st, fix)
 	if err != nil {
-		return err
+		findings = append(findings, finding{What: "search index", Problem: oneLine(err)})
 	}
 	findings = append(findings, index...)
 	if asJSON {
@@ -110,11 +110,29 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	return nil
 }
 
+// storeFinding is what a store says of the session id, and what to do about it.
+func storeFinding(id session.ID, key session.Key, problem error) finding {
+	f := finding{What: "store", Session: id, Key: key, Problem: oneLine(problem)}
+	var d *session.Damage
+	switch {
+	case errors.Is(problem, session.ErrStale):
+		f.Hint = "goclaw doctor --fix makes it anew from the logs"
+	case errors.As(problem, &d) && d.Size == 0: // records that are gone
+		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s goes on in a copy without them", id, id)
+	case id == "":
+		f.Hint = "keep this file; goclaw sessions copy DIR takes all that can be read into a new store"
+	}
+	return f
+}
+
 func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool, findings []finding) {
 	st := a.style()
 	for _, f := range findings {
 		line := f.Problem
-		if f.Session != "" {
+		switch {
+		case f.Key != "":
+			line = fmt.Sprintf("%s (%s): %s", transcript.Printable(string(f.Key)), f.Session, line)
+		case f.Session != "":
 			line = string(f.Session) + ": " + line
 		}
 		fmt.Fprintln(a.out, st.Red(f.What)+": "+line)

@@ -65,17 +65,40 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
 }
 
+// hinted is an error about which there is something to do that only its
+// command knows.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// noRecord says where to find the records of the session id, if err is that
+// there is no such one.
+func noRecord(err error, id session.ID) error {
+	if !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	return &hinted{err, fmt.Sprintf("goclaw sessions show %s --records lists its records", id)}
+}
+
 // hint says what to do about an error, where there is something.
 func hint(err error) string {
 	var amb *session.AmbiguousError
 	var held *session.HeldError
+	var own *hinted
 	switch {
+	case errors.As(err, &own):
+		return own.hint
 	case errors.As(err, &amb):
 		return "type more of the key, or the id"
 	case errors.As(err, &held):
 		return "wait for it, or continue in a copy: goclaw sessions fork " + string(held.ID)
 	case errors.Is(err, session.ErrNotFound):
 		return "goclaw sessions lists what there is; goclaw sessions --trash what was deleted"
+	case errors.Is(err, session.ErrStale):
+		return "goclaw doctor --fix makes the index anew from the logs"
 	}
 	return modelHint(err)
 }

@@ -36,15 +36,34 @@ KEY: a session's key, its id, or a prefix of either that fits only one.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
 	}
+	listFlags(cmd, &q, &asJSON)
+	cmd.AddCommand(a.showCmd(), a.newCmd(), a.renameCmd(), a.deleteCmd(), a.restoreCmd(), a.forkCmd(), a.exportCmd(), a.copyCmd(), a.verifyCmd(), a.tailCmd(), a.listCmd())
+	return cmd
+}
+
+// listCmd is what sessions does without a command, for those who type it.
+func (a *app) listCmd() *cobra.Command {
+	var q session.Query
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the conversations, as sessions does without a command",
+		Args:    atMost(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
+	}
+	listFlags(cmd, &q, &asJSON)
+	return cmd
+}
+
+func listFlags(cmd *cobra.Command, q *session.Query, asJSON *bool) {
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "print a list of objects")
+	f.BoolVar(asJSON, "json", false, "print a list of objects")
 	f.IntVarP(&q.Limit, "limit", "n", 0, "at most so many (0: all)")
 	f.StringVar(&q.Agent, "agent", "", "only this agent's")
 	f.StringVar(&q.Channel, "channel", "", "only this channel's")
 	f.StringVar(&q.Text, "text", "", "only those with this text in key, id or title")
 	f.BoolVar(&q.Trash, "trash", false, "what was deleted")
-	cmd.AddCommand(a.showCmd(), a.newCmd(), a.renameCmd(), a.deleteCmd(), a.restoreCmd(), a.forkCmd(), a.exportCmd(), a.verifyCmd(), a.tailCmd())
-	return cmd
 }
 
 // row is how a session is listed in JSON. Other programs rely on its names.
@@ -148,7 +167,7 @@ func (a *app) showCmd() *cobra.Command {
 			}
 			if around != "" {
 				if recs, at, err = a.around(cmd.Context(), s, around, last); err != nil {
-					return err
+					return noRecord(err, s.ID)
 				}
 			} else if last > 0 && last < len(recs) {
 				recs = recs[len(recs)-last:]
@@ -238,10 +257,14 @@ func (a *app) showJSON(s *session.Session, recs []session.Record) error {
 	return a.damage(s.Damage)
 }
 
-// damage reports what could not be read, on standard error.
+// damage reports what could not be read, on standard error. What was shown is
+// not all there was, and programs are told so by the exit code.
 func (a *app) damage(ds []*session.Damage) error {
 	for _, d := range ds {
 		fmt.Fprintln(a.err, "goclaw: damaged: "+d.Error())
+	}
+	if len(ds) > 0 {
+		return errQuiet
 	}
 	return nil
 }
@@ -450,7 +473,7 @@ func (a *app) forkCmd() *cobra.Command {
 			old, oldErr := session.Current(cmd.Context(), st, key)
 			f, err := session.Fork(cmd.Context(), st, s, key, at, session.System{})
 			if err != nil {
-				return err
+				return noRecord(err, s.ID)
 			}
 			if key != "" && oldErr == nil {
 				fmt.Fprintf(a.err, "the session of %s until now is still there, as %s\n", key, old.ID)
@@ -502,7 +525,7 @@ func (a *app) output(path string, write func(io.Writer) error) error {
 	if e := f.Close(); err == nil {
 		err = e
 	}
-	if err != nil {
+	if err != nil && err != errQuiet { // else it has all that can be read
 		os.Remove(path)
 	}
 	return err
@@ -536,10 +559,11 @@ func (a *app) exportAs(ctx context.Context, st session.Store, id session.ID, for
 	default:
 		return usage("--format must be native, claw0, claw0-old, markdown, html or json, not %q", format)
 	}
+	var whole error
 	for r, err := range st.Read(ctx, id, 0) {
 		var d *session.Damage
 		if errors.As(err, &d) {
-			a.damage([]*session.Damage{d})
+			whole = a.damage([]*session.Damage{d})
 			continue
 		}
 		if err != nil {
@@ -553,7 +577,7 @@ func (a *app) exportAs(ctx context.Context, st session.Store, id session.ID, for
 			return err
 		}
 	}
-	return nil
+	return whole
 }
 
 func (a *app) verifyCmd() *cobra.Command {
