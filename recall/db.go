@@ -16,7 +16,8 @@ import (
 // schema is a projection: it can be dropped at any time and is made again.
 //
 // A session has what of it lies in segments counted in have, and the record
-// up to which it has vectors in coded. recall_in says which records of which
+// up to which it has vectors in coded; gen is which writing of its log that
+// was, where a log can be written anew. recall_in says which records of which
 // session a segment holds. Whoever removes a session's row here removes its
 // vectors and every segment with words of it; what else was in those is then
 // behind, and is indexed again by the next search. The terms of a segment are
@@ -28,7 +29,8 @@ CREATE TABLE IF NOT EXISTS recall_sessions (
 	n     INTEGER PRIMARY KEY AUTOINCREMENT,
 	id    TEXT NOT NULL UNIQUE,
 	have  INTEGER NOT NULL DEFAULT 0,
-	coded INTEGER NOT NULL DEFAULT 0
+	coded INTEGER NOT NULL DEFAULT 0,
+	gen   INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS recall_segments (
 	seg   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -71,7 +73,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "4"
+const format = "5"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

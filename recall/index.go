@@ -168,6 +168,12 @@ type lag struct {
 	id         session.ID
 	n          int64 // 0: not known yet
 	last, have session.Seq
+	gen        int64
+}
+
+// generations is a store whose logs other programs may write anew.
+type generations interface {
+	Generation(id session.ID) uint64
 }
 
 // sync makes segs and tail what the log is now.
@@ -248,7 +254,7 @@ func (ix *Index) lags(ctx context.Context) ([]lag, error) {
 	var out []lag
 	if ix.o.Shared {
 		err := ix.db.each(func(s *sqlite3.Stmt) error {
-			out = append(out, lag{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3))})
+			out = append(out, lag{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3)), 0})
 			return nil
 		}, `SELECT s.id, s.last, r.n, r.have FROM sessions s LEFT JOIN recall_sessions r ON r.id = s.id
 			WHERE s.trashed IS NULL AND s.last > coalesce(r.have, 0)`)
@@ -259,9 +265,9 @@ func (ix *Index) lags(ctx context.Context) ([]lag, error) {
 		known := map[session.ID]lag{}
 		err := ix.db.each(func(s *sqlite3.Stmt) error {
 			id := session.ID(s.ColumnText(1))
-			known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2))}
+			known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2)), gen: s.ColumnInt64(3)}
 			return nil
-		}, "SELECT n, id, have FROM recall_sessions")
+		}, "SELECT n, id, have, gen FROM recall_sessions")
 		if err != nil {
 			return nil, err
 		}
@@ -271,14 +277,18 @@ func (ix *Index) lags(ctx context.Context) ([]lag, error) {
 			}
 			l := known[in.ID]
 			delete(known, in.ID)
-			if l.have > in.Last { // another log under the same id
+			gen := int64(0)
+			if g, ok := ix.o.Store.(generations); ok {
+				gen = int64(g.Generation(in.ID))
+			}
+			if l.n != 0 && (l.have > in.Last || l.gen != gen) { // another log under the same id
 				if err := ix.forget(l.n); err != nil {
 					return nil, err
 				}
 				l = lag{}
 			}
 			if l.have < in.Last {
-				l.id, l.last = in.ID, in.Last
+				l.id, l.last, l.gen = in.ID, in.Last, gen
 				out = append(out, l)
 			}
 		}
@@ -300,7 +310,7 @@ func (ix *Index) lags(ctx context.Context) ([]lag, error) {
 				if out[i].n != 0 {
 					continue
 				}
-				if err := ix.db.exec("INSERT OR IGNORE INTO recall_sessions (id) VALUES (?)", string(out[i].id)); err != nil {
+				if err := ix.db.exec("INSERT OR IGNORE INTO recall_sessions (id, gen) VALUES (?, ?)", string(out[i].id), out[i].gen); err != nil {
 					return err
 				}
 				var err error

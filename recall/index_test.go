@@ -348,3 +348,47 @@ func TestPrune(t *testing.T) {
 		t.Error("the word is still in the file")
 	}
 }
+
+// TestWrittenAnew: what another program has put in the place of a log is
+// found, and what was there before is not.
+func TestWrittenAnew(t *testing.T) {
+	w := worlds["jsonl"](t, Options{})
+	say(t, w, "other", "user: this stays")
+	var lines []string
+	for i := range 300 {
+		lines = append(lines, fmt.Sprintf("user: oldword%d", i))
+	}
+	say(t, w, "a", lines...)
+	first(t, w.ix, "oldword150", "a#152")
+	logs, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), "sessions", "agents", "*", "sessions", "a.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q, %v", logs, err)
+	}
+	data, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(logs[0]+".new", bytes.ReplaceAll(data, []byte("oldword"), []byte("newword")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(logs[0]+".new", logs[0]); err != nil {
+		t.Fatal(err)
+	}
+	first(t, w.ix, "newword150", "a#152")
+	res, err := w.ix.Search(t.Context(), Query{Text: "oldword150"})
+	if err != nil || len(res.Hits) > 0 {
+		t.Errorf("what is no longer there is found: %v, %v", res.Hits, err)
+	}
+	// One that only grows is not indexed anew.
+	n, err := w.ix.db.int("SELECT n FROM recall_sessions WHERE id = 'a'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, w, "a", "user: and so on")
+	w.ix.Close()
+	w.ix = w.open()
+	first(t, w.ix, "and so on", "a#302")
+	if again, err := w.ix.db.int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
+		t.Errorf("session %d is now %d, %v", n, again, err)
+	}
+}

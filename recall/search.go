@@ -488,7 +488,7 @@ func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.
 		case err != nil:
 			return r, false, err
 		}
-		if r.Seq != seq {
+		if _, says := speak(r); r.Seq != seq || lost != nil && !says { // what stands for it
 			return r, false, lost
 		}
 		return r, true, nil

@@ -19,9 +19,9 @@ import (
 // a log: an entry that does not fit its log, or that is damaged, is computed
 // again.
 //
-//	"goclaw index 2\n", then for each entry: length, CRC-32C, payload
+//	"goclaw index 3\n", then for each entry: length, CRC-32C, payload
 
-const indexMagic = "goclaw index 2\n"
+const indexMagic = "goclaw index 3\n"
 
 // otherVersion reports whether in is an index that another version wrote: as
 // good as none, and nothing is wrong with it.
@@ -129,6 +129,7 @@ func (c *coder) entry(e *entry) {
 	num(c, &v.stat.ino)
 	num(c, &v.stat.size)
 	num(c, &v.stat.mtime)
+	num(c, &v.gen)
 	num(c, &v.next)
 	num(c, &v.lines)
 	c.bool(&v.bare)

@@ -71,13 +71,13 @@ func (s *Store) catchUp(ctx context.Context, l *log, f file) error {
 	}
 	v := l.view
 	if !v.continues(f, st) {
-		v = view{info: session.Info{ID: l.id, KeepFrom: 1}, keep: mark{seq: 1, line: 1}}
+		v = view{info: session.Info{ID: l.id, KeepFrom: 1}, keep: mark{seq: 1, line: 1}, gen: st.generation()}
 	} else if v.bare {
 		v.next, v.bare = v.next+1, false
 	}
 	err = s.advance(ctx, &v, f, st.size)
 	if err == errCrooked {
-		v = view{outline: session.NewOutline(l.id), keep: mark{seq: 1, line: 1}}
+		v = view{outline: session.NewOutline(l.id), keep: mark{seq: 1, line: 1}, gen: v.gen}
 		v.info = v.outline.Info
 		err = s.advance(ctx, &v, f, st.size)
 	}

@@ -258,3 +258,18 @@ func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.In
 	}
 	return nil
 }
+
+// Generation returns a number that changes when another program has written
+// the log anew, instead of adding to it, since it was listed last; 0 if it is
+// not known. It may change without that, too.
+func (s *Store) Generation(id session.ID) uint64 {
+	s.mu.Lock()
+	l := s.logs[id]
+	s.mu.Unlock()
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.view.gen
+}

@@ -37,6 +37,11 @@ type stat struct {
 	mode  fs.FileMode
 }
 
+// generation tells a file that is read anew from what it was before.
+func (a stat) generation() uint64 {
+	return a.ino*0x9e3779b97f4a7c15 ^ uint64(a.mtime)*0xc2b2ae3d27d4eb4f ^ uint64(a.size) | 1
+}
+
 // same reports whether a and b are of one file that nobody has written to in
 // between.
 func (a stat) same(b stat) bool {
