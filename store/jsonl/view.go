@@ -22,9 +22,9 @@ type view struct {
 	known bool
 	stat  stat
 	gen   uint64 // changes when the file is written anew instead of growing
-	next  int64 // where the first line begins that is not counted: the end, or a torn line
-	lines int   // line ends before next, and one more if bare
-	bare  bool  // the last record lacks its line end
+	next  int64  // where the first line begins that is not counted: the end, or a torn line
+	lines int    // line ends before next, and one more if bare
+	bare  bool   // the last record lacks its line end
 	sums  sums
 
 	version int  // of a native log
