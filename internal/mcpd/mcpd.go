@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,23 +23,34 @@ type Tool interface {
 // maxLine is how many bytes a request may have.
 const maxLine = 1 << 20
 
-// Serve answers on in and out, a message a line, until in ends or ctx does.
+// Serve answers on in and out, a message a line, until in ends or ctx does. A
+// line that is no message is answered as such.
 func Serve(ctx context.Context, tools []Tool, version string, in io.Reader, out io.Writer) error {
 	s, err := server(tools, version)
 	if err != nil {
 		return err
 	}
-	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writer{out}, MaxLineLength: maxLine})
+	w := &writer{Writer: out}
+	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, w)), Writer: w, MaxLineLength: -1})
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// writer is closed by nobody but its owner.
-type writer struct{ io.Writer }
+// writer is closed by nobody but its owner, and writes one line at a time.
+type writer struct {
+	mu sync.Mutex
+	io.Writer
+}
 
-func (writer) Close() error { return nil }
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Writer.Write(p)
+}
+
+func (*writer) Close() error { return nil }
 
 func server(tools []Tool, version string) (*mcp.Server, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "goclaw", Title: "goclaw: past conversations and memory", Version: version}, &mcp.ServerOptions{

@@ -61,6 +61,27 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %s", c.params, got)
 		}
 	}
+	// What is no message is answered, and it goes on.
+	for _, c := range []struct{ line, want string }{
+		{`not JSON`, `"code":-32700`},
+		{`{"jsonrpc":"2.0","id":3,"method":`, `"code":-32700`},
+		{"\x00\xff", `"code":-32700`},
+		{`{} {}`, `"code":-32700`},
+		{`42`, `"code":-32600`},
+		{`{}`, `"code":-32600`},
+		{`[]`, `"code":-32600`},
+		{`"` + strings.Repeat("x", 2*maxLine) + `"`, `a message has at most 1048576 bytes`},
+	} {
+		if got := ask(c.line); !strings.Contains(got, c.want) || !strings.Contains(got, `"id":null`) {
+			t.Errorf("%.40q: %s, want %s", c.line, got, c.want)
+		}
+		if got := ask(`  {"jsonrpc":"2.0","id":4,"method":"ping"}` + "\r"); !strings.Contains(got, `"id":4`) || !strings.Contains(got, `"result"`) {
+			t.Errorf("behind %.40q: %s", c.line, got)
+		}
+	}
+	if got := ask("\n\n" + `[{"jsonrpc":"2.0","id":5,"method":"ping"}]`); !strings.Contains(got, `"id":5`) {
+		t.Errorf("several at once: %s", got)
+	}
 	toServer.Close()
 	if err := <-done; err != nil {
 		t.Errorf("at the end of its input: %v", err)
