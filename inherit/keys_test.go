@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/inherit"
@@ -230,6 +231,73 @@ func TestWaysOfReading(t *testing.T) {
 		}
 		if got := current(t, st, "agent:main:main:healed"); got != turns[false] {
 			t.Errorf("the other one is %s, want %s", got, turns[false])
+		}
+	}
+}
+
+// TestRemovedOfManyWithOneID: a session that was removed for good is not taken
+// from its file nor from a copy elsewhere. Others that have its id are.
+func TestRemovedOfManyWithOneID(t *testing.T) {
+	ctx := context.Background()
+	src, copied, home := t.TempDir(), t.TempDir(), t.TempDir()
+	chained(t, filepath.Join(src, "a.jsonl"), "s", 2)
+	chained(t, filepath.Join(copied, "a.jsonl"), "s", 2)
+	st := openStore(t, home)
+	removed, err := inherit.OpenRemoved(filepath.Join(home, "removed.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	purge := func(id session.ID) {
+		t.Helper()
+		in, err := session.Stat(ctx, st, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{removed.Add(in), st.Delete(ctx, id), st.Purge(ctx, id)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	look := func(strict bool) map[string]inherit.State {
+		t.Helper()
+		cat, err := inherit.Find(ctx, []string{src, copied}, inherit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cat.Close()
+		rep, err := inherit.Take(ctx, st, cat, inherit.Taking{Removed: removed, Strict: strict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]inherit.State{}
+		for _, o := range rep.Outcomes {
+			got[filepath.Base(filepath.Dir(o.Path))+"/"+filepath.Base(o.Path)] = o.State
+		}
+		return got
+	}
+	at := func(dir, name string) string { return filepath.Base(dir) + "/" + name }
+	look(false)
+	purge("s")
+	for _, name := range []string{"0.jsonl", "b.jsonl"} { // before and behind it
+		write(t, filepath.Join(src, name), header("s")+"\n"+userLine("x", "", "in "+name)+"\n")
+	}
+	for i, want := range []inherit.State{inherit.New, inherit.Unchanged} {
+		if diff := cmp.Diff(map[string]inherit.State{
+			at(src, "a.jsonl"): inherit.Purged, at(copied, "a.jsonl"): inherit.Purged, at(src, "0.jsonl"): want, at(src, "b.jsonl"): want,
+		}, look(false)); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", i, diff)
+		}
+	}
+	if got := look(true)[at(src, "a.jsonl")]; got != inherit.Purged {
+		t.Errorf("read strictly: %s", got)
+	}
+	for id := range dump(t, st) {
+		purge(id)
+	}
+	for name, got := range look(false) {
+		if got != inherit.Purged {
+			t.Errorf("all removed, and %s is %s", name, got)
 		}
 	}
 }

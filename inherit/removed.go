@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"goclaw/session"
 )
@@ -14,7 +16,35 @@ import (
 // tells that a log was here once.
 type Removed struct {
 	path string
-	logs map[session.ID]string // and whose session it was
+	logs map[session.ID]gone
+}
+
+// gone is a log that was removed: whose session it was, and from where. Files
+// of other names beside those are other sessions, though they may have its id.
+type gone struct {
+	Program string   `json:"program"`
+	Paths   []string `json:"paths,omitempty"`
+}
+
+// UnmarshalJSON reads also the name of a program alone, which files had at
+// first.
+func (g *gone) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &g.Program) == nil {
+		return nil
+	}
+	type plain gone
+	return json.Unmarshal(data, (*plain)(g))
+}
+
+// bars reports whether g is the session of t: its file, or one that lies
+// elsewhere, such as a copy. If again, another has the id since, and only the
+// name of the file counts.
+func (g gone) bars(t *Transcript, again bool) bool {
+	path := text(t.Path)
+	if slices.ContainsFunc(g.Paths, func(p string) bool { return filepath.Base(p) == filepath.Base(path) }) {
+		return true
+	}
+	return !again && !slices.ContainsFunc(g.Paths, func(p string) bool { return filepath.Dir(p) == filepath.Dir(path) && t.Archive == "" })
 }
 
 // OpenRemoved reads what is remembered at path, which need not be there.
@@ -24,7 +54,7 @@ func OpenRemoved(path string) (*Removed, error) {
 }
 
 func (r *Removed) load() error {
-	r.logs = map[session.ID]string{}
+	r.logs = map[session.ID]gone{}
 	data, err := os.ReadFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -44,7 +74,16 @@ func (r *Removed) Add(in session.Info) error {
 	if !in.Mirror() {
 		return nil
 	}
-	return r.change(func() { r.logs[in.ID] = in.Origin.Program })
+	return r.change(func() {
+		g := r.logs[in.ID]
+		if g.Program != in.Origin.Program {
+			g = gone{Program: in.Origin.Program}
+		}
+		if !slices.Contains(g.Paths, in.Origin.Path) {
+			g.Paths = append(g.Paths, in.Origin.Path)
+		}
+		r.logs[in.ID] = g
+	})
 }
 
 // change writes what f does, on top of what others have written since.
@@ -60,13 +99,14 @@ func (r *Removed) change(f func()) error {
 	return replaceFile(r.path, data)
 }
 
-// has reports whether the log id of a program's session was removed.
-func (r *Removed) has(id session.ID, program string) bool {
+// has reports whether the log id of t was removed. again: there is one of that
+// id now.
+func (r *Removed) has(id session.ID, t *Transcript, again bool) bool {
 	if r == nil {
 		return false
 	}
-	whose, ok := r.logs[id]
-	return ok && whose == program
+	g, ok := r.logs[id]
+	return ok && g.Program == t.Program && g.bars(t, again)
 }
 
 // forget lets logs be taken again.

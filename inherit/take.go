@@ -412,12 +412,19 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 // removed reports whether the log of j was removed for good, and stays so: its
 // own, or the one that another source of the same session had.
 func (im *importer) removed(j job) bool {
-	log := j.log
-	if _, ok := im.logs[j.other]; j.other != "" && !ok && !im.o.Removed.has(log, j.t.Program) {
-		log = j.other
-	}
-	if j.have.ID != "" || !im.o.Removed.has(log, j.t.Program) {
+	if j.have.ID != "" {
 		return false
+	}
+	// However it is read, it is the same session.
+	log := session.ID(strings.TrimPrefix(string(j.log), strictID))
+	if !im.o.Removed.has(log, j.t, false) {
+		if j.other == "" {
+			return false
+		}
+		log = session.ID(strings.TrimPrefix(string(j.other), strictID))
+		if _, again := im.logs[log]; !im.o.Removed.has(log, j.t, again) {
+			return false
+		}
 	}
 	if !im.o.Again && !j.t.named {
 		return true
