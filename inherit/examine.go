@@ -2,12 +2,15 @@ package inherit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"strings"
+	"time"
 
 	"goclaw/codec"
 	"goclaw/llm"
@@ -38,6 +41,7 @@ type Examination struct {
 	Messages int // in all branches
 	Branch   int // messages on the live branch, as it is healed
 	Strict   int // messages that pi would show
+	Updated  time.Time
 	Findings []Finding
 }
 
@@ -49,14 +53,12 @@ func Examine(ctx context.Context, t *Transcript) (Examination, error) {
 	if err != nil {
 		return x.Examination, err
 	}
-	x.links(recs)
-	said := x.Findings
-	x.Findings = nil
-	if err := x.branch(recs); err != nil {
+	live, err := session.Replay(x.ID, chain(recs))
+	if err != nil {
 		return x.Examination, err
 	}
-	calls := x.Findings
-	x.Findings = said
+	x.Branch = messages(live.Branch)
+	x.links(recs, live)
 	strict, err := session.Replay(t.ID, chain(recs), session.Strict())
 	if err != nil {
 		return x.Examination, err
@@ -65,19 +67,8 @@ func Examine(ctx context.Context, t *Transcript) (Examination, error) {
 	if lost := x.Branch - x.Strict; lost > 0 && t.form == codec.FormNative && t.old == nil {
 		x.find(0, "the history is cut for a program that does not heal it", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
-	x.Findings = append(x.Findings, calls...)
+	x.calls(live)
 	return x.Examination, nil
-}
-
-// branch looks at the live branch.
-func (x *examiner) branch(recs []session.Record) error {
-	s, err := session.Replay(x.ID, chain(recs))
-	if err != nil {
-		return err
-	}
-	x.Branch = messages(s.Branch)
-	x.calls(s)
-	return nil
 }
 
 type examiner struct {
@@ -87,7 +78,11 @@ type examiner struct {
 }
 
 func (x *examiner) find(line int, what, cost string) {
-	x.Findings = append(x.Findings, Finding{x.Path, line, what, cost})
+	path := x.Path
+	if x.old != nil { // one of many in it
+		path += "#" + string(x.ID)
+	}
+	x.Findings = append(x.Findings, Finding{path, line, what, cost})
 }
 
 // read reads everything, and notes what cannot be read.
@@ -101,7 +96,11 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 	for r, err := range src {
 		var d *session.Damage
 		if errors.As(err, &d) {
-			x.find(d.Line, d.Reason, fmt.Sprintf("%d bytes are lost to every reader", d.Size))
+			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
+			if d.Size > session.MaxRecord {
+				cost = fmt.Sprintf("goclaw takes no line of more than %d MiB; another program may read it, and a healed copy has it as it is", session.MaxRecord>>20)
+			}
+			x.find(d.Line, d.Reason, cost)
 			continue
 		}
 		if err != nil {
@@ -124,6 +123,9 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		}
 		if _, ok := r.Body.(session.Message); ok {
 			x.Messages++
+		}
+		if r.Time.After(x.Updated) {
+			x.Updated = r.Time
 		}
 		r.Seq = session.Seq(len(recs) + 1)
 		recs = append(recs, outlined(r))
@@ -160,8 +162,12 @@ func outlined(r session.Record) session.Record {
 	return out
 }
 
-// links looks at what each record continues.
-func (x *examiner) links(recs []session.Record) {
+// links looks at what each record continues. live is the branch as it is healed.
+func (x *examiner) links(recs []session.Record, live *session.Session) {
+	seen := map[session.Seq]bool{}
+	for _, r := range live.Branch {
+		seen[r.Seq] = true
+	}
 	said := 0
 	for i, r := range recs {
 		if x.form != codec.FormNative {
@@ -182,7 +188,15 @@ func (x *examiner) links(recs []session.Record) {
 			if at, ok := x.at[r.Parent]; !ok {
 				x.find(line, fmt.Sprintf("its parent %q is nowhere in the file", r.Parent), forgets(said))
 			} else if at > i {
-				x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), "pi may hang on it")
+				cost := "a reader that does not look ahead takes it for a new beginning"
+				_, message := recs[at].Body.(session.Message)
+				switch {
+				case x.circle(recs, i):
+					cost = "pi hangs on it: they continue each other"
+				case message && seen[r.Seq] && !seen[recs[at].Seq]:
+					cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it", r.Parent)
+				}
+				x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), cost)
 			}
 		}
 		if c, ok := r.Body.(session.Compaction); ok && c.FirstKept != "" && c.FirstKept != r.ID {
@@ -194,6 +208,17 @@ func (x *examiner) links(recs []session.Record) {
 			said++
 		}
 	}
+}
+
+// circle reports whether the parents of a record lead back to it.
+func (x *examiner) circle(recs []session.Record, i int) bool {
+	at, ok := i, true
+	for range recs {
+		if at, ok = x.at[recs[at].Parent]; !ok || at == i {
+			return ok
+		}
+	}
+	return true
 }
 
 // forgets says what a broken link costs.
@@ -249,21 +274,40 @@ func messages(recs []session.Record) (n int) {
 }
 
 // Repair writes a healed copy of t to w, in native lines that pi, OpenClaw and
-// goclaw read alike: a header first, every record of the live branch naming
-// the one before it, the others as they were, and the end of the branch last.
-// What could not be read is not in it.
+// goclaw read alike: a header first, every record of the live branch behind
+// the one that it names, the others as they were, and the end of the branch
+// last. What could not be read is not in it, but for lines that are only too
+// long for goclaw: they are in it as they are.
 func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 	im := &importer{}
-	all, err := im.replay(t.ID, t.read(ctx))
+	long := map[session.Seq][]longer{} // by the record before
+	all, err := im.replay(t.ID, func(yield func(session.Record, error) bool) {
+		for r, err := range t.read(ctx) {
+			var d *session.Damage
+			if errors.As(err, &d) && d.Size > session.MaxRecord && t.old == nil {
+				l, e := t.longer(d.Line)
+				if e != nil {
+					err = e
+				} else if l.good {
+					long[d.After] = append(long[d.After], l)
+				}
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
-	parent := map[session.Seq]string{}
-	prev := ""
-	for _, r := range all.s.Branch {
-		parent[r.Seq] = prev
-		if r.ID != "" {
-			prev = r.ID
+	branch, err := shown(t.ID, all)
+	if err != nil {
+		return err
+	}
+	unread := map[string]bool{}
+	for _, ls := range long {
+		for _, l := range ls {
+			unread[l.id] = true
 		}
 	}
 	out := bufio.NewWriter(w)
@@ -274,33 +318,163 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		last = r.ID
+		seen[r.ID], last = true, r.ID
 		if _, err := out.Write(line); err != nil {
 			return err
 		}
 		return out.WriteByte('\n')
 	}
+	place := map[session.Seq]int{}
+	for i, r := range branch {
+		place[r.Seq] = i
+	}
+	next, prev := 0, ""
 	for i, r := range all.recs {
 		_, header := r.Body.(session.Header)
-		up, live := parent[r.Seq]
+		at, live := place[r.Seq]
 		switch {
-		case i == 0 && r.Time.IsZero():
-			r.Time = t.stat.time()
-		case i > 0 && (header || r.ID != "" && seen[r.ID] && !live):
-			continue
-		case live:
-			r = linked(r, up)
+		case live: // behind what it continues
+			for ; next <= at; next++ {
+				r := branch[next]
+				if r.Link != session.Given || !unread[r.Parent] {
+					r = linked(r, prev)
+				}
+				if r.ID != "" {
+					prev = r.ID
+				}
+				if err := put(r); err != nil {
+					return err
+				}
+			}
+		case i > 0 && (header || r.ID != "" && seen[r.ID]):
+		default:
+			if i == 0 && r.Time.IsZero() {
+				r.Time = t.stat.time()
+			}
+			if err := put(r); err != nil {
+				return err
+			}
 		}
-		seen[r.ID] = true
-		if err := put(r); err != nil {
-			return err
+		for _, l := range long[r.Seq] {
+			if err := l.copy(out); err != nil {
+				return err
+			}
+			last = l.id
 		}
 	}
-	if leaf := all.s.Leaf; leaf != "" && last != leaf {
+	if leaf := all.s.Leaf; leaf != "" && last != leaf && !unread[last] {
 		id := fmt.Sprintf("repair-%08x", crc32.ChecksumIEEE([]byte(leaf)))
 		if err := put(session.Record{ID: id, Parent: leaf, Time: all.s.Updated, Body: session.Custom{Type: "goclaw.repair"}}); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
+}
+
+// shown is the live branch as it is healed, with the messages that pi shows on
+// it beside: where a message comes after what continues it, pi alone finds it.
+func shown(id session.ID, all replayed) ([]session.Record, error) {
+	strict, err := session.Replay(id, chain(all.recs), session.Strict())
+	if err != nil || strict.Leaf != all.s.Leaf {
+		return all.s.Branch, err
+	}
+	has, ids := map[session.Seq]bool{}, map[string]bool{}
+	for _, r := range all.s.Branch {
+		has[r.Seq], ids[r.ID] = true, true
+	}
+	before := map[session.Seq][]session.Record{}
+	var more []session.Record
+	for _, r := range strict.Branch {
+		_, message := r.Body.(session.Message)
+		switch {
+		case has[r.Seq]:
+			before[r.Seq], more = more, nil
+		case message && !ids[r.ID]:
+			more = append(more, r)
+		}
+	}
+	var out []session.Record
+	for _, r := range all.s.Branch {
+		out = append(append(out, before[r.Seq]...), r)
+	}
+	return out, nil
+}
+
+// longer is a line of a file that is too long for goclaw.
+type longer struct {
+	t    *Transcript
+	line int
+	id   string
+	good bool // it looks like a record of pi or OpenClaw
+}
+
+// longer looks at the beginning and the end of a line.
+func (t *Transcript) longer(line int) (longer, error) {
+	l := longer{t: t, line: line}
+	var head bytes.Buffer
+	end := byte(0)
+	err := l.each(func(part []byte) error {
+		if head.Len() < 4<<10 {
+			head.Write(part[:min(len(part), 4<<10)])
+		}
+		if part = bytes.TrimRight(part, " \t\r\n"); len(part) > 0 {
+			end = part[len(part)-1]
+		}
+		return nil
+	})
+	dec := json.NewDecoder(&head)
+	if t, e := dec.Token(); err != nil || e != nil || t != json.Delim('{') {
+		return l, err
+	}
+	for l.id == "" {
+		key, err := dec.Token()
+		var v any
+		if err != nil || dec.Decode(&v) != nil {
+			break
+		}
+		if key == "id" {
+			l.id, _ = v.(string)
+		}
+	}
+	l.good = l.id != "" && end == '}'
+	return l, nil
+}
+
+func (l longer) copy(w *bufio.Writer) error {
+	last := byte(0)
+	if err := l.each(func(part []byte) error {
+		last = part[len(part)-1]
+		_, err := w.Write(part)
+		return err
+	}); err != nil || last == '\n' {
+		return err
+	}
+	return w.WriteByte('\n')
+}
+
+// each calls part with the line, piece by piece.
+func (l longer) each(part func([]byte) error) error {
+	f, err := l.t.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	br := bufio.NewReaderSize(f, 64<<10)
+	for n := 1; n <= l.line; {
+		p, err := br.ReadSlice('\n')
+		if n == l.line && len(p) > 0 {
+			if err := part(p); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil:
+			n++
+		case errors.Is(err, io.EOF):
+			return nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		}
+	}
+	return nil
 }

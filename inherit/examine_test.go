@@ -60,6 +60,63 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// TestParentAhead: what it costs that a parent comes after its child.
+func TestParentAhead(t *testing.T) {
+	for name, test := range map[string]struct{ lines, want []string }{
+		"lost": {[]string{userLine("1", "", "a"), userLine("3", "2", "c"), userLine("2", "1", "b"), userLine("4", "3", "d")},
+			[]string{`its parent "2" comes after it, on line 4: the message "2" is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it`}},
+		"circle": {[]string{userLine("1", "2", "a"), userLine("2", "1", "b")},
+			[]string{`its parent "2" comes after it, on line 3: pi hangs on it: they continue each other`}},
+	} {
+		file := filepath.Join(t.TempDir(), "s.jsonl")
+		write(t, file, header("s")+"\n"+strings.Join(test.lines, "\n")+"\n")
+		cat, err := inherit.Find(t.Context(), []string{file}, inherit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := inherit.Examine(t.Context(), cat.Transcripts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range x.Findings {
+			if strings.Contains(f.What, "comes after") {
+				got = append(got, f.What+": "+f.Cost)
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestLongLineIsCopied: a line that is only too long for goclaw is said to be
+// that, and a healed copy has it where it was, for whoever can read it.
+func TestLongLineIsCopied(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.jsonl")
+	long := userLine("2", "1", strings.Repeat("x", 33<<20))
+	whole := strings.Join([]string{header("s"), userLine("1", "", "a"), long, userLine("3", "2", "c"), userLine("4", "3", "d")}, "\n") + "\n"
+	write(t, file, whole)
+	cat, err := inherit.Find(t.Context(), []string{file}, inherit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := inherit.Examine(t.Context(), cat.Transcripts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := x.Findings[0]; f.Line != 3 || !strings.HasPrefix(f.Cost, "goclaw takes no line of more than 32 MiB") {
+		t.Errorf("%v", f)
+	}
+	var b bytes.Buffer
+	if err := inherit.Repair(t.Context(), cat.Transcripts[0], &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != whole {
+		t.Errorf("the copy of what is well otherwise has %d bytes, the file %d", b.Len(), len(whole))
+	}
+}
+
 // TestRepairedReadsAlike: a healed copy of every fixture gives, read as pi
 // reads it, the context that the original gives where it is healed, and has
 // nothing left to find that healing can mend.
@@ -71,6 +128,13 @@ func TestRepairedReadsAlike(t *testing.T) {
 	}
 	defer cat.Close()
 	n := 0
+	// Of these the healed branch lacks a message that pi shows, or would if it did
+	// not hang: the copy has it, before another.
+	more := map[string][2]string{
+		"child-before-parent.jsonl":         {"assistant a1", "user q2"},
+		"empty-string-parentId.jsonl":       {"user q2", "assistant a2"},
+		"duplicate-id-cycle-HANGS-PI.jsonl": {"user q2", "user q3"},
+	}
 	for _, tr := range cat.Transcripts {
 		var b bytes.Buffer
 		if err := inherit.Repair(ctx, tr, &b); err != nil {
@@ -86,6 +150,9 @@ func TestRepairedReadsAlike(t *testing.T) {
 		}
 		n++
 		want := lines(src, src.ModelName())
+		if m, ok := more[filepath.Base(tr.Path)]; ok {
+			want = slices.Insert(want, slices.Index(want, m[1]), m[0])
+		}
 		for _, opts := range [][]session.Option{nil, {session.Strict()}} {
 			got, err := session.Replay(tr.ID, codec.Read("", bytes.NewReader(b.Bytes()), codec.Options{}), opts...)
 			if err != nil {

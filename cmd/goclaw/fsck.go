@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) erro
 		}
 		row := examined{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Archive: t.Archive, Records: x.Records, Messages: x.Messages, Branch: x.Branch, Strict: x.Strict, Findings: []wound{}}
 		if copies != nil && err == nil {
-			if row.Repaired, err = copies.write(ctx, t); err != nil {
+			if row.Repaired, err = copies.write(ctx, x); err != nil {
 				x.Findings = append(x.Findings, inherit.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
 			}
 		}
@@ -147,6 +148,16 @@ type healed struct {
 	folder   bool // to is a folder, else the one file
 	in       *os.Root
 	n        int // files written
+	// lists are the indices of what was in databases, by folder of the copy.
+	lists map[string]map[string]listed
+}
+
+// listed is a session in an index, as OpenClaw keeps them.
+type listed struct {
+	ID      string `json:"sessionId"`
+	File    string `json:"sessionFile"`
+	Updated int64  `json:"updatedAt"`
+	Label   string `json:"label,omitempty"`
 }
 
 func (h *healed) close() {
@@ -212,7 +223,8 @@ func (h *healed) fill(f *os.File, path string, write func(io.Writer) error) erro
 }
 
 // write writes the healed copy of one transcript and returns where it is.
-func (h *healed) write(ctx context.Context, t *inherit.Transcript) (string, error) {
+func (h *healed) write(ctx context.Context, x inherit.Examination) (string, error) {
+	t := x.Transcript
 	name := strings.TrimSuffix(h.place(t.Path), ".zst")
 	if t.Database() { // a file for each of its sessions
 		id := string(t.ID)
@@ -229,12 +241,41 @@ func (h *healed) write(ctx context.Context, t *inherit.Transcript) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return path, h.fill(f, path, func(w io.Writer) error { return inherit.Repair(ctx, t, w) })
+	if err := h.fill(f, path, func(w io.Writer) error { return inherit.Repair(ctx, t, w) }); err != nil || !t.Database() || t.Archive != "" {
+		return path, err
+	}
+	dir := filepath.Dir(name)
+	if h.lists == nil {
+		h.lists = map[string]map[string]listed{}
+	}
+	if h.lists[dir] == nil {
+		h.lists[dir] = map[string]listed{}
+	}
+	h.lists[dir][string(t.Key)] = listed{ID: string(t.ID), File: filepath.Base(path), Updated: max(x.Updated.UnixMilli(), 0), Label: t.Title}
+	return path, nil
+}
+
+// list writes the index of what was in a database.
+func (h *healed) list(dir string) error {
+	f, to, err := h.create(filepath.Join(dir, "sessions.json"))
+	if err != nil {
+		return err
+	}
+	return h.fill(f, to, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(h.lists[dir])
+	})
 }
 
 // indices puts the index of each folder beside its healed transcripts, and
 // returns what could not be copied.
 func (h *healed) indices(cat *inherit.Catalogue) (problems []inherit.Problem) {
+	for dir := range h.lists {
+		if err := h.list(dir); err != nil {
+			problems = append(problems, inherit.Problem{Path: filepath.Join(h.to, dir, "sessions.json"), What: "the index could not be written: " + oneLine(err)})
+		}
+	}
 	done := map[string]bool{}
 	for _, t := range cat.Transcripts {
 		dir := filepath.Dir(t.Path)

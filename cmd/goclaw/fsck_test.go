@@ -10,6 +10,44 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
+// TestRepairOfADatabase: a finding names the session, and the healed copy keeps
+// keys and titles.
+func TestRepairOfADatabase(t *testing.T) {
+	home, src := t.TempDir(), t.TempDir()
+	path := filepath.Join(src, "openclaw-agent.sqlite")
+	db, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Exec(`CREATE TABLE session_nodes (session_key TEXT, current_session_id TEXT, entry_json TEXT);
+		INSERT INTO session_nodes VALUES ('agent:main:telegram:dm:1', 'd1', '{"sessionId":"d1","label":"Ann"}'), ('agent:main:main', 'd2', '{"sessionId":"d2"}');
+		CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT);
+		INSERT INTO transcript_events VALUES
+		('d1', 0, '{"type":"session","version":3,"id":"d1","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}'),
+		('d1', 1, '{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}'),
+		('d1', 2, '{"type":"message","id":"b","timestamp":"2026-11-15T00:00:02.000Z","message":{"role":"user","content":"again","timestamp":1}}'),
+		('d2', 0, '{"type":"session","version":3,"id":"d2","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}'),
+		('old', 0, '{"type":"session","version":3,"id":"old","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(home, "copy")
+	var out, errOut bytes.Buffer
+	code := run([]string{"doctor", path, "--repair-to", to}, strings.NewReader(""), &out, &errOut, func(k string) string { return map[string]string{"HOME": home}[k] })
+	if code != 1 || !strings.Contains(out.String(), path+"#d1:3: it has no parentId: ") {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errOut.String())
+	}
+	typed(t, home, "import", to)
+	list := typed(t, home, "sessions", "--json")
+	for _, want := range []string{`"key": "agent:main:telegram:dm:1"`, `"title": "Ann"`, `"key": "agent:main:main"`, `"key": "agent:main:recovered:old"`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the copy, imported, has no %s:\n%s", want, list)
+		}
+	}
+}
+
 // TestRepairGoesOn: a copy that cannot be written is one finding, and the
 // others are written. The copy of a.jsonl stands where the folder for the
 // sessions of a.jsonl.sqlite should be.
