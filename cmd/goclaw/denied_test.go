@@ -187,3 +187,70 @@ func TestDenied(t *testing.T) {
 		t.Errorf("sessions: exit code %d\n%s%s", code, out, errOut)
 	}
 }
+
+// TestReadOnly: a store that may be read and not written can be looked at, with
+// the files beside the database and without them, while another writes to it
+// and while nobody does; what would change it says why it cannot.
+func TestReadOnly(t *testing.T) {
+	dir, goclaw := asNobody(t)
+	home := filepath.Join(dir, "home")
+	if code, _, errOut := goclaw("--model", "offline", "ask", "-s", "t:cli:me", "the tide turns at six"); code != 0 {
+		t.Fatal(errOut)
+	}
+	if code, _, errOut := goclaw("search", "tide"); code != 0 {
+		t.Fatal(errOut)
+	}
+	db := filepath.Join(home, "sessions.db")
+	chmod := func(folder, file os.FileMode) {
+		t.Helper()
+		for _, p := range []string{db, db + "-wal", db + "-shm"} {
+			if err := os.Chmod(p, file); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(home, folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer chmod(0o700, 0o600)
+	look := func(t *testing.T) {
+		t.Helper()
+		chmod(0o500, 0o400)
+		defer chmod(0o700, 0o600)
+		for _, args := range [][]string{{"sessions"}, {"sessions", "show", "t:cli:me"}, {"sessions", "export", "t:cli:me"}, {"sessions", "verify"}} {
+			if code, out, errOut := goclaw(args...); code != 0 || out == "" {
+				t.Errorf("%v exits %d: %s", args, code, errOut)
+			}
+		}
+		for _, args := range [][]string{{"--model", "offline", "ask", "-s", "t:cli:me", "more"}, {"sessions", "rename", "t:cli:me", "x"}, {"sessions", "delete", "t:cli:me"}} {
+			if code, _, errOut := goclaw(args...); code != 1 || !strings.Contains(errOut, "permission denied") {
+				t.Errorf("%v exits %d: %s", args, code, errOut)
+			}
+		}
+	}
+	t.Run("with the files beside it", look)
+	t.Run("while another uses it", func(t *testing.T) {
+		c, err := sqlite3.Open(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.Exec("BEGIN IMMEDIATE; UPDATE sessions SET title = 'not yet'"); err != nil {
+			t.Fatal(err)
+		}
+		look(t)
+	})
+	t.Run("alone", func(t *testing.T) {
+		c, err := sqlite3.Open(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		os.Remove(db + "-wal")
+		os.Remove(db + "-shm")
+		look(t)
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,6 +32,8 @@ import (
 type Store struct {
 	path     string
 	readOnly bool
+	denied   error // why it is read only, if nobody has asked for it
+	still    bool  // nobody writes to it: it is read as it lies there
 	clock    session.Clock
 
 	queue  sqlstore.Queue
@@ -63,7 +66,8 @@ const maxReaders = 4
 
 // Open opens the database path, making it (0600) and its folder (0700) if
 // there is none. A file that is something else, or that a newer version
-// wrote, is refused and left as it is.
+// wrote, is refused and left as it is. One that may be read and not written is
+// opened for reading, and whatever would change it says why it cannot.
 func Open(path string, opts ...Option) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -82,13 +86,17 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := s.files(); err != nil {
 		return nil, err
 	}
-	c, err := s.reader()
-	if err != nil {
-		return nil, foreign(abs, err)
+	c, v, err := s.first()
+	if err != nil && s.readOnly && s.settled() {
+		// Without a file to share, which cannot be made here, SQLite reads a
+		// database only if it is told that nobody writes to it.
+		s.still = true
+		c, v, err = s.first()
 	}
-	v, err := version(c, abs)
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case err != nil:
 	case v == len(migrations):
 	case s.readOnly && v == 0:
 		err = fmt.Errorf("sqlite: %s is an empty database", abs)
@@ -103,6 +111,17 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.idle = append(s.idle, c)
 	return s, nil
+}
+
+// first opens the first connection, and returns the version of the schema.
+func (s *Store) first() (c *conn, v int, err error) {
+	if c, err = s.reader(); err != nil {
+		return nil, 0, foreign(s.path, err)
+	}
+	if v, err = version(c, s.path); err != nil {
+		c.close()
+	}
+	return c, v, err
 }
 
 // files makes the files that are missing. SQLite would make them with the
@@ -124,13 +143,40 @@ func (s *Store) files() error {
 	case err != nil:
 		return fmt.Errorf("sqlite: %w", err)
 	case st.Size() > 0 && !s.readOnly: // an empty database has no WAL
-		return s.side()
+		err := s.side()
+		if err == nil {
+			err = mayWrite(s.path)
+		}
+		if denied(err) {
+			s.readOnly, s.denied, err = true, err, nil
+		}
+		return err
 	}
 	return nil
 }
 
+// mayWrite tells why path may not be written to.
+func mayWrite(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return f.Close()
+}
+
+// settled reports whether all there is stands in the database file itself.
+func (s *Store) settled() bool {
+	st, err := os.Stat(s.path + "-wal")
+	return errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0
+}
+
 // side makes the files that stand beside a database with a write-ahead log.
-func (s *Store) side() error { return errors.Join(touch(s.path+"-wal"), touch(s.path+"-shm")) }
+func (s *Store) side() error {
+	if err := touch(s.path + "-wal"); err != nil {
+		return err
+	}
+	return touch(s.path + "-shm")
+}
 
 func touch(path string) error {
 	if _, err := os.Lstat(path); err == nil {
@@ -178,11 +224,19 @@ func (s *Store) create(c *conn) error {
 
 // reader opens a connection for reading.
 func (s *Store) reader() (*conn, error) {
-	flags := sqlite3.OPEN_READWRITE
+	path, flags := s.path, sqlite3.OPEN_READWRITE
 	if s.readOnly {
 		flags = sqlite3.OPEN_READONLY
 	}
-	return dial(s.path, flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
+	if s.denied != nil || s.still {
+		q := url.Values{"vfs": {readVFS}}
+		if s.still {
+			q.Set("immutable", "1")
+		}
+		path = (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
+		flags |= sqlite3.OPEN_URI
+	}
+	return dial(path, flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
 }
 
 // with lends f a connection. f sees all records appended before.
@@ -196,6 +250,9 @@ func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
 	})
 	if err != nil || !full {
 		return err
+	}
+	if s.denied != nil {
+		return fmt.Errorf("sqlite: %s holds what a killed process has left to be sorted in, for which it must be opened once by who may write: %w", s.path, s.denied)
 	}
 	if err := s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.settle}); err != nil {
 		return s.wrap(err)

@@ -35,6 +35,9 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 }
 
 func (s *Store) writable() error {
+	if s.denied != nil {
+		return fmt.Errorf("sqlite: %s can be read and not written: %w", s.path, errors.Unwrap(s.denied))
+	}
 	if s.readOnly {
 		return fmt.Errorf("sqlite: %s is open for reading only", s.path)
 	}
