@@ -161,8 +161,12 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if err := a.askChosen(ctx, s); err != nil {
 		return err
 	}
-	if err := a.torn(s, len(in.Blocks) == 0); err != nil {
+	if err := a.torn(ctx, s, len(in.Blocks) == 0); err != nil {
 		return err
+	}
+	// Said when it is news: what was written there since the last words here.
+	if mirror, n, err := session.Behind(ctx, a.st, s.Info, s.Updated); err == nil && n > 0 && !asJSON {
+		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable(transcript.Behind(mirror, s.Info, n))))
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -195,9 +199,22 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 }
 
 // torn says that the last turn of s did not come to its end. Going on needs
-// one that did not.
-func (a *app) torn(s *session.Session, goOn bool) error {
+// one that did not, and that nobody else is in the middle of.
+func (a *app) torn(ctx context.Context, s *session.Session, goOn bool) error {
 	t, ok := runner.TornIn(s)
+	if ok {
+		release, err := a.st.Lock(ctx, s.ID, whoAmI())
+		var held *session.HeldError
+		switch {
+		case errors.As(err, &held) && goOn:
+			return fmt.Errorf("another goclaw (pid %d) is in the middle of a turn in %s: there is nothing to go on with", held.PID, s.Key)
+		case errors.As(err, &held):
+			fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("another goclaw (pid %d) is in the middle of a turn", held.PID)))
+			return nil
+		case err == nil:
+			release()
+		}
+	}
 	switch {
 	case goOn && !runner.CanGoOn(s):
 		return fmt.Errorf("nothing in %s was interrupted: there is nothing to go on with", s.Key)
