@@ -169,14 +169,14 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: score})
 			}
 		}
-		if len(hits) > 10*maxLimit {
-			hits = newestFirst(hits, maxLimit)
+		if len(hits) > 20*MaxLimit {
+			hits = newestFirst(hits, 10*MaxLimit)
 		}
 	}
 	if !whole {
 		res.Incomplete = append(res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
 	}
-	return oneEach(newestFirst(hits, maxLimit), q.Limit, func(id session.ID) bool { return !mirrors[id] }), nil
+	return oneEach(newestFirst(hits, len(hits)), q.Limit, func(id session.ID) bool { return !mirrors[id] }), nil
 }
 
 // newestFirst returns the best n, of equals the newest.

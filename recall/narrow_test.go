@@ -169,3 +169,24 @@ func TestZone(t *testing.T) {
 		}
 	}
 }
+
+// TestDaysOfTheZone: days that a question names are days where it is asked. A
+// file of a day is of that day wherever.
+func TestDaysOfTheZone(t *testing.T) {
+	for _, hours := range []int{-9, 0, 9} {
+		zone := time.FixedZone("there", hours*3600)
+		now := time.Date(2026, 8, 20, 12, 0, 0, 0, zone)
+		spans, _ := dates("what did I say yesterday", now)
+		from := time.Date(2026, 8, 19, 0, 0, 0, 0, zone)
+		if len(spans) != 1 || !spans[0].from.Equal(from) || !spans[0].to.Equal(from.AddDate(0, 0, 1)) {
+			t.Errorf("%d hours: %v, want from %v", hours, spans, from)
+		}
+		dir := t.TempDir()
+		for i, day := range []string{"2026-08-18", "2026-08-19", "2026-08-20"} {
+			write(t, dir+"/memory/"+day+".md", "- the tide was high at "+strings.Repeat("noon ", i)+"\n")
+		}
+		w := worlds["memory"](t, Options{Workspace: dir, Now: func() time.Time { return now }})
+		first(t, w.ix, "how was the tide yesterday", "memory/2026-08-19.md:1")
+		first(t, w.ix, "how is the tide today", "memory/2026-08-20.md:1")
+	}
+}

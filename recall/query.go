@@ -120,10 +120,10 @@ var parts = map[string][2]int{
 	"first weekend of": {1, 9}, "second weekend of": {7, 16}, "third weekend of": {14, 23}, "last weekend of": {24, 32},
 }
 
-// dates finds the times that text names, and where it does.
+// dates finds the times that text names, in the zone of now, and where it does.
 func dates(text string, now time.Time) (spans []span, used [][2]int) {
 	day := func(y int, m time.Month, d, n int) span {
-		from := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+		from := time.Date(y, m, d, 0, 0, 0, 0, now.Location())
 		return span{from, from.AddDate(0, 0, n)}
 	}
 	taken := func(m []int) bool {
@@ -146,7 +146,7 @@ func dates(text string, now time.Time) (spans []span, used [][2]int) {
 		if s != "" {
 			return num(s)
 		}
-		if time.Date(now.Year(), m, d, 0, 0, 0, 0, time.UTC).After(now) {
+		if time.Date(now.Year(), m, d, 0, 0, 0, 0, now.Location()).After(now) {
 			return now.Year() - 1
 		}
 		return now.Year()
@@ -187,12 +187,12 @@ func dates(text string, now time.Time) (spans []span, used [][2]int) {
 		return day(year(sub(m, 3), mon, d), mon, d, graceDays), d >= 1 && d <= 31
 	})
 	month := func(y int, m time.Month) span {
-		from := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+		from := time.Date(y, m, 1, 0, 0, 0, 0, now.Location())
 		return span{from, from.AddDate(0, 1, monthGrace)}
 	}
 	each(season, func(m []int) (span, bool) {
 		first := map[string]time.Month{"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}[strings.ToLower(sub(m, 1))]
-		from := time.Date(num(sub(m, 2)), first, 1, 0, 0, 0, 0, time.UTC)
+		from := time.Date(num(sub(m, 2)), first, 1, 0, 0, 0, 0, now.Location())
 		return span{from, from.AddDate(0, 3, 0)}, true
 	})
 	each(monthYear, func(m []int) (span, bool) {

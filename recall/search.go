@@ -15,7 +15,7 @@ import (
 // Query is what is looked for. The zero value of each field asks for nothing.
 type Query struct {
 	Text  string
-	Limit int // 0: 10
+	Limit int // 0: 10; at most MaxLimit
 
 	Session session.ID  // one log
 	Key     session.Key // all logs of a key
@@ -87,8 +87,10 @@ const (
 	noteCandidates = 200
 	maxCandidates  = 2000 // messages, where most of them say the same
 	defaultLimit   = 10
-	maxLimit       = 200
 )
+
+// MaxLimit is how many hits a search has at most, however many are asked for.
+const MaxLimit = 200
 
 // Search finds what q asks for. An index that is behind is brought up to
 // date, one that is damaged is repaired; where that is impossible, the result
@@ -97,7 +99,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
-	q.Limit = min(q.Limit, maxLimit)
+	q.Limit = min(q.Limit, MaxLimit)
 	if !q.Memory && !q.Sessions {
 		q.Memory, q.Sessions = true, true
 	}
@@ -227,7 +229,9 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 		f := m.order[d.group]
 		return (q.Since.IsZero() || f.since(d, q.Since)) && (q.Until.IsZero() || d.time < q.Until.Unix())
 	}
-	asked := ask(q.Text, q.Now)
+	// A file of a day is of that day in every zone.
+	y, mo, d := q.Now.Date()
+	asked := ask(q.Text, time.Date(y, mo, d, q.Now.Hour(), q.Now.Minute(), 0, 0, time.UTC))
 	cands, err := c.rank(&notes, asked, noteCandidates)
 	if err != nil {
 		return nil, err

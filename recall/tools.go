@@ -359,6 +359,9 @@ func (r *result) line(s string) {
 func (r *result) text(res Result, none string) string {
 	if r.b.Len() == 0 && r.left == 0 {
 		r.b.WriteString(none)
+		if res.Literal {
+			r.b.WriteString(": no word of it is in the index, and it was looked for as it stands")
+		}
 	}
 	if r.left > 0 {
 		fmt.Fprintf(&r.b, "\n[%d more did not fit: ask for fewer]", r.left)

@@ -129,3 +129,16 @@ func TestAskedHere(t *testing.T) {
 		t.Errorf("as it stands: %v", got)
 	}
 }
+
+// TestNothingAsItStands: what has no word for the index is said to have been
+// looked for otherwise, also if it was not found.
+func TestNothingAsItStands(t *testing.T) {
+	w := worlds["memory"](t, Options{})
+	say(t, w, "a", "user: hello")
+	const want = "nothing that was said fits: no word of it is in the index, and it was looked for as it stands"
+	for _, query := range []string{"🎉", "AND"} {
+		if got := call(t, w.ix, "session_search", `{"query":"`+query+`"}`); got != want {
+			t.Errorf("%s: %s", query, got)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +110,16 @@ question will do, and no character has a meaning of its own.`,
 					return usage("--since %v", err)
 				}
 			}
-			if q.Limit < 0 {
+			switch {
+			case q.Limit < 0:
 				return usage("--limit %d is below 0", q.Limit)
+			case q.Limit == 0:
+				q.Limit = recall.MaxLimit
+			}
+			if q.Agent != "" {
+				if err := a.knowsAgent(ctx, q.Agent); err != nil {
+					return err
+				}
 			}
 			if in != "" {
 				if err := q.Within(ctx, a.st, in); err != nil {
@@ -140,9 +150,30 @@ question will do, and no character has a meaning of its own.`,
 	f.StringVar(&role, "role", "", "only what user, assistant, tool or summary said")
 	f.StringVar(&since, "since", "", "only since then, in local time: 2026-08-01, 2026-08-01 15:04, yesterday, or 12h, 7d, 3w ago")
 	f.BoolVar(&q.Memory, "memory", false, "only in the memory files")
-	f.IntVarP(&q.Limit, "limit", "n", 10, "at most so many hits, up to 200")
+	f.IntVarP(&q.Limit, "limit", "n", 10, "at most so many hits (0: as many as there are, up to 200)")
 	f.BoolVar(&all, "index", false, "bring the index and all vectors up to date, and say how much there is")
 	return cmd
+}
+
+// knowsAgent checks that an agent has sessions.
+func (a *app) knowsAgent(ctx context.Context, name string) error {
+	for _, err := range a.st.List(ctx, session.Query{Agent: name, Limit: 1}) {
+		return err
+	}
+	known := map[string]bool{}
+	for in, err := range a.st.List(ctx, session.Query{}) {
+		if err != nil {
+			return err
+		}
+		if agent := in.Key.Parts().Agent; agent != "" {
+			known[agent] = true
+		}
+	}
+	err := fmt.Errorf("agent %q: %w", name, session.ErrNotFound)
+	if names := slices.Sorted(maps.Keys(known)); len(names) > 0 {
+		err = fmt.Errorf("%w; there are %s", err, strings.Join(names[:min(len(names), 8)], ", "))
+	}
+	return err
 }
 
 // A search from the command line gives the model a moment to read what came
@@ -236,6 +267,8 @@ func (a *app) showHits(res recall.Result, query string) {
 		fmt.Fprintln(a.err, "goclaw: incomplete: "+s)
 	}
 	switch {
+	case len(res.Hits) == 0 && res.Literal:
+		fmt.Fprintln(a.err, "goclaw: looked for as it stands: no word of it is in the index")
 	case len(res.Hits) == 0:
 	case res.Literal:
 		fmt.Fprintln(a.err, "goclaw: found as it stands: no word of it is in the index")

@@ -56,6 +56,9 @@ func (r *REPL) search(ctx context.Context, text string) error {
 		r.note("incomplete: %s", s)
 	}
 	switch {
+	case len(res.Hits) == 0 && res.Literal:
+		r.note("looked for as it stands: no word of it is in the index")
+		return nil
 	case len(res.Hits) == 0:
 		return nil
 	case res.Literal:
