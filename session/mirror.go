@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 )
 
 // Mirror reports whether in is the log of another program's session, taken
@@ -73,4 +74,29 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 		}
 	}
 	return f.Info, nil
+}
+
+// Behind returns the mirror that own continues, and how many messages were said
+// in it since, later than after: own has none of them.
+func Behind(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, n int, err error) {
+	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
+		return Info{}, 0, nil
+	}
+	mirror, err = Stat(ctx, st, own.Origin.ID)
+	if errors.Is(err, ErrNotFound) {
+		return Info{}, 0, nil
+	}
+	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq || !mirror.Updated.After(after) {
+		return mirror, 0, err
+	}
+	for r, err := range st.Read(ctx, mirror.ID, own.Origin.Seq) {
+		var d *Damage
+		if err != nil && !errors.As(err, &d) {
+			return mirror, n, err
+		}
+		if m, ok := r.Body.(Message); ok && err == nil && !r.Side && len(m.Results()) == 0 && r.Time.After(after) {
+			n++
+		}
+	}
+	return mirror, n, nil
 }

@@ -138,3 +138,57 @@ func TestCurrentOfCopies(t *testing.T) {
 		})
 	}
 }
+
+// TestBehind: what is said in a mirror after it was continued is counted, until
+// it is continued again from there.
+func TestBehind(t *testing.T) {
+	ctx := context.Background()
+	st := session.NewMemory()
+	say := func(seq session.Seq, id, parent string) session.Record {
+		return session.Record{Seq: seq, ID: id, Parent: parent, Time: time.Unix(int64(seq), 0).UTC(), Body: session.Message{Message: llm.UserText(id)}}
+	}
+	add := func(recs ...session.Record) {
+		t.Helper()
+		if err := st.Append(ctx, "m", recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	origin := session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}
+	add(session.Record{Seq: 1, Time: time.Unix(1, 0).UTC(), Body: session.Header{Version: 3, ID: "m", Key: origin.Key, Origin: origin}}, say(2, "a", ""))
+	m, err := session.Stat(ctx, st, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := session.Continue(ctx, st, m, session.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := func(own session.Info, after int64) int {
+		t.Helper()
+		_, n, err := session.Behind(ctx, st, own, time.Unix(after, 0))
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	add(session.Record{Seq: 3, ID: "t", Parent: "a", Side: true, Time: time.Unix(3, 0).UTC(), Body: session.Title{Title: "x"}})
+	if n := behind(own, 0); n != 0 {
+		t.Errorf("a title counts: %d", n)
+	}
+	add(say(4, "b", "a"), say(5, "c", "b"))
+	if all, late, mirror := behind(own, 0), behind(own, 4), behind(m, 0); all != 2 || late != 1 || mirror != 0 {
+		t.Errorf("%d messages, %d later than the fourth, %d of the mirror itself; want 2, 1, 0", all, late, mirror)
+	}
+	s, err := session.Open(ctx, st, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := session.Fork(ctx, st, s, own.Key, "", session.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := session.Continue(ctx, st, m, session.System{})
+	if err != nil || again.ID != f.ID || behind(again, 0) != 0 {
+		t.Errorf("continued in %s, %v, %d behind; want %s, 0", again.ID, err, behind(again, 0), f.ID)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -102,6 +103,9 @@ func (r *REPL) enter(ctx context.Context, s *session.Session) {
 	}
 	for _, d := range s.Damage {
 		r.note("damaged: %v", d)
+	}
+	if mirror, n, err := session.Behind(ctx, r.Store, s.Info, time.Time{}); err == nil && n > 0 {
+		r.note("%s", transcript.Behind(mirror, s.Info, n))
 	}
 	r.torn(ctx, s)
 }

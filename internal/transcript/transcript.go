@@ -235,6 +235,15 @@ func Markdown(w io.Writer, s *session.Session) error {
 	e := &errWriter{w: w}
 	fmt.Fprintf(e, "# %s\n\n", OneLine(title, 200))
 	fmt.Fprintf(e, "- Session: `%s`\n- Id: `%s`\n", s.Key, s.ID)
+	if o := s.Origin; o.Program != "" {
+		fmt.Fprintf(e, "- From: %s", o.Program)
+		if o.Path != "" {
+			fmt.Fprintf(e, ", `%s`", OneLine(o.Path, 1000))
+		} else if o.Key != "" {
+			fmt.Fprintf(e, ", `%s`", OneLine(string(o.Key), 200))
+		}
+		fmt.Fprintln(e)
+	}
 	if m := s.ModelName(); m != "" {
 		fmt.Fprintf(e, "- Model: %s\n", m)
 	}
@@ -332,4 +341,11 @@ func details(summary, text string) string {
 
 func htmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// Behind says that a mirror has gone on since it was continued, and how to go on
+// from there.
+func Behind(mirror, own session.Info, n int) string {
+	return fmt.Sprintf("%s has gone on since, with %s that %s does not have: goclaw sessions fork %s %s goes on from there",
+		mirror.Key, Count(n, "message"), own.Key, mirror.ID, own.Key)
 }
