@@ -77,7 +77,7 @@ func (a *app) sources() []string {
 			paths = append(paths, p.Path)
 		}
 	}
-	if in.Source != "" {
+	if filepath.IsAbs(in.Source) { // else it is in a home that is not known
 		paths = append(paths, in.Source)
 	}
 	return paths
@@ -113,7 +113,9 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 		if !c.Session.Inherit.Enabled {
 			return fmt.Errorf("inheriting is switched off (session.inherit.enabled): give a PATH to import it all the same")
 		}
-		paths = a.sources()
+		if paths = a.sources(); len(paths) == 0 {
+			return errors.New("HOME is not set, which leaves unknown where other agents keep their sessions: give a PATH")
+		}
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -147,8 +149,9 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	}
 	if !o.asJSON {
 		a.found(a.err, cat)
-		shown = a.newBar()
-		take.Progress = shown.show
+		if shown = a.newBar(); len(cat.Transcripts) > 0 {
+			take.Progress = shown.show
+		}
 	}
 	rep, err := inherit.Take(ctx, st, cat, take)
 	shown.end()
@@ -299,6 +302,9 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 			}
 			fmt.Fprintln(errOut, "goclaw: damaged: "+transcript.Printable(d.Error()))
 		}
+		if u := o.Unfinished; u != nil {
+			fmt.Fprintf(errOut, "%s:%d: an unfinished line: it is taken when it is complete\n", transcript.Printable(o.Path), u.Line)
+		}
 		if o.Err != nil {
 			fmt.Fprintf(errOut, "goclaw: %s: %s\n", o.Path, oneLine(o.Err))
 		}
@@ -321,6 +327,9 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
 	}
+	if n := rep.Moved(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d moved to another key", n))
+	}
 	if rep.Count(inherit.New) > 0 && a.isTerminal(errOut) {
 		defer fmt.Fprintln(errOut, a.style().Dim("goclaw sessions lists them; goclaw --session KEY goes on with one, in a session of its own"))
 	}
@@ -337,6 +346,7 @@ type importRow struct {
 	Archive string     `json:"archive,omitempty"`
 	State   string     `json:"state,omitempty"`
 	Records int        `json:"records"`
+	Was     string     `json:"was,omitempty"` // the key that it had until now
 	Damage  []string   `json:"damage,omitempty"` // the first of them
 	Damaged int        `json:"damaged,omitempty"`
 	Error   string     `json:"error,omitempty"`
@@ -348,7 +358,7 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 		r := importRow{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Title: t.Title, Archive: t.Archive}
 		if i < len(rep.Outcomes) {
 			o := rep.Outcomes[i]
-			r.ID, r.State, r.Records, r.Damaged = o.Log, string(o.State), o.Records, o.Damaged
+			r.ID, r.State, r.Records, r.Was, r.Damaged = o.Log, string(o.State), o.Records, string(o.Was), o.Damaged
 			for _, d := range o.Damage {
 				r.Damage = append(r.Damage, d.Error())
 			}
@@ -372,7 +382,7 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		return
 	}
 	a.noInherit = true
-	if inherit.Finished(a.memoPath()) {
+	if len(a.sources()) == 0 || inherit.Finished(a.memoPath()) {
 		return
 	}
 	memo, err := inherit.OpenMemo(a.memoPath())
@@ -397,11 +407,13 @@ func (a *app) firstStart(ctx context.Context, st store) {
 	cat, err := a.lookFor(ctx, a.sources(), "", memo)
 	if err == nil {
 		defer cat.Close()
+		shown := a.newBar()
+		take := inherit.Taking{Memo: memo, Removed: removed, Waiting: a.waiting}
 		if len(cat.Transcripts) > 0 {
 			a.found(a.err, cat)
+			take.Progress = shown.show
 		}
-		shown := a.newBar()
-		rep, err = inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo, Removed: removed, Progress: shown.show, Waiting: a.waiting})
+		rep, err = inherit.Take(ctx, st, cat, take)
 		shown.end()
 		if err == nil {
 			err = memo.Finish()
@@ -415,7 +427,7 @@ func (a *app) firstStart(ctx context.Context, st store) {
 	}
 }
 
-// follow takes what other agents write while a chat is open, if that is
+// follow takes what other agents write while a chat or a server is open, if that is
 // wanted, until what it returns is called.
 func (a *app) follow(ctx context.Context, st store) (stop func()) {
 	if i := a.conf.Session.Inherit; !i.Enabled || !i.Follow {
