@@ -19,23 +19,32 @@ import (
 type Place struct{ Program, Path string }
 
 // Places returns where the known programs keep their sessions on this machine,
-// whether they are there or not. home is the user's.
+// whether they are there or not. home is the user's; without one, only what the
+// programs' own variables name is known.
 func Places(home string, getenv func(string) string) []Place {
-	at := func(env string, rest ...string) string {
-		if dir := getenv(env); dir != "" {
-			return expand(dir, home)
+	var out []Place
+	for _, p := range []struct{ program, env, own, rest string }{
+		{OpenClaw, "OPENCLAW_STATE_DIR", ".openclaw", ""},
+		{Pi, "PI_CODING_AGENT_DIR", ".pi/agent", "sessions"},
+		{Claw0, "", "claw0/workspace", ".sessions"},
+		{ClaudeCode, "CLAUDE_CONFIG_DIR", ".claude", "projects"},
+		{ClaudeCode, "XDG_CONFIG_HOME", ".config", "claude/projects"}, // some versions
+		{Codex, "CODEX_HOME", ".codex", "sessions"},
+		{Codex, "CODEX_HOME", ".codex", "archived_sessions"},
+	} {
+		dir := ""
+		if p.env != "" {
+			dir = getenv(p.env)
 		}
-		return filepath.Join(append([]string{home}, rest...)...)
+		if dir == "" {
+			dir = "~/" + p.own
+		}
+		if home == "" && strings.HasPrefix(dir, "~") {
+			continue // what is in the folder where one happens to be is no home
+		}
+		out = append(out, Place{p.program, filepath.Join(expand(dir, home), filepath.FromSlash(p.rest))})
 	}
-	return []Place{
-		{OpenClaw, at("OPENCLAW_STATE_DIR", ".openclaw")},
-		{Pi, filepath.Join(at("PI_CODING_AGENT_DIR", ".pi", "agent"), "sessions")},
-		{Claw0, filepath.Join(home, "claw0", "workspace", ".sessions")},
-		{ClaudeCode, filepath.Join(at("CLAUDE_CONFIG_DIR", ".claude"), "projects")},
-		{ClaudeCode, filepath.Join(at("XDG_CONFIG_HOME", ".config"), "claude", "projects")}, // some versions
-		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "sessions")},
-		{Codex, filepath.Join(at("CODEX_HOME", ".codex"), "archived_sessions")},
-	}
+	return out
 }
 
 func expand(path, home string) string {

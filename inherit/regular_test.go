@@ -82,6 +82,13 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	got = nil // without a home
+	for _, p := range inherit.Places("", func(k string) string { return env[k] }) {
+		got = append(got, p.Program+" "+p.Path)
+	}
+	if diff := cmp.Diff([]string{"pi /pi/sessions", "codex /cx/sessions", "codex /cx/archived_sessions"}, got); diff != "" {
+		t.Errorf("without a home (-want +got):\n%s", diff)
+	}
 }
 
 // A folder agents is OpenClaw's only if its agents have sessions: what lies

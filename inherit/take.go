@@ -70,14 +70,21 @@ type Outcome struct {
 	Records int               // taken now
 	Damage  []*session.Damage // the first of them
 	Damaged int               // all of them
-	Was     session.Key       // the key that its log had until now, "" if it has it still
-	Err     error
+	// Unfinished is the last line, if it is not complete: its program is writing
+	// it, and it is taken when it is. nil: there is none.
+	Unfinished *session.Damage
+	Was        session.Key // the key that its log had until now, "" if it has it still
+	Err        error
 }
 
 // maxDamage is how many damaged places of a transcript are told one by one.
 const maxDamage = 100
 
 func (o *Outcome) damage(d *session.Damage) {
+	if o.Transcript != nil && o.old == nil && strings.HasPrefix(d.Reason, "a torn last line") {
+		o.Unfinished = d
+		return
+	}
 	if o.Damaged++; o.Damaged <= maxDamage {
 		o.Damage = append(o.Damage, d)
 	}

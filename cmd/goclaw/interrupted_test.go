@@ -169,6 +169,77 @@ func spawn(t *testing.T, home string, args ...string) string {
 	return out.String()
 }
 
+// TestServerFollows: a server takes what other agents write while it runs, if
+// that is wanted.
+func TestServerFollows(t *testing.T) {
+	home := t.TempDir()
+	put(t, home, "home/config.json", `{"session": {"inherit": {"follow": true}}}`)
+	put(t, home, piFolder+"one.jsonl", piSession("one", 1, 16))
+	spawn(t, home, "import")
+	cmd, _, errOut := child(t, home, "mcp")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, errOut)
+		}
+	}()
+	put(t, home, piFolder+"two.jsonl", piSession("two", 1, 16))
+	for begin := time.Now(); !strings.Contains(spawn(t, home, "sessions"), "pi:w:two"); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("what was written while the server ran was not taken in 20 s")
+		}
+	}
+}
+
+// TestNoHome: without a home nothing is looked for where one happens to be, and
+// it is said what is missing.
+func TestNoHome(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, piFolder+"one.jsonl", piSession("one", 1, 16))
+	put(t, dir, ".openclaw/agents/main/sessions/two.jsonl", piSession("two", 1, 16))
+	for _, c := range []struct {
+		env  []string
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"sessions"}, 0, ""},
+		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, which leaves unknown where other agents keep their sessions: give a PATH\n"},
+		{nil, []string{"sessions"}, 1, "goclaw: neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder that shall hold goclaw's sessions\n"},
+	} {
+		cmd, out, errOut := child(t, dir, c.args...)
+		cmd.Env = append([]string{"GOCLAW_NO_LOCAL=1"}, c.env...)
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != c.code || errOut.String() != c.says || strings.Contains(out.String(), "pi:w:one") {
+			t.Errorf("%v %v: exit code %d, want %d\n%s%s", c.env, c.args, code, c.code, out, errOut)
+		}
+	}
+}
+
+// TestUnfinishedLine: a line that its program is writing is not damaged: it is
+// taken when it is whole.
+func TestUnfinishedLine(t *testing.T) {
+	home := t.TempDir()
+	whole := piSession("one", 2, 16)
+	put(t, home, piFolder+"one.jsonl", whole[:len(whole)-20])
+	cmd, out, errOut := child(t, home, "import")
+	if err := cmd.Run(); err != nil || !strings.Contains(errOut.String(), "one.jsonl:3: an unfinished line: it is taken when it is complete\n") || strings.Contains(errOut.String(), "damaged") || !strings.Contains(out.String(), "2 records taken") {
+		t.Errorf("%v\n%s%s", err, out, errOut)
+	}
+	put(t, home, piFolder+"one.jsonl", whole)
+	cmd, out, errOut = child(t, home, "import")
+	if err := cmd.Run(); err != nil || strings.Contains(errOut.String(), "unfinished") || !strings.Contains(out.String(), "1 continued; 1 record taken") {
+		t.Errorf("when it is whole: %v\n%s%s", err, out, errOut)
+	}
+}
+
 // TestInterrupted: Ctrl-C says how much is left, and that it goes on.
 func TestInterrupted(t *testing.T) {
 	home := t.TempDir()

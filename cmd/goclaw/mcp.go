@@ -23,6 +23,7 @@ Another agent starts it by itself, for example with
 				return err
 			}
 			ix.Background()
+			defer a.follow(cmd.Context(), a.st)()
 			var tools []mcpd.Tool
 			for _, t := range ix.Tools() {
 				tools = append(tools, t)

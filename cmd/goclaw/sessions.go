@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -518,6 +519,9 @@ func (a *app) output(path string, write func(io.Writer) error) error {
 		return write(a.out)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: give the name of a new file, or remove it first", path)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,7 +138,7 @@ func Home(getenv func(string) string) (string, error) {
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", err
+			return "", errors.New("neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder that shall hold goclaw's sessions")
 		}
 	}
 	return filepath.Join(home, ".openclaw", "goclaw"), nil

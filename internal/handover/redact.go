@@ -36,6 +36,9 @@ var shapes = regexp.MustCompile(strings.Join([]string{
 var named = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{12,})`),
 	regexp.MustCompile(`(://[^/\s:@]+:)([^/\s:@]+)(@)`),
+	regexp.MustCompile(`(\bhooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/)([A-Za-z0-9/_-]{10,})`),
+	regexp.MustCompile(`(\bdiscord(?:app)?\.com/api/webhooks/\d+/)([A-Za-z0-9_-]{20,})`),
+	regexp.MustCompile(`(\b(?:curl|wget|https?|xh)\b[^\n|;]*?\s(?:-u|--user|-a|--auth|--proxy-user)[ =]?["']?[^\s:"']+:)([^\s"']+)`),
 	regexp.MustCompile(`(?i)((?:` + secretWords + `)[A-Za-z0-9_]*["']?\s*(?:=>|:=|[:=])\s*["']?)([^\s"',;&]{6,})`),
 }
 
