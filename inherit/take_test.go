@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -454,6 +455,20 @@ func TestLiveDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var written atomic.Int64
+	// What the owner has left behind, which nobody else may change.
+	var mu sync.Mutex
+	left := func() (out []string) {
+		for _, p := range []string{path, path + "-wal"} {
+			fi, err := os.Stat(p)
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			out = append(out, fmt.Sprintln(fi.Name(), fi.Size(), fi.Mode(), fi.ModTime().UnixNano()))
+		}
+		return out
+	}
+	noted := left()
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		parent := ""
@@ -465,26 +480,43 @@ func TestLiveDatabase(t *testing.T) {
 			default:
 			}
 			id := fmt.Sprint("r", i)
-			if err := insert(i, userLine(id, parent, strings.Repeat("word ", 50))); err != nil {
-				done <- err
-				return
-			}
+			mu.Lock()
+			err := insert(i, userLine(id, parent, strings.Repeat("word ", 50)))
 			parent = id
 			written.Store(int64(i))
-			if i%200 == 0 {
-				if err := owner.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-					done <- err
-					return
-				}
+			if i%200 == 0 && err == nil {
+				err = owner.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+			}
+			noted = left()
+			mu.Unlock()
+			if err != nil {
+				done <- err
+				return
 			}
 			time.Sleep(time.Millisecond)
 		}
 	}()
 	st := openStore(t, t.TempDir())
-	for range 20 {
+	for i := range 20 {
 		time.Sleep(20 * time.Millisecond)
 		before := written.Load()
+		var whole map[string]string
+		if i%5 == 0 { // the owner pauses, so that every byte can be compared
+			mu.Lock()
+			whole = tree(t, src)
+		}
 		rep, _ := take(t, st, nil, false, src)
+		if i%5 == 0 {
+			if diff := cmp.Diff(whole, tree(t, src)); diff != "" {
+				t.Errorf("the source has changed:\n%s", diff)
+			}
+			mu.Unlock()
+		}
+		mu.Lock()
+		if diff := cmp.Diff(noted, left()); diff != "" {
+			t.Errorf("another than the owner has changed its files:\n%s", diff)
+		}
+		mu.Unlock()
 		if rep.Count(inherit.Failed) > 0 {
 			t.Fatalf("failed: %v", rep.Outcomes[0].Err)
 		}
@@ -573,16 +605,45 @@ func TestWriterAppends(t *testing.T) {
 	defer f.Close()
 	const n = 300
 	done := make(chan error, 1)
+	// All that the writer has written, and when it did so last.
+	var mu sync.Mutex
+	var wrote bytes.Buffer
+	var at time.Time
+	put := func(s string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		wrote.WriteString(s)
+		_, err := f.WriteString(s)
+		if fi, e := f.Stat(); err == nil {
+			if err = e; e == nil {
+				at = fi.ModTime()
+			}
+		}
+		return err
+	}
+	untouched := func() {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		data, err := os.ReadFile(file)
+		fi, e := os.Stat(file)
+		if err != nil || e != nil {
+			t.Fatal(err, e)
+		}
+		if !bytes.Equal(data, wrote.Bytes()) || !at.IsZero() && !fi.ModTime().Equal(at) || fi.Mode() != 0o600 {
+			t.Fatalf("the file has %d bytes, mode %v and time %v; its writer wrote %d, last at %v", len(data), fi.Mode(), fi.ModTime(), wrote.Len(), at)
+		}
+	}
 	go func() {
-		_, err := f.WriteString(header("s") + "\n")
+		err := put(header("s") + "\n")
 		parent := ""
 		for i := 0; i < n && err == nil; i++ {
 			id := fmt.Sprint("r", i)
 			line := userLine(id, parent, "text") + "\n"
 			half := len(line) * (i % 10) / 10
-			if _, err = f.WriteString(line[:half]); err == nil {
+			if err = put(line[:half]); err == nil {
 				time.Sleep(time.Duration(i%5) * 300 * time.Microsecond)
-				_, err = f.WriteString(line[half:])
+				err = put(line[half:])
 			}
 			parent = id
 		}
@@ -598,8 +659,10 @@ func TestWriterAppends(t *testing.T) {
 		default:
 		}
 		take(t, st, m, false, src)
+		untouched()
 	}
 	take(t, st, m, false, src)
+	untouched()
 	in, err := session.Stat(context.Background(), st, "s")
 	if err != nil || in.Records != n+1 || in.Turns != n || in.Crook != 0 {
 		t.Errorf("%d records, %d turns, crook %d, %v; want %d turns in a straight line", in.Records, in.Turns, in.Crook, err, n)
