@@ -248,8 +248,9 @@ func (a *app) printHits(res recall.Result, query string) error {
 		Query      string   `json:"query"`
 		Hits       []hit    `json:"hits"`
 		Incomplete []string `json:"incomplete"`
+		Literal    bool     `json:"literal"` // looked for as it stands
 		Vectors    float64  `json:"vectors"`
-	}{query, hits, list(res.Incomplete), res.Vectors})
+	}{query, hits, list(res.Incomplete), res.Literal, res.Vectors})
 }
 
 func (a *app) showHits(res recall.Result, query string) {

@@ -3,10 +3,12 @@ package mcpd
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -20,19 +22,28 @@ const (
 // lines reads messages, a line each, and passes on what is one. The rest is
 // answered: the library would end the conversation there.
 type lines struct {
-	in   *bufio.Reader
-	out  io.Writer
-	have []byte // messages that were not read yet
+	ctx    context.Context
+	in     *bufio.Reader
+	out    *writer
+	have   []byte // messages that were not read yet
+	wanted int    // answers
 }
 
-func newLines(in io.Reader, out io.Writer) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), out: out}
+// lastAnswers is how long the end of the input waits for answers: what is not
+// said by then, or was cancelled, is not said.
+const lastAnswers = 10 * time.Second
+
+func newLines(ctx context.Context, in io.Reader, out *writer) *lines {
+	return &lines{ctx: ctx, in: bufio.NewReaderSize(in, 64<<10), out: out}
 }
 
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.have) == 0 {
 		line, err := l.next()
 		if err != nil && len(line) == 0 {
+			ctx, cancel := context.WithTimeout(l.ctx, lastAnswers)
+			defer cancel()
+			l.out.answered(ctx, l.wanted)
 			return 0, err
 		}
 		if err := l.take(line); err != nil {
@@ -76,11 +87,15 @@ func (l *lines) take(line []byte) error {
 		}
 	}
 	for _, m := range messages {
-		if _, err := jsonrpc.DecodeMessage(m); err != nil {
+		message, err := jsonrpc.DecodeMessage(m)
+		if err != nil {
 			if err := l.refuse(invalidRequest, "this is no message of JSON-RPC 2.0: "+err.Error()); err != nil {
 				return err
 			}
 			continue
+		}
+		if r, ok := message.(*jsonrpc.Request); ok && r.IsCall() {
+			l.wanted++
 		}
 		l.have = append(append(l.have, m...), '\n')
 	}
@@ -93,6 +108,8 @@ func (l *lines) refuse(code int, why string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.out.Write(append(reply, '\n'))
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	_, err = l.out.Writer.Write(append(reply, '\n'))
 	return err
 }

@@ -3,12 +3,14 @@
 package mcpd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"goclaw/llm"
@@ -30,24 +32,54 @@ func Serve(ctx context.Context, tools []Tool, version string, in io.Reader, out 
 	if err != nil {
 		return err
 	}
-	w := &writer{Writer: out}
-	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, w)), Writer: w, MaxLineLength: -1})
+	w := &writer{Writer: out, told: make(chan struct{}, 1)}
+	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(ctx, in, w)), Writer: w, MaxLineLength: -1})
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// writer is closed by nobody but its owner, and writes one line at a time.
+// writer is closed by nobody but its owner, writes one line at a time, and
+// counts answers.
 type writer struct {
 	mu sync.Mutex
 	io.Writer
+	answers int
+	told    chan struct{} // has one in it when there is another answer
 }
 
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.Writer.Write(p)
+	n, err := w.Writer.Write(p)
+	if m, bad := jsonrpc.DecodeMessage(bytes.TrimSpace(p)); bad == nil {
+		if _, ok := m.(*jsonrpc.Response); ok {
+			w.answers++
+			select {
+			case w.told <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return n, err
+}
+
+// answered waits until there were n answers.
+func (w *writer) answered(ctx context.Context, n int) {
+	for {
+		w.mu.Lock()
+		done := w.answers >= n
+		w.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-w.told:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (*writer) Close() error { return nil }

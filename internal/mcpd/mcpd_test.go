@@ -87,3 +87,23 @@ func TestServe(t *testing.T) {
 		t.Errorf("at the end of its input: %v", err)
 	}
 }
+
+// TestPiped: what is asked last is answered, also if the input ends with it.
+func TestPiped(t *testing.T) {
+	for range 20 {
+		var out strings.Builder
+		in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+nonsense
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"query":"hi"}}}
+{"jsonrpc":"2.0","id":3,"method":"ping"}`
+		if err := Serve(t.Context(), []Tool{echo{}}, "1", strings.NewReader(in), &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`"id":1,`, `-32700`, `"id":2,`, `"id":3,`} {
+			if !strings.Contains(out.String(), want) {
+				t.Fatalf("no %s in:\n%s", want, out.String())
+			}
+		}
+	}
+}
