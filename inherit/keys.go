@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"goclaw/session"
 )
@@ -61,6 +63,7 @@ func (t *Transcript) other(log session.ID) bool {
 // history, unless it would stand before the one that the owner has put there.
 func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	holder := map[session.Key]session.ID{}
+	var moves []func() error
 	for i := range out {
 		o := &out[i]
 		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged {
@@ -71,10 +74,11 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 		}
 		logs := im.family(o)
 		for in, key := range im.wanted(o, logs) {
-			if err := im.move(ctx, logs[in], key, o); err != nil {
-				return err
-			}
+			moves = append(moves, func() error { return im.move(ctx, logs[in], key, o) })
 		}
+	}
+	if err := atOnce(smallWorkers, moves); err != nil {
+		return err
 	}
 	for i := range out {
 		o := &out[i]
@@ -181,11 +185,41 @@ func (im *importer) move(ctx context.Context, in session.Info, key session.Key, 
 	if err := im.append(ctx, in.ID, r); err != nil {
 		return err
 	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
 	if in.ID == o.Log {
 		o.Was = now.Key
 	}
 	known := im.logs[in.ID]
 	known.Key = key
 	im.logs[in.ID] = known
+	return nil
+}
+
+// atOnce does all of work with some hands: appends share a sync of the disk. It
+// returns the first error, after which nothing is begun.
+func atOnce(hands int, work []func() error) error {
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+		fail atomic.Pointer[error]
+	)
+	for range min(hands, len(work)) {
+		wg.Go(func() {
+			for fail.Load() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(work) {
+					return
+				}
+				if err := work[i](); err != nil {
+					fail.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := fail.Load(); err != nil {
+		return *err
+	}
 	return nil
 }
