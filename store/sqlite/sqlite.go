@@ -32,8 +32,10 @@ import (
 type Store struct {
 	path     string
 	readOnly bool
-	denied   error // why it is read only, if nobody has asked for it
-	still    bool  // nobody writes to it: it is read as it lies there
+	denied   error  // why it is read only, if nobody has asked for it
+	vfs      string // SQLite's way to the files, "" for the usual one
+	free     func(dir string) (bytes int64, ok bool)
+	still    bool // nobody writes to it: it is read as it lies there
 	clock    session.Clock
 
 	queue  sqlstore.Queue
@@ -74,7 +76,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s := &Store{
-		path: abs, clock: session.System{},
+		path: abs, clock: session.System{}, free: freeSpace,
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.writer.s, s.writer.many = s, many
@@ -148,7 +150,7 @@ func (s *Store) files() error {
 			err = mayWrite(s.path)
 		}
 		if denied(err) {
-			s.readOnly, s.denied, err = true, err, nil
+			s.readOnly, s.denied, s.vfs, err = true, err, readVFS, nil
 		}
 		return err
 	}
@@ -224,19 +226,26 @@ func (s *Store) create(c *conn) error {
 
 // reader opens a connection for reading.
 func (s *Store) reader() (*conn, error) {
-	path, flags := s.path, sqlite3.OPEN_READWRITE
+	flags := sqlite3.OPEN_READWRITE
 	if s.readOnly {
 		flags = sqlite3.OPEN_READONLY
 	}
-	if s.denied != nil || s.still {
-		q := url.Values{"vfs": {readVFS}}
-		if s.still {
-			q.Set("immutable", "1")
-		}
-		path = (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
-		flags |= sqlite3.OPEN_URI
+	return s.dial(flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
+}
+
+func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
+	if s.vfs == "" && !s.still {
+		return dial(s.path, flags, pragmas)
 	}
-	return dial(path, flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
+	q := url.Values{}
+	if s.vfs != "" {
+		q.Set("vfs", s.vfs)
+	}
+	if s.still {
+		q.Set("immutable", "1")
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
+	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
 }
 
 // with lends f a connection. f sees all records appended before.
@@ -318,6 +327,13 @@ func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
 
 // wrap says which file an error of SQLite is about.
 func (s *Store) wrap(err error) error {
+	var said *fullError
+	if errors.As(err, &said) {
+		return err
+	}
+	if s.full(err) {
+		return &fullError{s.path, err}
+	}
 	var e *sqlite3.Error
 	var code sqlite3.ErrorCode
 	var more sqlite3.ExtendedErrorCode

@@ -67,35 +67,28 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 // database file, too, and is no longer in the write-ahead log, unless another
 // process is just reading there.
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
-	err := s.change(ctx, id, true, func(c *conn, n int64) error {
-		if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
-			return err
+	all := func() error {
+		return s.change(ctx, id, true, func(c *conn, n int64) error {
+			if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
+				return err
+			}
+			defer c.Exec("PRAGMA secure_delete = FAST")
+			if err := c.exec("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
+				return err
+			}
+			return c.exec(sqlstore.DropSession, n)
+		})
+	}
+	err := all()
+	if s.full(err) {
+		if err = s.purgeByBits(ctx, id); err == nil {
+			err = all()
 		}
-		defer c.Exec("PRAGMA secure_delete = FAST")
-		if err := c.exec("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
-			return err
-		}
-		return c.exec(sqlstore.DropSession, n)
-	})
+	}
 	if err != nil {
 		return err
 	}
-	w := &s.writer
-	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
-		if !w.c.GetAutocommit() {
-			if err := w.rollback(nil); err != nil {
-				return err
-			}
-		}
-		// A reader that it would have to wait for too long is no error.
-		if err := w.c.BusyTimeout(2 * time.Second); err != nil {
-			return err
-		}
-		if _, _, err := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err == nil {
-			w.wal = 0
-		}
-		return w.c.BusyHandler(patience())
-	}}))
+	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error { _, err := s.writer.shrink(); return err }}))
 }
 
 // change does f to the log id, which must be in the trash or not.
@@ -208,7 +201,7 @@ func (w *writer) open() error {
 	}
 	// Without secure_delete a page that is split keeps a copy of what it gave
 	// away, which no Purge finds.
-	c, err := dial(w.s.path, sqlite3.OPEN_READWRITE, "PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
+	c, err := w.s.dial(sqlite3.OPEN_READWRITE, "PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
 	if err != nil {
 		return foreign(w.s.path, err)
 	}
@@ -267,8 +260,20 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// alone does f in a transaction.
+// alone does f in a transaction. If the disk is full, it tries again with what
+// the write-ahead log gives back.
 func (w *writer) alone(f func() error) error {
+	err := w.try(f)
+	if !w.s.full(err) || w.c == nil {
+		return err
+	}
+	if done, e := w.shrink(); !done || e != nil {
+		return errors.Join(err, e)
+	}
+	return w.try(f)
+}
+
+func (w *writer) try(f func() error) error {
 	if w.c == nil || w.c.GetAutocommit() {
 		if err := w.begin(context.Background()); err != nil {
 			return err
@@ -300,8 +305,12 @@ func (w *writer) appendAll(reqs []*sqlstore.Request) {
 }
 
 // append plans reqs one after the other, sets the Err of those that are
-// refused, and writes the others. An error is of the database, and of all.
+// refused, and writes the others. An error is of the database or the disk, and
+// of all.
 func (w *writer) append(reqs []*sqlstore.Request) error {
+	if w.cramped() {
+		return sqlite3.FULL
+	}
 	plans := make([]planned, 0, len(reqs))
 	for _, r := range reqs {
 		var err error

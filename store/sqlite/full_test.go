@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/util/vfsutil"
+	"github.com/ncruces/go-sqlite3/vfs"
+
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+// smallDisk is a file system on which the files of a folder may have so many
+// bytes together.
+type smallDisk struct {
+	vfs.VFSFilename
+	dir  string
+	size int64
+}
+
+func (d *smallDisk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	f, got, err := d.VFSFilename.OpenFilename(name, flags)
+	if err != nil {
+		return nil, got, err
+	}
+	return &smallFile{f, d}, got, nil
+}
+
+// free is the space that is left, of which the file of shared memory takes its
+// part.
+func (d *smallDisk) free() int64 {
+	free := d.size
+	files, _ := filepath.Glob(filepath.Join(d.dir, "*"))
+	for _, p := range files {
+		if st, err := os.Stat(p); err == nil {
+			free -= st.Size()
+		}
+	}
+	return free
+}
+
+type smallFile struct {
+	vfs.File
+	disk *smallDisk
+}
+
+func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
+	if size, err := f.File.Size(); err != nil || off+int64(len(p))-size > f.disk.free() {
+		return 0, sqlite3.FULL
+	}
+	return f.File.WriteAt(p, off)
+}
+
+func (f *smallFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
+func (f *smallFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
+func (f *smallFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
+
+// On a full disk nothing that was promised is lost, the error says what it is
+// about, and what is removed makes room.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 3 << 20}
+	vfs.Register("small", disk)
+	defer vfs.Unregister("small")
+	s := at(t, filepath.Join(dir, "sessions.db"), func(s *Store) {
+		s.vfs = "small"
+		s.free = func(string) (int64, bool) { return disk.free(), true }
+	})
+	fill := func() (kept map[session.ID]int, err error) {
+		kept = map[session.ID]int{}
+		for i := 0; ; i++ {
+			id := session.ID(fmt.Sprintf("s%d", i))
+			for seq := session.Seq(1); seq <= 40; seq++ {
+				r := session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id, Key: session.Key(id), Version: session.Version}}
+				if seq > 1 {
+					r = session.Record{Seq: seq, ID: fmt.Sprint(id, "-", seq), Link: session.Blank, Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("x", 10_000))}
+				}
+				if err := s.Append(bg, id, r); err != nil {
+					return kept, err
+				}
+				kept[id]++
+			}
+		}
+	}
+	kept, err := fill()
+	if want := "no space left on the disk of " + s.path + ": free some and try again"; err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "no space") != 1 {
+		t.Errorf("an append to a full disk: %v, want %q", err, want)
+	}
+	if len(kept) < 5 {
+		t.Fatalf("%d sessions fill the disk", len(kept))
+	}
+	whole := func() {
+		t.Helper()
+		for id, n := range kept {
+			recs, err := sessiontest.Collect(s.Read(bg, id, 0))
+			if err != nil || len(recs) != n {
+				t.Errorf("%s has %d records (%v), %d were promised", id, len(recs), err, n)
+			}
+		}
+	}
+	whole()
+	must(t, s.Delete(bg, "s1"))
+	must(t, s.Purge(bg, "s1"))
+	delete(kept, "s1")
+	whole()
+	// Its room is for others now.
+	for seq := session.Seq(1); seq <= 20; seq++ {
+		r := session.Record{Seq: seq, ID: fmt.Sprint("new-", seq), Link: session.Blank, Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("x", 10_000))}
+		if seq == 1 {
+			r = session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: "new", Key: "new", Version: session.Version}}
+		}
+		must(t, s.Append(bg, "new", r))
+	}
+	whole()
+	if got := reports(t, s); len(got) != 0 {
+		t.Errorf("check reports %q", got)
+	}
+}
+
+// An error of SQLite that does not say why is of a full disk if the disk is
+// full.
+func TestFull(t *testing.T) {
+	left := int64(0)
+	s := &Store{path: "/x/sessions.db", free: func(string) (int64, bool) { return left, true }}
+	for _, c := range []struct {
+		err  error
+		left int64
+		want bool
+	}{
+		{sqlite3.FULL, 1 << 30, true},
+		{fmt.Errorf("write: %w", syscall.ENOSPC), 1 << 30, true},
+		{sqlite3.IOERR, 0, true},
+		{sqlite3.IOERR_WRITE, 4096, true},
+		{sqlite3.IOERR, 1 << 30, false},
+		{sqlite3.CORRUPT, 0, false},
+		{nil, 0, false},
+	} {
+		left = c.left
+		if got := s.full(c.err); got != c.want {
+			t.Errorf("full(%v) with %d bytes left is %v", c.err, c.left, got)
+		}
+	}
+}
