@@ -70,6 +70,15 @@ func (t *tape) fail(i int, why string) error {
 // parse reads b, which must stay as it is while t is used.
 func (t *tape) parse(b []byte) error {
 	t.b, t.nodes, t.stack = b, t.nodes[:0], t.stack[:0]
+	if len(b) > largeText { // once, and not by growing
+		n := 2
+		for _, c := range [][]byte{{','}, {':'}, {'['}, {'{'}} {
+			n += bytes.Count(b, c)
+		}
+		if n > cap(t.nodes) {
+			t.nodes = make([]node, 0, n)
+		}
+	}
 	err := t.scan()
 	if err == nil || utf8.Valid(b) {
 		return err

@@ -350,7 +350,12 @@ func sniff(r io.Reader) (sniffed, error) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			n++
 			out.Empty = false
-			if out.line(line) {
+			done := out.line(line)
+			if len(line) > longLine {
+				line = nil
+				debug.FreeOSMemory()
+			}
+			if done {
 				return out, nil
 			}
 		}
