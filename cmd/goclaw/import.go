@@ -346,7 +346,7 @@ type importRow struct {
 	Archive string     `json:"archive,omitempty"`
 	State   string     `json:"state,omitempty"`
 	Records int        `json:"records"`
-	Was     string     `json:"was,omitempty"` // the key that it had until now
+	Was     string     `json:"was,omitempty"`    // the key that it had until now
 	Damage  []string   `json:"damage,omitempty"` // the first of them
 	Damaged int        `json:"damaged,omitempty"`
 	Error   string     `json:"error,omitempty"`
