@@ -72,6 +72,24 @@ func TestImportOnATerminal(t *testing.T) {
 	}
 }
 
+// TestFirstStartOfNothing: where there is nothing to take over, no bar is shown.
+func TestFirstStartOfNothing(t *testing.T) {
+	home := t.TempDir()
+	p := ptytest.New(t, 80, 10)
+	cmd := exec.Command("goclaw", "sessions")
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, &out, p.TTY
+	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home + "/g", "TERM=xterm", "PATH=" + os.Getenv("PATH"), "GOCLAW_NO_LOCAL=1"}
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %q", err, p.All())
+	}
+	fmt.Fprint(p.TTY, "the end")
+	p.Await("the end", func(s string, _, _ int) bool { return strings.Contains(s, "the end") })
+	if got := p.All(); strings.Contains(got, "files") {
+		t.Errorf("it shows %q", got)
+	}
+}
+
 // TestImportIntoAPipe: nothing but what there is to say.
 func TestImportIntoAPipe(t *testing.T) {
 	src, home := openClaw(t, 2, 1<<20), t.TempDir()
