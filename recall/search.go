@@ -437,12 +437,16 @@ func (ix *Index) filter(ctx context.Context, q Query) (func(doc) bool, error) {
 // messages reads the best of cands from the log.
 func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res *Result) ([]Hit, error) {
 	g := gathered{limit: limit}
-	lengths := map[uint32]bool{} // in words, of the hits
+	var taken []candidate
+	more := 0 // looked at behind the hits
 	infos, unread := map[session.ID]session.Info{}, maps.Clone(ix.unread)
 	defer func() { res.Incomplete = append(res.Incomplete, ix.incomplete(unread)...) }()
 	for _, c := range cands {
-		if g.full() && !lengths[c.doc.words] {
-			continue // it is not like any of them
+		if g.full() {
+			if more == maxMore || !slices.ContainsFunc(taken, c.mayEqual) {
+				continue
+			}
+			more++
 		}
 		id := ix.ids[c.doc.group]
 		in, ok := infos[id]
@@ -472,10 +476,24 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res
 		}
 		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: c.score}
 		if g.add(h, !in.Mirror()) {
-			lengths[c.doc.words] = true
+			taken = append(taken, c)
 		}
 	}
 	return g.hits, nil
+}
+
+// maxMore is how many messages are read to tell how many more say what a hit
+// says.
+const maxMore = 30
+
+// mayEqual reports whether c may say what o says, word for word.
+func (c candidate) mayEqual(o candidate) bool {
+	if c.doc.words != o.doc.words || c.doc.flags != o.doc.flags {
+		return false
+	}
+	a, known := c.code.(signs)
+	b, both := o.code.(signs)
+	return !known || !both || a == b
 }
 
 // recordAt reads one record.
