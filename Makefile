@@ -36,7 +36,7 @@ bench-all: ## everything that is said about speed: the three above, one after an
 
 .PHONY: soak
 soak: ## the long forms of the crash and two-process tests (SOAK=2m each)
-	$(GO) test -count=1 -timeout 60m -run TestProcesses ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
+	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
 
 .PHONY: soak-window
 soak-window: ## 3,000-turn sessions on three windows against bad models (docs/window.md)

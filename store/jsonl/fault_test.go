@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -280,6 +281,7 @@ func checkInfo(t testing.TB, st session.Store, id session.ID) {
 
 // A process that dies anywhere in a batch leaves all of it or nothing.
 func TestBatchCutAtEveryByte(t *testing.T) {
+	long := flag.Lookup("soak").Value.String() != "0s"
 	recs := sessiontest.Log(sessiontest.User("one"), sessiontest.Answer("two"), sessiontest.User("three"), sessiontest.Answer("four"))
 	for _, y := range []Layout{OpenClaw, Claw0Old} {
 		for begin, name := range map[int]string{0: "a new log", 2: "an old log"} {
@@ -323,6 +325,8 @@ func TestBatchCutAtEveryByte(t *testing.T) {
 							cut += 50 // all the same: the batch was not begun
 						} else if y != OpenClaw {
 							cut += 9
+						} else if !long {
+							cut += 2 // TestCutAtEveryByte leaves none out
 						}
 					}
 					if !died {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,27 +45,41 @@ func Main(m *testing.M, open Opener) {
 const childArg = "storetest-child"
 
 // Processes judges what only real processes show: records that were
-// acknowledged survive 200 times SIGKILL, two processes can append to one log,
+// acknowledged survive SIGKILL, 200 times in all, two processes can append to one log,
 // those that load a key at once load one session, and a lock ends with its
 // process. With -soak each goes on for that long.
 func Processes(t *testing.T, open Opener) {
 	t.Run("killed", func(t *testing.T) {
-		k := &killing{open: open, dir: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), acked: map[session.ID][]string{}}
+		// Several stores at once: most of a death is waiting.
+		const stores = 4
 		kills, end := 200, time.Now().Add(*soak)
 		if testing.Short() {
 			kills = 20
 		}
-		n := 0
-		for ; n < kills || time.Now().Before(end); n++ {
-			if err := k.once(); err != nil {
-				t.Fatalf("kill %d: %v", n+1, err)
-			}
+		var left, done atomic.Int64
+		left.Store(int64(kills))
+		var wg sync.WaitGroup
+		for i := range stores {
+			k := &killing{open: open, dir: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano()))), acked: map[session.ID][]string{}}
+			wg.Go(func() {
+				for left.Add(-1) >= 0 || time.Now().Before(end) {
+					if err := k.once(); err != nil {
+						t.Errorf("store %d, kill %d: %v", i, k.runs, err)
+						return
+					}
+					done.Add(1)
+				}
+				sum, err := k.settle()
+				if err != nil {
+					t.Errorf("store %d: %v", i, err)
+				}
+				t.Logf("store %d, %d kills: %s", i, k.runs, sum)
+			})
 		}
-		sum, err := k.settle()
-		if err != nil {
-			t.Fatal(err)
+		wg.Wait()
+		if n := done.Load(); n < int64(kills) {
+			t.Errorf("%d kills, want %d", n, kills)
 		}
-		t.Logf("%d kills: %s", n, sum)
 	})
 	t.Run("together", func(t *testing.T) {
 		sum, err := together(open, t.TempDir(), max(1500*time.Millisecond, *soak))
