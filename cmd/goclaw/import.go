@@ -394,13 +394,12 @@ func (a *app) firstStart(ctx context.Context, st store) {
 		}
 		err = memo.Begin()
 	}
-	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
-		return
+	var removed *inherit.Removed
+	if err == nil {
+		removed, err = a.removed()
 	}
-	removed, err := a.removed()
 	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+		fmt.Fprintln(a.err, "goclaw: other agents' sessions are not taken over: "+oneLine(err))
 		return
 	}
 	var rep inherit.Report
