@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"goclaw/session"
 	"goclaw/session/sessiontest"
 )
@@ -44,16 +42,20 @@ func TestEveryPageLostInTurn(t *testing.T) {
 	dir := t.TempDir()
 	s := at(t, filepath.Join(dir, "sessions.db"))
 	var ids []session.ID
-	want := map[session.ID][]session.Record{}
+	want := map[session.ID][]string{} // the lines
 	rows := map[session.ID]session.Info{}
-	for i := range 90 {
+	for i := range 60 {
 		id := session.ID(fmt.Sprintf("session-%03d", i))
 		ids = append(ids, id)
 		n := 2 + i%5
-		if i == 40 {
-			n = 150
+		if i == 30 {
+			n = 100
 		}
-		want[id] = talk(t, s, id, n)
+		talk(t, s, id, n)
+		for r, err := range s.Read(bg, id, 0) {
+			must(t, err)
+			want[id] = append(want[id], string(r.Raw))
+		}
 	}
 	for _, id := range ids[:3] {
 		must(t, s.Delete(bg, id))
@@ -110,8 +112,8 @@ func TestEveryPageLostInTurn(t *testing.T) {
 				continue
 			}
 			for i, r := range got {
-				if d := cmp.Diff(want[id][i], r, sessiontest.Same); d != "" && !gap[r.Seq] {
-					t.Errorf("page %d: record %d of %s (-want +got):\n%s", n, r.Seq, id, d)
+				if string(r.Raw) != want[id][i] && !gap[r.Seq] {
+					t.Errorf("page %d: record %d of %s is %s, want %s", n, r.Seq, id, r.Raw, want[id][i])
 				}
 			}
 			in, err := session.Stat(bg, s, id)
