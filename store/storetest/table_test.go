@@ -43,7 +43,7 @@ func TestMeasures(t *testing.T) {
 	if err != nil || len(one) != 40 || len(raw) != 40 {
 		t.Errorf("benchAppend took %d and %d times, %v", len(one), len(raw), err)
 	}
-	single, many, err := benchGroup(openDiary, t.TempDir(), 64)
+	single, many, err := benchGroup(openDiary, t.TempDir(), 64, true)
 	if err != nil || single <= 0 || many <= 0 || math.IsInf(many, 0) {
 		t.Errorf("benchGroup = %v, %v, %v", single, many, err)
 	}
