@@ -128,25 +128,21 @@ func look(path string) (*db, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READONLY)
-	if err != nil {
-		return nil, err
-	}
-	d := &db{Conn: c, stmts: map[string]*sqlite3.Stmt{}}
-	if err := d.BusyTimeout(maxWait); err != nil {
-		d.close()
-		return nil, err
-	}
-	return d, nil
+	return connect(path, sqlite3.OPEN_READONLY, func(d *db) error { return d.BusyTimeout(maxWait) })
 }
 
 func dial(path string, isShared bool) (*db, error) {
-	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	return connect(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, func(d *db) error { return d.prepare(isShared) })
+}
+
+// connect opens a connection and makes it ready.
+func connect(path string, flags sqlite3.OpenFlag, ready func(*db) error) (*db, error) {
+	c, err := sqlite3.OpenFlags(path, flags)
 	if err != nil {
 		return nil, err
 	}
 	d := &db{Conn: c, stmts: map[string]*sqlite3.Stmt{}}
-	if err := d.prepare(isShared); err != nil {
+	if err := ready(d); err != nil {
 		d.close()
 		return nil, err
 	}
