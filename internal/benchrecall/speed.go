@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -117,6 +118,34 @@ func speed(ctx context.Context, n int) error {
 		times[len(times)*95/100].Round(10*time.Microsecond), times[len(times)*99/100].Round(10*time.Microsecond))
 	runtime.GC()
 	fmt.Printf("resident: %.0f MB now, %.0f MB at most while searching (%.0f MB at most before)\n", mb(resident()), mb(peak()), mb(before))
+	return kept(
+		limit{"indexing, of the import's speed", wrote.Seconds() / (wrote + took).Seconds(), 0.5, true},
+		limit{"index, % of the text", 100 * float64(size) / float64(text), 60, false},
+		limit{"median, ms", float64(times[len(times)/2]) / 1e6, 50, false},
+		limit{"p99, ms", float64(times[len(times)*99/100]) / 1e6, 200, false},
+		limit{"resident, MB", mb(peak()), 200, false},
+	)
+}
+
+// limit is a figure and what it may be at most, or at least.
+type limit struct {
+	what     string
+	got, may float64
+	least    bool
+}
+
+// kept returns an error that names the limits that are not kept.
+func kept(limits ...limit) error {
+	var broken []string
+	for _, l := range limits {
+		if l.least && l.got < l.may || !l.least && l.got > l.may {
+			broken = append(broken, fmt.Sprintf("%s: %.3g, limit %g", l.what, l.got, l.may))
+		}
+	}
+	if broken != nil {
+		return errors.New("not kept: " + strings.Join(broken, "; "))
+	}
+	fmt.Println("all limits are kept")
 	return nil
 }
 
