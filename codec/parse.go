@@ -205,20 +205,25 @@ const (
 	highs = 0x8080808080808080
 )
 
+// special marks those of eight bytes that are a quote, a backslash or a control
+// character: the first of them for sure, and perhaps others behind it, which a
+// borrow can spoil.
+func special(x uint64) uint64 {
+	q, s := x^(ones*'"'), x^(ones*'\\')
+	return ((q-ones)&^q | (s-ones)&^s | (x-ones*0x20)&^x) & highs
+}
+
 // scanString adds the string that begins at i, and returns where it ended.
 func (t *tape) scanString(i int) (int, error) {
 	b, start, esc := t.b, i+1, false
 	high := uint64(0) // not zero if there may be more than ASCII
 	i++
 	for {
-		// Eight bytes at a time, up to one that is a quote, a backslash or a
-		// control character. A borrow can only spoil bytes behind a hit.
+		// Eight bytes at a time, up to a special one.
 		for i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
 			high |= x & highs
-			q, s := x^(ones*'"'), x^(ones*'\\')
-			hit := ((q-ones)&^q | (s-ones)&^s | (x-ones*0x20)&^x) & highs
-			if hit != 0 {
+			if hit := special(x); hit != 0 {
 				i += bits.TrailingZeros64(hit) / 8
 				break
 			}
