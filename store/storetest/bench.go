@@ -125,6 +125,8 @@ type talk struct {
 	next  func() (session.Record, bool)
 	stop  func()
 	n     int
+
+	thoughts []session.Record // to be said
 }
 
 // newTalk goes on with the log id of st, saying what the conversation seed
@@ -142,25 +144,41 @@ func newTalk(st session.Store, id session.ID, seed uint64) (*talk, error) {
 	return t, nil
 }
 
+// think makes up the next n records, so that no one who measures what is said
+// waits for it.
+func (t *talk) think(n int) error {
+	for range n {
+		r, ok := t.next()
+		if !ok {
+			return errors.New("storetest: nothing left to say")
+		}
+		t.n++
+		if c, ok := r.Body.(session.Compaction); ok {
+			c.FirstKept = t.leaf
+			r.Body = c
+		}
+		if t.brief {
+			r.Body = session.Message{Message: llm.UserText("one of many short messages, as people and agents write them all day"), At: r.Time}
+		}
+		r.Time = r.Time.Add(t.late)
+		r.Seq, r.Parent, r.ID = t.last+1, t.leaf, fmt.Sprintf("%d_%08x", r.Time.UnixMilli(), t.n)
+		t.last, t.leaf = r.Seq, r.ID
+		t.thoughts = append(t.thoughts, r)
+	}
+	return nil
+}
+
 // say appends one record and returns how long that took.
 func (t *talk) say() (time.Duration, error) {
-	r, ok := t.next()
-	if !ok {
-		return 0, errors.New("storetest: nothing left to say")
+	if len(t.thoughts) == 0 {
+		if err := t.think(1); err != nil {
+			return 0, err
+		}
 	}
-	t.n++
-	if c, ok := r.Body.(session.Compaction); ok {
-		c.FirstKept = t.leaf
-		r.Body = c
-	}
-	if t.brief {
-		r.Body = session.Message{Message: llm.UserText("one of many short messages, as people and agents write them all day"), At: r.Time}
-	}
-	r.Time = r.Time.Add(t.late)
-	r.Seq, r.Parent, r.ID = t.last+1, t.leaf, fmt.Sprintf("%d_%08x", r.Time.UnixMilli(), t.n)
+	r := t.thoughts[0]
+	t.thoughts = t.thoughts[1:]
 	start := time.Now()
 	err := t.st.Append(bg, t.id, r)
-	t.last, t.leaf = r.Seq, r.ID
 	return time.Since(start), err
 }
 
@@ -225,6 +243,9 @@ func benchAppend(open Opener, dir string, n int) (one, raw []time.Duration, err 
 	return one, raw, nil
 }
 
+// groupRounds is how often one writer and a crowd take turns.
+const groupRounds = 5
+
 // benchGroup measures the records per second of one writer and, in turns with
 // it, of 64 writers on 64 sessions.
 func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, err error) {
@@ -246,7 +267,7 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 	}
 	defer single.stop()
 	single.brief = brief
-	const crowd, rounds = 64, 3
+	const crowd = 64
 	talks := make([]*talk, crowd)
 	for i := range talks {
 		if talks[i], err = begin(st, uint64(i)+1); err != nil {
@@ -255,9 +276,9 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 		defer talks[i].stop()
 		talks[i].brief = brief
 	}
-	each := max(n/crowd/rounds, 20)
+	each := max(n/crowd/groupRounds, 20)
 	var ones, manys []float64
-	for range rounds {
+	for range groupRounds {
 		time.Sleep(time.Second) // the crowd's store is quiet again
 		rate, err := speak([]*talk{single}, each*4)
 		if err != nil {
@@ -271,11 +292,16 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 	}
 	slices.Sort(ones)
 	slices.Sort(manys)
-	return ones[rounds/2], manys[rounds/2], nil
+	return ones[groupRounds/2], manys[groupRounds/2], nil
 }
 
 // speak lets every talk say n records at once and returns records per second.
 func speak(talks []*talk, n int) (float64, error) {
+	for _, t := range talks {
+		if err := t.think(n); err != nil {
+			return 0, err
+		}
+	}
 	errs := make([]error, len(talks))
 	var wg sync.WaitGroup
 	start := time.Now()
