@@ -20,7 +20,7 @@ import (
 // error says that the checking could not go on.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	var found []string
-	err := s.with(ctx, func(c *conn) (err error) { found, err = wounds(c, ""); return err })
+	err := s.with(ctx, "", func(c *conn) (err error) { found, err = wounds(c, ""); return err })
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 		if len(wrong) > 0 {
 			report(l.row.ID, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
-				len(wrong), wrong[0].Record.Seq, session.ErrStale))
+				len(wrong), wrong[0].Seq, session.ErrStale))
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ const maxWounds = 4
 // misfiled returns the records of session n whose columns do not say what
 // their lines say.
 func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
-	err = s.with(ctx, func(c *conn) error {
+	err = s.with(ctx, "", func(c *conn) error {
 		wrong = nil
 		end, err := last(c, n)
 		if err != nil {
@@ -91,10 +91,9 @@ func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, e
 				if damage != nil {
 					return nil // said elsewhere; its columns are all there is
 				}
-				l := sqlstore.NewLine(rec, nil)
-				l.Type = sqlstore.NewLine(rec, r.bytes(5)).Type
-				if r.Text(1) != rec.ID || r.Text(2) != rec.Parent || r.Text(3) != l.Type || r.Text(4) != sqlstore.Stamp(rec.Time) {
-					l.Record.Raw, l.Record.Body = nil, nil
+				l := sqlstore.NewLine(rec, r.bytes(5))
+				if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(4) != l.Time {
+					l.Data = nil
 					wrong = append(wrong, l)
 				}
 				return nil
@@ -180,9 +179,8 @@ func (s *Store) refile(ctx context.Context, n int64) error {
 	return s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
 		return w.alone(func() error {
 			for _, l := range wrong {
-				r := l.Record
 				if err := w.c.exec("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
-					r.ID, r.Parent, l.Type, sqlstore.Stamp(r.Time), pos(n, int64(r.Seq))); err != nil {
+					l.ID, l.Parent, l.Type, l.Time, pos(n, int64(l.Seq))); err != nil {
 					return err
 				}
 			}
@@ -242,7 +240,7 @@ func (l log) id() session.ID {
 // logs returns what there is, by rows and by records. whole is false if rows
 // could not be read.
 func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
-	err = s.with(ctx, func(c *conn) (err error) {
+	err = s.with(ctx, "", func(c *conn) (err error) {
 		logs, whole, err = allLogs(c)
 		return err
 	})
@@ -288,7 +286,7 @@ func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Dam
 	o := session.NewOutline(l.id())
 	var damage []*session.Damage
 	for !p.done {
-		err := s.with(ctx, func(c *conn) (err error) {
+		err := s.with(ctx, "", func(c *conn) (err error) {
 			if p.last == 0 {
 				if p.last, err = last(c, l.n); err != nil {
 					return err

@@ -66,7 +66,7 @@ func (f *smallFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 3 << 20}
-	vfs.Register("small", disk)
+	vfs.Register("small", gathering{disk})
 	defer vfs.Unregister("small")
 	s := at(t, filepath.Join(dir, "sessions.db"), func(s *Store) {
 		s.vfs = "small"

@@ -25,7 +25,7 @@ const (
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		p := piece{file: s.path, at: max(after, 0)}
-		lend := s.with
+		lend := func(ctx context.Context, f func(*conn) error) error { return s.with(ctx, id, f) }
 		for !p.done {
 			err := lend(ctx, func(c *conn) error {
 				if err := c.exec("BEGIN"); err != nil {
@@ -170,7 +170,7 @@ func (p *piece) missing(to session.Seq) {
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		var infos []session.Info
-		err := s.with(ctx, func(c *conn) error {
+		err := s.with(ctx, q.ID, func(c *conn) error {
 			sql, args := sqlstore.SelectSessions(q)
 			return c.each(func(r row) error {
 				_, in := sqlstore.Scan(r)
@@ -209,7 +209,7 @@ func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) erro
 		grown := s.grown
 		s.mu.Unlock()
 		var last int64
-		err := s.with(ctx, func(c *conn) (err error) {
+		err := s.with(ctx, id, func(c *conn) (err error) {
 			last, err = c.int("SELECT last FROM sessions WHERE id = $1", string(id))
 			return err
 		})

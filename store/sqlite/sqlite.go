@@ -33,7 +33,7 @@ type Store struct {
 	path     string
 	readOnly bool
 	denied   error  // why it is read only, if nobody has asked for it
-	vfs      string // SQLite's way to the files, "" for the usual one
+	vfs      string // SQLite's way to the files
 	free     func(dir string) (bytes int64, ok bool)
 	still    bool // nobody writes to it: it is read as it lies there
 	clock    session.Clock
@@ -76,10 +76,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s := &Store{
-		path: abs, clock: session.System{}, free: freeSpace,
+		path: abs, vfs: gatherVFS, clock: session.System{}, free: freeSpace,
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
-	s.writer.s, s.writer.many = s, many
+	s.writer.s, s.writer.measures = s, usual
 	s.queue.Serve, s.queue.After = s.writer.serve, s.writer.after
 	s.close = sync.OnceValue(s.shut)
 	for _, o := range opts {
@@ -120,7 +120,12 @@ func (s *Store) first() (c *conn, v int, err error) {
 	if c, err = s.reader(); err != nil {
 		return nil, 0, foreign(s.path, err)
 	}
-	if v, err = version(c, s.path); err != nil {
+	// Another may just be making it: what is asked must be of one moment.
+	if err = c.exec("BEGIN"); err == nil {
+		v, err = version(c, s.path)
+		err = errors.Join(err, c.exec("ROLLBACK"))
+	}
+	if err != nil {
 		c.close()
 	}
 	return c, v, err
@@ -234,13 +239,7 @@ func (s *Store) reader() (*conn, error) {
 }
 
 func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
-	if s.vfs == "" && !s.still {
-		return dial(s.path, flags, pragmas)
-	}
-	q := url.Values{}
-	if s.vfs != "" {
-		q.Set("vfs", s.vfs)
-	}
+	q := url.Values{"vfs": {s.vfs}}
 	if s.still {
 		q.Set("immutable", "1")
 	}
@@ -248,8 +247,9 @@ func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
 	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
 }
 
-// with lends f a connection. f sees all records appended before.
-func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
+// with lends f a connection. f sees all records appended before to the session
+// id, or to all sessions if that is empty.
+func (s *Store) with(ctx context.Context, id session.ID, f func(c *conn) error) error {
 	full := false
 	err := s.lend(ctx, func(c *conn) (err error) {
 		if full, err = inboxed(c); full || err != nil && !unreadable(err) {
@@ -263,11 +263,29 @@ func (s *Store) with(ctx context.Context, f func(c *conn) error) error {
 	if s.denied != nil {
 		return fmt.Errorf("sqlite: %s holds what a killed process has left to be sorted in, for which it must be opened once by who may write: %w", s.path, s.denied)
 	}
-	if err := s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.settle}); err != nil {
-		return s.wrap(err)
+	w := &s.writer
+	settle := w.settleUpTo
+	if id != "" {
+		settle = func(*upTo) (bool, error) { return false, w.alone(func() error { return w.sortOne(id) }) }
+	}
+	if err := s.settle(ctx, settle); err != nil {
+		return err
 	}
 	// What is in the inbox now came later.
 	return s.lend(ctx, f)
+}
+
+// settle has f sort in some of the inbox until there is no more. In between
+// others have their turn.
+func (s *Store) settle(ctx context.Context, f func(up *upTo) (more bool, err error)) error {
+	var up upTo
+	for more := true; more; {
+		err := s.queue.Put(ctx, &sqlstore.Request{Do: func() (err error) { more, err = f(&up); return err }})
+		if err != nil {
+			return s.wrap(err)
+		}
+	}
+	return nil
 }
 
 // inboxed reports whether there is anything in the inbox.

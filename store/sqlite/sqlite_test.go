@@ -24,13 +24,14 @@ import (
 func openDir(dir string) (session.Store, error) { return Open(filepath.Join(dir, "sessions.db")) }
 
 // openCrowded opens a store for which everyone is a crowd: all that is
-// appended passes through the inbox.
+// appended passes through the inbox, and it stays so long that it is sorted in
+// bit by bit.
 func openCrowded(dir string) (session.Store, error) {
 	s, err := Open(filepath.Join(dir, "sessions.db"))
 	if err != nil {
 		return nil, err
 	}
-	s.writer.many = 1
+	s.writer.measures = measures{many: 1, ripe: amount{3, 1 << 20}, stays: amount{4, 4 << 20}, most: amount{12, 8 << 20}, max: amount{40, 16 << 20}, atOnce: 2}
 	return s, nil
 }
 
@@ -396,7 +397,7 @@ func batch(t *testing.T, s *Store, reqs ...*sqlstore.Request) {
 
 func request(t *testing.T, id session.ID, recs ...session.Record) *sqlstore.Request {
 	t.Helper()
-	lines, err := sqlstore.Encode(recs)
+	recs, lines, err := sqlstore.Encode(recs)
 	must(t, err)
 	return &sqlstore.Request{ID: id, Recs: recs, Lines: lines}
 }
@@ -476,7 +477,7 @@ func TestBatchFailure(t *testing.T) {
 func TestInbox(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	s := at(t, path)
-	const n = 2 * many
+	n := 2 * usual.many
 	want := map[session.ID][]session.Record{}
 	var first, second []*sqlstore.Request
 	for i := range n {
@@ -545,7 +546,7 @@ func TestInbox(t *testing.T) {
 func TestInboxSettles(t *testing.T) {
 	s := at(t, filepath.Join(t.TempDir(), "sessions.db"))
 	var reqs []*sqlstore.Request
-	for i := range many {
+	for i := range usual.many {
 		id := session.ID(fmt.Sprint("s", i))
 		reqs = append(reqs, request(t, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}}))
 	}
@@ -556,11 +557,11 @@ func TestInboxSettles(t *testing.T) {
 			rows, err = c.int("SELECT count(*) FROM records")
 			return err
 		}))
-		if rows == many {
+		if rows == int64(usual.many) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d records are sorted in, want %d", rows, many)
+			t.Fatalf("%d records are sorted in, want %d", rows, usual.many)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,15 +22,11 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	if n := len(recs); n > 0 && recs[n-1].Seq > maxSeq {
 		return fmt.Errorf("session %q: record %d is more than a session can have: %w", id, recs[n-1].Seq, session.ErrTooLarge)
 	}
-	lines, err := sqlstore.Encode(recs)
+	recs, lines, err := sqlstore.Encode(recs)
 	if err != nil {
 		return err
 	}
-	r := &sqlstore.Request{ID: id, Lines: lines, Recs: make([]session.Record, len(lines))}
-	for i, l := range lines {
-		r.Recs[i] = l.Record
-	}
-	return s.wrap(s.queue.Put(ctx, r))
+	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{ID: id, Recs: recs, Lines: lines}))
 }
 
 func (s *Store) writable() error {
@@ -121,15 +116,17 @@ type writer struct {
 	c       *conn // nil until something is to be written
 	version int64 // of the data, as book and inbox know it
 	book    sqlstore.Book
-	inbox   []planned // what is in the table inbox, if version holds
-	pending int       // records in it
-	size    int       // bytes in it
-	many    int       // how many appends at once are a crowd
-	crowd   bool      // there was one in this round
-	wal     int       // pages in the write-ahead log
+	inbox   inbox // what is in the table inbox, if version holds
+	crowd   bool  // there was one in this round
+	wal     int   // pages in the write-ahead log
+	listed  listed
+	frames  []byte // for one row of the inbox
+	sorting bool   // what another process left: rows may be behind their records
+
+	measures measures
 
 	checkpointing atomic.Bool
-	checkpointed  atomic.Bool
+	checkpointed  atomic.Int64 // pages of the log that were copied beside the writer
 	settling      atomic.Bool
 	crowded       atomic.Int64 // when many wrote together last, in nanoseconds
 }
@@ -140,22 +137,13 @@ type planned struct {
 	lines []sqlstore.Line
 }
 
-// When the inbox is used. Sorting one record into its place dirties a page or
-// two, which is most of the work of a transaction with many sessions in it. A
-// crowd's records go into one row instead; later those of each session are
-// sorted in together.
-const (
-	many       = 8        // appends in one transaction, unless a test says otherwise
-	maxRow     = 1 << 20  // bytes in one row
-	maxPending = 16 << 10 // records in the inbox
-	maxInbox   = 16 << 20 // bytes in the inbox
-	quiet      = 10 * 1e6 // nanoseconds after which a crowd is gone
-)
-
 // Pages in the write-ahead log from which it is checkpointed: beside the
-// writer, and, if that does not keep up, by the writer.
+// writer, and, if that does not keep up, by the writer, which also does the
+// last of it; a crowd waits for that less often.
 const (
 	checkpointBeside = 2000
+	checkpointLast   = 400
+	checkpointCrowd  = 8000
 	checkpointNow    = 16000
 )
 
@@ -168,6 +156,17 @@ func (w *writer) serve(ctx context.Context, take func() []*sqlstore.Request) err
 	}
 	if err := w.begin(ctx); err != nil {
 		return err
+	}
+	// Those who were served last come again while this is done.
+	if err := w.sortSome(); err != nil {
+		err = w.rollback(err)
+		if w.s.full(err) {
+			_, e := w.shrink()
+			err = errors.Join(err, e)
+		}
+		if e := w.begin(ctx); e != nil {
+			return errors.Join(err, e)
+		}
 	}
 	w.serveAll(take())
 	return nil
@@ -189,8 +188,8 @@ func (w *writer) serveAll(reqs []*sqlstore.Request) {
 	for _, r := range others {
 		r.Err = r.Do()
 	}
-	if w.c != nil && !w.c.GetAutocommit() { // nothing was to be done
-		w.rollback(nil)
+	if w.c != nil && !w.c.GetAutocommit() { // nothing else was to be done
+		_ = w.commit() // if it fails, the inbox keeps what it has
 	}
 }
 
@@ -200,10 +199,15 @@ func (w *writer) open() error {
 		return nil
 	}
 	// Without secure_delete a page that is split keeps a copy of what it gave
-	// away, which no Purge finds.
-	c, err := w.s.dial(sqlite3.OPEN_READWRITE, "PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
+	// away, which no Purge finds. That a record has a session is seen to here;
+	// to ask for each record would take a fifth of the time.
+	c, err := w.s.dial(sqlite3.OPEN_READWRITE, "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -8000")
 	if err != nil {
 		return foreign(w.s.path, err)
+	}
+	if err := w.listed.register(c); err != nil {
+		c.close()
+		return err
 	}
 	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error { w.wal = pages; return nil })
 	w.c, w.version = c, -1
@@ -238,7 +242,7 @@ func (w *writer) begin(ctx context.Context) error {
 
 func (w *writer) forget() {
 	w.book.Forget()
-	w.inbox, w.pending, w.size = nil, 0, 0
+	w.inbox = inbox{}
 }
 
 // rollback ends the transaction and returns err. The database no longer has
@@ -324,23 +328,15 @@ func (w *writer) append(reqs []*sqlstore.Request) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	size, records := 0, 0
-	for _, p := range plans {
-		records += len(p.lines)
-		for _, l := range p.lines {
-			size += len(l.Data)
-		}
-	}
-	w.crowd = w.crowd || len(plans) >= w.many
-	if len(plans) < w.many && len(w.inbox) == 0 || size > maxRow || w.pending+records > maxPending || w.size+size > maxInbox {
+	w.crowd = w.crowd || len(plans) >= w.measures.many
+	records, size := weigh(plans)
+	switch {
+	case len(plans) < w.measures.many && w.inbox.empty(), !w.inbox.takes(records, size, w.measures.max):
 		return w.sort(plans)
+	case size > maxRow:
+		return w.place(plans)
 	}
-	if err := w.c.exec("INSERT INTO inbox (data) VALUES ($1)", frames(plans, size)); err != nil {
-		return err
-	}
-	w.inbox = append(w.inbox, plans...)
-	w.pending, w.size = w.pending+records, w.size+size
-	return nil
+	return w.put(plans)
 }
 
 // plan returns plans with one more. If that takes the whole log, all that is
@@ -354,56 +350,17 @@ func (w *writer) plan(plans []planned, id session.ID, recs []session.Record, lin
 		plans = plans[:0]
 		log, err = w.book.Plan(w, id, recs)
 	}
-	if err != nil || len(lines) == 0 {
+	if err != nil || len(recs) == 0 {
 		return plans, err
 	}
 	return append(plans, planned{log, lines}), nil
 }
 
-// sort writes what is in the inbox, and then plans, into records and
-// sessions, session by session.
-func (w *writer) sort(plans []planned) error {
-	all := plans
-	if len(w.inbox) > 0 {
-		all = append(w.inbox, plans...)
-		if err := w.c.exec("DELETE FROM inbox"); err != nil {
-			return err
-		}
-	}
-	var logs []*sqlstore.Log
-	lines := make(map[*sqlstore.Log][]planned, len(all))
-	for _, p := range all {
-		if _, ok := lines[p.log]; !ok {
-			logs = append(logs, p.log)
-		}
-		lines[p.log] = append(lines[p.log], p)
-	}
-	for _, log := range logs {
-		if err := w.save(log, lines[log]); err != nil {
-			return err
-		}
-		for _, p := range lines[log] {
-			for _, l := range p.lines {
-				if err := w.insert(log.N, l); err != nil {
-					return err
-				}
-			}
-		}
-		log.Saved()
-	}
-	w.inbox, w.pending, w.size = nil, 0, 0
-	return nil
-}
-
-// save writes the row of log, to which plans are added. Its key changes with a
-// record that says so, and hardly ever.
-func (w *writer) save(log *sqlstore.Log, plans []planned) error {
-	for _, p := range plans {
-		for _, l := range p.lines {
-			if _, ok := l.Record.Body.(session.Moved); ok && log.N != 0 {
-				return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
-			}
-		}
+// save writes the row of log. Its key changes with a record that says so, and
+// hardly ever.
+func (w *writer) save(log *sqlstore.Log, moved bool) error {
+	if moved && log.N != 0 {
+		return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
 	}
 	if log.N != 0 {
 		return w.c.exec(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
@@ -415,85 +372,15 @@ func (w *writer) save(log *sqlstore.Log, plans []planned) error {
 	return nil
 }
 
-// insert writes one record: every record that gets into the database passes
-// here, so that a projection of records has its place here.
-func (w *writer) insert(n int64, l sqlstore.Line) error {
-	r := l.Record
-	err := w.c.exec("INSERT INTO records (pos, id, parent, type, time, data) VALUES ($1, $2, $3, $4, $5, $6)",
-		pos(n, int64(r.Seq)), r.ID, r.Parent, l.Type, sqlstore.Stamp(r.Time), l.Data)
+// insert writes records of session n: every record that gets into the database
+// passes here, so that a projection of records has its place here.
+func (w *writer) insert(n int64, lines []sqlstore.Line) error {
+	err := w.listed.insert(w.c, n, lines)
 	if errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) || errors.Is(err, sqlite3.CONSTRAINT_ROWID) {
-		return fmt.Errorf("session %d has a record %d already, its row must be rebuilt: %w", n, r.Seq, errors.Join(err, session.ErrStale))
+		return fmt.Errorf("session %d has one of the records %d to %d already, its row must be rebuilt: %w",
+			n, lines[0].Seq, lines[len(lines)-1].Seq, errors.Join(err, session.ErrStale))
 	}
 	return err
-}
-
-// frames returns the row of the inbox that holds plans: for each line the
-// session, the position and the bytes.
-func frames(plans []planned, size int) []byte {
-	b := make([]byte, 0, size+64*len(plans))
-	for _, p := range plans {
-		for _, l := range p.lines {
-			b = binary.AppendUvarint(b, uint64(len(p.log.Info.ID)))
-			b = append(b, p.log.Info.ID...)
-			b = binary.AppendUvarint(b, uint64(l.Record.Seq))
-			b = binary.AppendUvarint(b, uint64(len(l.Data)))
-			b = append(b, l.Data...)
-		}
-	}
-	return b
-}
-
-// sortUnknown sorts what another process left in the inbox.
-func (w *writer) sortUnknown() error {
-	var rows [][]byte
-	err := w.c.each(func(r row) error {
-		rows = append(rows, append([]byte(nil), r.bytes(0)...))
-		return nil
-	}, "SELECT data FROM inbox ORDER BY n")
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	if err := w.c.exec("DELETE FROM inbox"); err != nil {
-		return err
-	}
-	var plans []planned
-	for _, b := range rows {
-		for len(b) > 0 {
-			var id, line []byte
-			var seq uint64
-			var ok bool
-			if id, b, ok = field(b); ok {
-				if seq, b, ok = number(b); ok {
-					line, b, ok = field(b)
-				}
-			}
-			if !ok {
-				return fmt.Errorf("sqlite: %s: the inbox holds %d bytes that cannot be read", w.s.path, len(b))
-			}
-			rec, _ := sqlstore.Decode(w.s.path, session.Seq(seq), line, func() (id, parent, typ string) { return "", "", "" })
-			recs := []session.Record{rec}
-			if plans, err = w.plan(plans, session.ID(id), recs, []sqlstore.Line{sqlstore.NewLine(rec, line)}); err != nil {
-				return err
-			}
-		}
-	}
-	return w.sort(plans)
-}
-
-func number(b []byte) (v uint64, rest []byte, ok bool) {
-	v, n := binary.Uvarint(b)
-	if n <= 0 {
-		return 0, b, false
-	}
-	return v, b[n:], true
-}
-
-func field(b []byte) (f, rest []byte, ok bool) {
-	n, rest, ok := number(b)
-	if !ok || n > uint64(len(rest)) {
-		return nil, b, false
-	}
-	return rest[:n], rest[n:], true
 }
 
 // settle sorts what is in the inbox.
@@ -506,23 +393,30 @@ func (w *writer) after() {
 	if w.c == nil {
 		return
 	}
+	now := time.Now().UnixNano()
 	if w.crowd {
 		w.crowd = false
-		w.crowded.Store(time.Now().UnixNano())
+		w.crowded.Store(now)
 	}
-	if len(w.inbox) > 0 && w.settling.CompareAndSwap(false, true) {
+	crowd := now < w.crowded.Load()+quiet
+	if !w.inbox.empty() && w.settling.CompareAndSwap(false, true) {
 		go w.settleWhenQuiet()
 	}
+	copied, due := int(w.checkpointed.Load()), checkpointBeside
+	if copied > 0 {
+		due = checkpointLast
+	}
 	switch {
-	case w.checkpointed.CompareAndSwap(true, false), w.wal >= checkpointNow:
-		// What was written in the meantime is little. With it done the log
-		// begins anew, and a file that does not grow is synced sooner.
+	case copied > 0 && w.wal-copied < due && (!crowd || w.wal >= checkpointCrowd), w.wal >= checkpointNow:
+		// With this done the log begins anew, and a file that does not grow is
+		// synced sooner.
 		w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal = 0
-	case w.wal >= checkpointBeside && w.checkpointing.CompareAndSwap(false, true):
+		w.checkpointed.Store(0)
+	case w.wal-copied >= due && w.checkpointing.CompareAndSwap(false, true):
 		go w.checkpoint()
 	}
-	if w.c.large {
+	if w.c.large && w.inbox.empty() { // with it, what is in the inbox would be forgotten
 		w.hangUp()
 	}
 }
@@ -553,18 +447,23 @@ func (w *writer) settleWhenQuiet() {
 	}
 	w.settling.Store(false)
 	// If it fails, the inbox keeps what it has, and the next one who reads
-	// learns why.
-	_ = w.s.queue.Put(context.Background(), &sqlstore.Request{Do: w.settle})
+	// learns why. If the crowd is there again, it is left to the next time.
+	_ = w.s.settle(context.Background(), func(up *upTo) (bool, error) {
+		if w.crowd || w.crowded.Load()+quiet > time.Now().UnixNano() {
+			return false, nil
+		}
+		return w.settleUpTo(up)
+	})
 }
 
 // checkpoint copies the write-ahead log into the database, beside the writer.
 // It may fail: the log keeps what it has, and is copied later.
 func (w *writer) checkpoint() {
 	_ = w.s.lend(context.Background(), func(c *conn) error {
-		_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+		_, copied, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+		w.checkpointed.Store(int64(max(copied, 0)))
 		return err
 	})
-	w.checkpointed.Store(true)
 	w.checkpointing.Store(false)
 }
 
@@ -580,6 +479,14 @@ func (w *writer) shut() error {
 // Session implements sqlstore.Tx.
 func (w *writer) Session(id session.ID) (n int64, in session.Info, err error) {
 	err = w.c.each(func(r row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
+	if err != nil || n == 0 || w.sorting {
+		return n, in, err
+	}
+	// Nothing may be promised that will not find its place free.
+	end, err := last(w.c, n)
+	if err == nil && end > in.Last {
+		err = fmt.Errorf("session %q: its log ends at record %d, its row says %d and must be rebuilt: %w", id, end, in.Last, session.ErrStale)
+	}
 	return n, in, err
 }
 

@@ -102,7 +102,7 @@ var ErrUnsaved = errors.New("sqlstore: the log has records that are not in the d
 // remembered: the caller must either write it or Forget. After an error
 // nothing is changed.
 func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
-	l, err := b.open(tx, id)
+	l, err := b.Open(tx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 	return l, nil
 }
 
-// open returns the log id, remembered or read.
-func (b *Book) open(tx Tx, id session.ID) (*Log, error) {
+// Open returns the log id, remembered or read.
+func (b *Book) Open(tx Tx, id session.ID) (*Log, error) {
 	if e := b.logs[id]; e != nil {
 		b.used.MoveToFront(e)
 		return e.Value.(*Log), nil
@@ -157,8 +157,9 @@ func (b *Book) open(tx Tx, id session.ID) (*Log, error) {
 		b.logs = map[session.ID]*list.Element{}
 	}
 	b.logs[id] = b.used.PushFront(l)
-	// What has unsaved records is known here alone.
-	for e := b.used.Back(); e != nil && b.used.Len() > maxLogs; {
+	// What has unsaved records is known here alone. All may have some: then
+	// there is no use in looking at all of them.
+	for e, tries := b.used.Back(), 16; e != nil && tries > 0 && b.used.Len() > maxLogs; tries-- {
 		old := e
 		e = e.Prev()
 		if l := old.Value.(*Log); len(l.unsaved) == 0 {
@@ -241,6 +242,9 @@ func (b *Book) outline(tx Tx, l *Log) error {
 			}
 			if err != nil {
 				return err
+			}
+			if r.Seq > l.Info.Last { // it is being planned
+				break
 			}
 			if err := o.Apply(r); err != nil {
 				return err

@@ -42,6 +42,7 @@ type Queue struct {
 	led     bool // someone leads
 	closed  bool
 	last    int // how many were served together last
+	prev    int // and before that
 }
 
 // Put has r served and returns its outcome. If ctx is done before r is taken,
@@ -117,7 +118,7 @@ func (q *Queue) lead(ctx context.Context, r *Request) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		taken, q.waiting = q.waiting, nil
-		q.last = len(taken)
+		q.prev, q.last = q.last, len(taken)
 		return taken
 	}
 	err := q.Serve(ctx, take)
@@ -141,13 +142,14 @@ func (q *Queue) lead(ctx context.Context, r *Request) {
 	q.mu.Unlock()
 }
 
-// gather lets those come who were served last and come again: without it the
-// first of them would lead a round for itself alone. It takes a fraction of
-// the time of a round at most.
+// gather lets half of those come who were served last and come again: without
+// it the first of them would lead a round for itself alone. The other half
+// comes while these are written. It takes a fraction of the time of a round at
+// most.
 func (q *Queue) gather() {
 	for begin := time.Now(); ; runtime.Gosched() {
 		q.mu.Lock()
-		enough := len(q.waiting) >= q.last
+		enough := len(q.waiting) >= max(q.last, q.prev)/2
 		q.mu.Unlock()
 		if enough || time.Since(begin) > maxGather {
 			return

@@ -206,30 +206,37 @@ func ParseStamp(s string) time.Time {
 // Line is a record on its way into a database: its line, and what the columns
 // beside it say.
 type Line struct {
-	Record session.Record
+	Seq    session.Seq
+	ID     string
+	Parent string
 	Type   string
+	Time   string // a Stamp
 	Data   []byte
+	Moves  bool // its session has another key from here on
 }
 
-// Encode returns the lines of recs. Their times are as the lines have them,
+// Encode returns recs and their lines. The times are as the lines have them,
 // so that what they add up to is what reading them adds up to.
-func Encode(recs []session.Record) ([]Line, error) {
-	lines := make([]Line, len(recs))
+func Encode(recs []session.Record) ([]session.Record, []Line, error) {
+	out, lines := make([]session.Record, len(recs)), make([]Line, len(recs))
 	for i, r := range recs {
 		data, err := codec.Native.Encode(r)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(r.Raw) == 0 {
 			r.Time = r.Time.UTC().Truncate(time.Millisecond)
 		}
-		lines[i] = NewLine(r, data)
+		out[i], lines[i] = r, NewLine(r, data)
 	}
-	return lines, nil
+	return out, lines, nil
 }
 
-// NewLine returns the record r with its line.
-func NewLine(r session.Record, data []byte) Line { return Line{r, typeOf(data), data} }
+// NewLine returns the line data of the record r.
+func NewLine(r session.Record, data []byte) Line {
+	_, moves := r.Body.(session.Moved)
+	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Moves: moves}
+}
 
 // typeOf returns the type that a line says.
 func typeOf(line []byte) string {
