@@ -67,21 +67,10 @@ func (r *REPL) last(ctx context.Context) (session.Info, error) {
 	if p.Agent == "" || p.Channel == "" {
 		return session.Info{}, nil
 	}
-	q := session.Query{Agent: p.Agent, Channel: p.Channel}
-	// It is most likely among the few that were used last of all, and those a
-	// store finds without reading every row.
-	for limit := 16; ; limit *= 16 {
-		n := 0
-		for in, err := range r.Store.List(ctx, session.Query{Limit: limit}) {
-			if err != nil || q.Match(in) {
-				return in, err
-			}
-			n++
-		}
-		if n < limit {
-			return session.Info{}, nil
-		}
+	for in, err := range r.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel, Limit: 1}) {
+		return in, err
 	}
+	return session.Info{}, nil
 }
 
 // enter makes s the session that is talked in.

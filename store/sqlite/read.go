@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -169,17 +172,7 @@ func (p *piece) missing(to session.Seq) {
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
-		var infos []session.Info
-		err := s.with(ctx, q.ID, func(c *conn) error {
-			sql, args := sqlstore.SelectSessions(q)
-			return c.each(func(r row) error {
-				_, in := sqlstore.Scan(r)
-				if q.Match(in) {
-					infos = append(infos, in)
-				}
-				return nil
-			}, sql, args...)
-		})
+		infos, err := s.list(ctx, q)
 		if unreadable(err) {
 			err = fmt.Errorf("%w: %w", err, session.ErrStale) // the records have it all
 		}
@@ -193,6 +186,107 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 			}
 		}
 	}
+}
+
+// halfList is how many sessions are so many that two connections list them,
+// each one half. Taking a row apart is what takes long.
+const halfList = 2000
+
+// list returns what q asks for, in no order.
+func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info, err error) {
+	all := q.ID == "" && q.Key == ""
+	if all && q.Limit > 0 && q.Limit < halfList/2 {
+		err := s.with(ctx, "", func(c *conn) (err error) { infos, err = newest(c, q); return err })
+		return infos, err
+	}
+	if all {
+		q.Limit = 0
+	}
+	sql, args := sqlstore.SelectSessions(q)
+	collect := func(c *conn, to *[]session.Info, sql string, args ...any) error {
+		return c.each(func(r row) error {
+			if _, in := sqlstore.Scan(r); q.Match(in) {
+				*to = append(*to, in)
+			}
+			return nil
+		}, sql, args...)
+	}
+	var half int64
+	err = s.with(ctx, q.ID, func(c *conn) error {
+		if all {
+			n, err := c.int("SELECT max(n) FROM sessions")
+			if err != nil || n >= halfList {
+				half = n / 2
+				return err
+			}
+		}
+		return collect(c, &infos, sql, args...)
+	})
+	if err != nil || half == 0 {
+		return infos, err
+	}
+	var other []session.Info
+	done := make(chan error, 1)
+	go func() {
+		done <- s.lend(ctx, func(c *conn) error { return collect(c, &other, sql+" AND n > $1", half) })
+	}()
+	err = s.lend(ctx, func(c *conn) error { return collect(c, &infos, sql+" AND n <= $1", half) })
+	if e := <-done; err == nil {
+		err = e
+	}
+	return append(infos, other...), err
+}
+
+// newest returns the sessions that q asks for, up to its limit. To choose them
+// takes some of the columns; all of them are read of the chosen only.
+func newest(c *conn, q session.Query) (infos []session.Info, err error) {
+	if err := c.exec("BEGIN"); err != nil {
+		return nil, err
+	}
+	sql := "SELECT n, max(updated, created), id, key, title FROM sessions WHERE trashed IS NULL"
+	in := session.Info{}
+	if q.Trash {
+		sql = strings.TrimSuffix(sql, "NULL") + "NOT NULL"
+		in.Trashed = time.Unix(0, 0)
+	}
+	type chosen struct {
+		n           int64
+		updated, id string
+	}
+	var best []chosen
+	cut := func() {
+		slices.SortFunc(best, func(a, b chosen) int { return cmp.Or(cmp.Compare(b.updated, a.updated), cmp.Compare(a.id, b.id)) })
+		best = best[:min(len(best), q.Limit)]
+	}
+	oldest := "" // of those that are enough
+	all := q.Agent == "" && q.Channel == "" && q.Text == ""
+	err = c.each(func(r row) error {
+		if string(r.s.ColumnRawText(1)) < oldest {
+			return nil
+		}
+		ch := chosen{r.Int(0), r.Text(1), r.Text(2)}
+		if !all {
+			if in.ID, in.Key, in.Title = session.ID(ch.id), session.Key(r.Text(3)), r.Text(4); !q.Match(in) {
+				return nil
+			}
+		}
+		if best = append(best, ch); len(best) > 2*q.Limit {
+			cut()
+			oldest = best[len(best)-1].updated
+		}
+		return nil
+	}, sql)
+	if err != nil {
+		return nil, err
+	}
+	cut()
+	for _, ch := range best {
+		err := c.each(func(r row) error { _, in := sqlstore.Scan(r); infos = append(infos, in); return nil }, sqlstore.SelectNumber, ch.n)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return infos, c.exec("COMMIT")
 }
 
 // poll is how often Wait looks for what other processes append.
