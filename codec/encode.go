@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -33,7 +34,13 @@ func encodeNative(r session.Record) ([]byte, error) {
 	if y := r.Time.UTC().Year(); y < 0 || y > 9999 {
 		return fail("a time in the year %d", y)
 	}
-	w := &writer{b: make([]byte, 0, 512)}
+	w := writers.Get().(*writer)
+	w.b, w.err = w.b[:0], nil
+	defer func() {
+		if cap(w.b) <= maxSpare {
+			writers.Put(w)
+		}
+	}()
 	w.record(r)
 	switch {
 	case w.err != nil:
@@ -43,8 +50,13 @@ func encodeNative(r session.Record) ([]byte, error) {
 	case len(w.b) > session.MaxRecord:
 		return fail("%d bytes, the limit is %d: %w", len(w.b), session.MaxRecord, session.ErrTooLarge)
 	}
-	return w.b, nil
+	return bytes.Clone(w.b), nil
 }
+
+// writers are used again and again, unless a line was very long.
+var writers = sync.Pool{New: func() any { return &writer{b: make([]byte, 0, 4<<10)} }}
+
+const maxSpare = 256 << 10
 
 // writer builds a line. Its methods for fields put the comma themselves.
 type writer struct {

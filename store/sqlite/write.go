@@ -403,8 +403,11 @@ func (w *writer) after() {
 		go w.settleWhenQuiet()
 	}
 	copied, due := int(w.checkpointed.Load()), checkpointBeside
-	if copied > 0 {
+	switch {
+	case copied > 0:
 		due = checkpointLast
+	case crowd:
+		due = checkpointCrowd / 2
 	}
 	switch {
 	case copied > 0 && w.wal-copied < due && (!crowd || w.wal >= checkpointCrowd), w.wal >= checkpointNow:
