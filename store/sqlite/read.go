@@ -199,9 +199,6 @@ func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info
 		err := s.with(ctx, "", func(c *conn) (err error) { infos, err = newest(c, q); return err })
 		return infos, err
 	}
-	if all {
-		q.Limit = 0
-	}
 	sql, args := sqlstore.SelectSessions(q)
 	collect := func(c *conn, to *[]session.Info, sql string, args ...any) error {
 		return c.each(func(r row) error {

@@ -118,9 +118,9 @@ func Scan(r Row) (n int64, in session.Info) {
 
 // SelectSessions returns the statement that finds what q asks for, and its
 // arguments. The rows are for Scan, and for q.Match, which knows what no
-// statement says. They come in the order of List only as far as Limit needs
-// it: sorting whole rows is most of the work of a long list, and is done with
-// less by Order.
+// statement says. They come in no order, and all of them: sorting whole rows is
+// most of the work of a long list, and is done with less by Order; and SQLite
+// prepares a statement anew for each number that it is limited to.
 func SelectSessions(q session.Query) (sql string, args []any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(columns(), ", "))
@@ -137,10 +137,6 @@ func SelectSessions(q session.Query) (sql string, args []any) {
 	}
 	if q.Key != "" {
 		where("key", string(q.Key))
-	}
-	if q.Limit > 0 && q.Agent == "" && q.Channel == "" && q.Text == "" {
-		args = append(args, int64(q.Limit))
-		fmt.Fprintf(&b, " ORDER BY updated DESC, id LIMIT $%d", len(args))
 	}
 	return b.String(), args
 }
