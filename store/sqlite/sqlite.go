@@ -239,12 +239,17 @@ func (s *Store) reader() (*conn, error) {
 }
 
 func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
-	q := url.Values{"vfs": {s.vfs}}
+	n := nextConn()
+	q := url.Values{"vfs": {s.vfs}, connParam: {n}}
 	if s.still {
 		q.Set("immutable", "1")
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
-	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
+	c, err := dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
+	if err == nil {
+		c.RollbackHook(func() { rolledBack(n) })
+	}
+	return c, err
 }
 
 // with lends f a connection. f sees all records appended before to the session

@@ -1,6 +1,12 @@
 package sqlite
 
-import "github.com/ncruces/go-sqlite3/vfs"
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3/vfs"
+)
 
 // gatherVFS is the operating system with one difference: what SQLite writes
 // to a write-ahead log on behalf of one transaction, two writes for each page,
@@ -8,7 +14,28 @@ import "github.com/ncruces/go-sqlite3/vfs"
 //
 // For that every connection must have synchronous=FULL: then SQLite syncs the
 // log at the end of each transaction, before anybody is told that it is there.
+// And what was gathered for a transaction that is rolled back must be dropped:
+// SQLite does not tell the log, and others may write there next. So each
+// connection has a number, and says so to its log by it.
 const gatherVFS = "goclaw-gather"
+
+// connParam is the parameter with the number of a connection.
+const connParam = "conn"
+
+var (
+	conns atomic.Int64
+	logs  sync.Map // *walFile by the number of its connection
+)
+
+// nextConn returns the number of a new connection.
+func nextConn() string { return strconv.FormatInt(conns.Add(1), 10) }
+
+// rolledBack says that the connection has rolled back.
+func rolledBack(conn string) {
+	if f, ok := logs.Load(conn); ok {
+		f.(*walFile).kept = f.(*walFile).kept[:0]
+	}
+}
 
 func init() {
 	if os, ok := vfs.Find("").(vfs.VFSFilename); ok {
@@ -21,8 +48,10 @@ type gathering struct{ vfs.VFSFilename }
 // OpenFilename implements vfs.VFSFilename.
 func (g gathering) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, got, err := g.VFSFilename.OpenFilename(name, flags)
-	if err == nil && flags&vfs.OPEN_WAL != 0 && flags&vfs.OPEN_READWRITE != 0 {
-		f = &walFile{File: f}
+	if conn := name.URIParameter(connParam); err == nil && conn != "" && flags&vfs.OPEN_WAL != 0 && flags&vfs.OPEN_READWRITE != 0 {
+		w := &walFile{File: f, conn: conn}
+		logs.Store(conn, w)
+		f = w
 	}
 	return f, got, err
 }
@@ -30,6 +59,7 @@ func (g gathering) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fil
 // walFile is a write-ahead log whose writes are gathered.
 type walFile struct {
 	vfs.File
+	conn string
 	at   int64  // where kept belongs
 	kept []byte // not yet written
 }
@@ -99,5 +129,6 @@ func (f *walFile) Size() (int64, error) {
 // ended.
 func (f *walFile) Close() error {
 	f.kept = nil
+	logs.CompareAndDelete(f.conn, f)
 	return f.File.Close()
 }
