@@ -31,6 +31,9 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 		report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
 	}
+	if err := s.checkInbox(ctx, report); err != nil {
+		return err
+	}
 	logs, whole, err := s.logs(ctx)
 	if err != nil {
 		return err
@@ -69,6 +72,27 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 	}
 	return nil
+}
+
+// checkInbox reports what is in the inbox and can never be sorted in.
+func (s *Store) checkInbox(ctx context.Context, report func(session.ID, error)) error {
+	full := false
+	err := s.lend(ctx, func(c *conn) (err error) { full, err = inboxed(c); return err })
+	if err == nil && full && !s.readOnly {
+		err = s.settle(ctx, s.writer.settleUpTo)
+	}
+	if unreadable(err) {
+		report("", fmt.Errorf("what was appended last cannot be put in its place: %w", err))
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	n, err := s.unread(ctx)
+	if err == nil && n > 0 {
+		report("", fmt.Errorf("sqlite: %s: %d bytes of what was appended last cannot be read, to whatever session: %w", s.path, n, session.ErrStale))
+	}
+	return err
 }
 
 // maxWounds is how many of SQLite's own findings are told: one page that is
@@ -131,6 +155,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
+	defer s.writer.mending.Store(false)
 	if changed, err = s.mend(ctx); err != nil {
 		return 0, err
 	}

@@ -50,12 +50,20 @@ func (w *writer) shrink() (bool, error) {
 const reserve = 256 << 10
 
 // cramped reports whether the disk has no more room than what the write-ahead
-// log needs to be taken into the database, and the reserve. Pages of the
-// database that are free are room in it.
-func (w *writer) cramped() bool {
+// log needs to be taken into the database, what the inbox needs to be sorted
+// in, and the reserve. Pages of the database that are free are room in it.
+func (w *writer) cramped(reqs []*sqlstore.Request) bool {
 	const page = 4096
 	free, ok := w.s.free(filepath.Dir(w.s.path))
-	log := page * int64(w.wal)
+	log := page*int64(w.wal) + 2*int64(w.inbox.size)
+	if n := len(w.inbox.shares) + len(reqs); n > 1 { // each dirties pages of its own
+		log += 6 * page * int64(n)
+	}
+	for _, r := range reqs {
+		for _, l := range r.Lines {
+			log += 2 * int64(len(l.Data))
+		}
+	}
 	if !ok || free >= reserve+2*log {
 		return false
 	}
@@ -73,6 +81,9 @@ func (s *Store) purgeByBits(ctx context.Context, id session.ID) error {
 	for {
 		left := int64(0)
 		err := s.change(ctx, id, true, func(c *conn, n int64) error {
+			if err := s.writer.sort(nil); err != nil {
+				return err
+			}
 			if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
 				return err
 			}

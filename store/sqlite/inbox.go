@@ -3,7 +3,9 @@ package sqlite
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
+	"errors"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
@@ -113,7 +115,7 @@ func (b *inbox) add(plans []planned, row int64, ripe amount) {
 		}
 		records, size := weigh([]planned{p})
 		sh.size += size
-		b.pending, b.size, b.held, b.lately = b.pending+records, b.size+size, b.held+size, b.lately+records
+		b.pending, b.size, b.lately = b.pending+records, b.size+size, b.lately+records
 		if !sh.ripe && ripe.reached(len(sh.lines), sh.size) {
 			sh.ripe = true
 			b.ripe = append(b.ripe, sh)
@@ -141,6 +143,7 @@ func (w *writer) put(plans []planned) error {
 		return err
 	}
 	w.inbox.add(plans, w.c.LastInsertRowID(), w.measures.ripe)
+	w.inbox.held += len(w.frames)
 	return nil
 }
 
@@ -192,10 +195,14 @@ func (w *writer) sortOne(id session.ID) error {
 	return nil
 }
 
-// sortShare writes the first n lines of sh into their places. The row of their
-// session says all that was planned: it is written with the last of them,
-// unless there is none.
+// sortShare writes the first n lines of sh into their places, and the rest of
+// the append that the last of them is of: who reads sees all of it or nothing.
+// The row of their session says all that was planned: it is written with the
+// last line, unless there is none.
 func (w *writer) sortShare(sh *share, n int) error {
+	for n > 0 && n < len(sh.lines) && !sh.lines[n-1].End {
+		n++
+	}
 	if sh.log.N == 0 || !sh.saved && n == len(sh.lines) {
 		if err := w.save(sh.log, sh.moved); err != nil {
 			return err
@@ -225,13 +232,24 @@ func (w *writer) remove() error {
 	if b.empty() || row < b.first {
 		return nil
 	}
+	from := b.first
 	if row == b.last {
 		*b = inbox{}
-		return w.c.exec("DELETE FROM inbox")
+	} else {
+		b.held -= b.held / int(b.last-b.first+1) * int(row-b.first+1)
+		b.first = row + 1
 	}
-	b.held -= b.held / int(b.last-b.first+1) * int(row-b.first+1)
-	b.first = row + 1
-	return w.c.exec("DELETE FROM inbox WHERE n <= $1", row)
+	return w.wipe(from, row)
+}
+
+// wipe removes rows of the inbox, and overwrites where they were: a Purge does
+// not find it there.
+func (w *writer) wipe(from, to int64) error {
+	if err := w.c.exec("PRAGMA secure_delete = ON"); err != nil {
+		return err
+	}
+	err := w.c.exec("DELETE FROM inbox WHERE n >= $1 AND n <= $2", from, to)
+	return errors.Join(err, w.c.exec("PRAGMA secure_delete = FAST"))
 }
 
 // upTo is the row up to which the inbox is settled.
@@ -298,12 +316,12 @@ func (w *writer) sort(plans []planned) error {
 			return err
 		}
 	}
-	rows := !b.empty()
+	from, to := b.first, b.last
 	*b = inbox{}
-	if !rows {
+	if to == 0 {
 		return nil
 	}
-	return w.c.exec("DELETE FROM inbox")
+	return w.wipe(from, to)
 }
 
 // frames appends to b the row of the inbox that holds plans: for each line the
@@ -321,54 +339,81 @@ func frames(b []byte, plans []planned) []byte {
 	return b
 }
 
-// sortUnknown sorts what another process left in the inbox.
+// sortUnknown sorts what another process left in the inbox, in a transaction
+// for every few megabytes. A row that cannot be read to its end stays, for
+// Check to tell of it.
 func (w *writer) sortUnknown() error {
-	at, err := w.c.int("SELECT min(n) FROM inbox")
-	if err != nil || at == 0 {
-		return err
-	}
 	w.sorting = true
 	defer func() { w.sorting = false }()
-	u := unknown{w: w, ends: map[session.ID]session.Seq{}, torn: map[session.ID]bool{}}
-	for more := true; more; {
-		size := 0
-		more = false
-		err := w.c.each(func(r row) error {
-			at = r.Int(0) + 1
-			b := bytes.Clone(r.bytes(1))
-			for len(b) > 0 {
-				f, rest, ok := frame(b)
-				if !ok {
-					return fmt.Errorf("sqlite: %s: the inbox holds %d bytes that cannot be read", w.s.path, len(b))
-				}
-				if err := u.plan(f); err != nil {
-					return err
-				}
-				size += len(b) - len(rest)
-				b = rest
-			}
-			if size >= maxUnknown {
-				more = true
-				return errStop
-			}
-			return nil
-		}, "SELECT n, data FROM inbox WHERE n >= $1 ORDER BY n", at)
-		if err = stopped(err); err == nil {
-			err = w.sort(u.plans)
-			u.plans = nil
+	for at := int64(1); ; {
+		next, err := w.sortSomeUnknown(at)
+		if err != nil || next == 0 {
+			return err
+		}
+		v, err := w.c.int("PRAGMA data_version")
+		if err == nil {
+			err = w.c.exec("COMMIT")
+		}
+		if err == nil {
+			err = w.c.exec("BEGIN IMMEDIATE")
 		}
 		if err != nil {
 			return err
 		}
+		at = next
+		if now, err := w.c.int("PRAGMA data_version"); err != nil {
+			return err
+		} else if now != v { // somebody was faster
+			w.forget()
+			at = 1
+		}
 	}
-	if err := u.mend(); err != nil {
-		return err
-	}
-	return w.c.exec("DELETE FROM inbox")
 }
 
 // maxUnknown is how many bytes are sorted at once of what another process left.
 const maxUnknown = 4 << 20
+
+// sortSomeUnknown sorts the rows from a row on, and returns where to go on, 0 if
+// there is no more.
+func (w *writer) sortSomeUnknown(from int64) (next int64, err error) {
+	u := unknown{w: w, logs: map[session.ID]*unknownLog{}}
+	var rows []int64
+	size := 0
+	err = w.c.each(func(r row) error {
+		n, b := r.Int(0), bytes.Clone(r.bytes(1))
+		size += len(b)
+		for len(b) > 0 {
+			f, rest, ok := frame(b)
+			if !ok {
+				break
+			}
+			if err := u.plan(f); err != nil {
+				return err
+			}
+			b = rest
+		}
+		if len(b) == 0 {
+			rows = append(rows, n)
+		}
+		if size >= maxUnknown {
+			next = n + 1
+			return errStop
+		}
+		return nil
+	}, "SELECT n, data FROM inbox WHERE n >= $1 ORDER BY n", from)
+	if err = stopped(err); err == nil {
+		err = w.sort(u.plans)
+	}
+	if err == nil {
+		err = u.mend()
+	}
+	for _, n := range rows {
+		if err == nil {
+			err = w.wipe(n, n)
+		}
+	}
+	return next, err
+}
 
 // unknown is what another process left in the inbox. Some of it may be in its
 // place already; and the row of a session may be behind its records, or ahead
@@ -376,50 +421,86 @@ const maxUnknown = 4 << 20
 type unknown struct {
 	w     *writer
 	plans []planned
-	ends  map[session.ID]session.Seq // of the records
-	torn  map[session.ID]bool        // something of them is missing
+	logs  map[session.ID]*unknownLog
+}
+
+type unknownLog struct {
+	log    *sqlstore.Log
+	end    session.Seq // of the records
+	behind bool        // some that the row counts are only planned to be written
+	torn   bool        // something is missing, or is not what it was
 }
 
 // plan adds what is to be done for f.
 func (u *unknown) plan(f framed) error {
-	log, err := u.w.book.Open(u.w, f.id)
-	if err != nil {
-		return err
-	}
-	end, ok := u.ends[f.id]
-	if !ok && log.N != 0 {
-		if end, err = last(u.w.c, log.N); err != nil {
+	w := u.w
+	l := u.logs[f.id]
+	if l == nil {
+		log, err := w.book.Open(w, f.id)
+		if err != nil {
 			return err
 		}
+		l = &unknownLog{log: log}
+		if log.N != 0 {
+			if l.end, err = w.end(log.N); err != nil {
+				return err
+			}
+		}
+		u.logs[f.id] = l
 	}
-	rec, _ := sqlstore.Decode(u.w.s.path, f.seq, f.line, func() (id, parent, typ string) { return "", "", "" })
+	rec, damage := sqlstore.Decode(w.s.path, f.seq, f.line, func() (id, parent, typ string) { return "", "", "" })
 	var lines []sqlstore.Line
-	if f.seq > end {
+	if f.seq > l.end {
 		lines = []sqlstore.Line{sqlstore.NewLine(rec, f.line)}
+		l.end = f.seq
 	}
-	u.ends[f.id] = max(end, f.seq)
+	covered := f.seq <= l.log.Info.Last
 	// What a damaged file has lost of the inbox is lost; the rest is not.
-	u.torn[f.id] = u.torn[f.id] || f.seq > log.Info.Last+1
-	if f.seq <= log.Info.Last || u.torn[f.id] {
-		u.plans = append(u.plans, planned{log, lines})
+	l.torn = l.torn || !covered && (damage != nil || f.seq > l.log.Info.Last+1)
+	if covered || l.torn {
+		u.plans = append(u.plans, planned{l.log, lines})
+		l.behind = l.behind || covered && len(lines) > 0
 		return nil
 	}
-	u.plans, err = u.w.plan(u.plans, f.id, []session.Record{rec}, lines)
+	if l.behind { // planning asks for them
+		if err := w.sort(u.plans); err != nil {
+			return err
+		}
+		u.plans = nil
+		for id, l := range u.logs {
+			if !l.behind {
+				continue
+			}
+			l.behind = false
+			w.book.Drop(id) // it does not know what was added
+			var err error
+			if l.log, err = w.book.Open(w, id); err != nil {
+				return err
+			}
+		}
+	}
+	plans, err := w.plan(u.plans, f.id, []session.Record{rec}, lines)
+	var e *sqlite3.Error
+	if err != nil && !errors.As(err, &e) && !w.c.GetAutocommit() {
+		l.torn = true
+		plans, err = append(plans, planned{l.log, lines}), nil
+	}
+	u.plans = plans
 	return err
 }
 
 // mend writes the rows of the sessions of which something is missing.
 func (u *unknown) mend() error {
-	for id, torn := range u.torn {
-		if !torn {
+	for id, l := range u.logs {
+		if !l.torn {
 			continue
 		}
-		n := u.w.book.Get(id).N
-		s, err := session.Replay(id, records(u.w.c, u.w.s.path, n))
-		if err == nil {
-			err = u.w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), n)...)
-		}
+		s, err := session.Replay(id, records(u.w.c, u.w.s.path, l.log.N))
 		if err != nil {
+			return err
+		}
+		beheaded(&l.log.Info, &s.Info)
+		if err := u.w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.log.N)...); err != nil {
 			return err
 		}
 		u.w.book.Drop(id)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,25 +153,35 @@ func wounds(c *conn, table string) (found []string, err error) {
 // which records are for moments only, it keeps what can be read. It returns how many
 // rows of sessions it has written. The records stay as they are; the pages
 // that are given up stay, too, and are used by nobody.
+//
+// If anything is damaged, the writer is mending from then on, until the caller
+// says otherwise: what is in the inbox is sorted in when all is mended.
 func (s *Store) mend(ctx context.Context) (rows int, err error) {
 	found := map[string][]string{}
+	wounded := 0
 	err = s.lend(ctx, func(c *conn) (err error) {
 		for _, table := range []string{"inbox", "sessions", numbers, "records"} {
 			if found[table], err = wounds(c, table); err != nil {
 				return err
 			}
+			wounded += len(found[table])
 		}
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	if len(found["inbox"]) > 0 {
+	unread, err := s.unread(ctx)
+	if err != nil || wounded+unread == 0 {
+		return 0, err
+	}
+	w := &s.writer
+	w.mending.Store(true)
+	if len(found["inbox"]) > 0 || unread > 0 {
 		if err := s.remakeInbox(); err != nil {
 			return 0, s.wrap(err)
 		}
 	}
-	w := &s.writer
 	do := func(f func() error) error {
 		return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error { return w.alone(f) }}))
 	}
@@ -280,11 +291,13 @@ func (s *Store) remakeInbox() error {
 	}
 	defer old.close()
 	var rows [][]byte
-	err = old.each(func(r row) error {
-		rows = append(rows, append([]byte(nil), r.bytes(0)...))
+	err = eachInboxed(old, func(b []byte, readable int) error {
+		if readable > 0 {
+			rows = append(rows, b[:readable])
+		}
 		return nil
-	}, "SELECT data FROM inbox ORDER BY n")
-	if err != nil && !unreadable(err) {
+	})
+	if err != nil {
 		return err
 	}
 	made, err := forgetSchema(c, "name = 'inbox'")
@@ -302,6 +315,61 @@ func (s *Store) remakeInbox() error {
 		}
 	}
 	return c.exec("COMMIT")
+}
+
+// eachInboxed calls f for every row of the inbox that can be read, with the
+// number of its bytes that make sense. It asks for each row by its number: one
+// that is damaged does not hide those behind it.
+func eachInboxed(c *conn, f func(b []byte, readable int) error) error {
+	var ns []int64
+	top := int64(0)
+	err := c.each(func(r row) error { top = r.Int(0); ns = append(ns, top); return nil }, "SELECT n FROM inbox ORDER BY n")
+	if unreadable(err) {
+		last, e := c.int("SELECT max(n) FROM inbox")
+		if e != nil {
+			last = top + maxUnseen
+		}
+		for n := top + 1; n <= last; n++ {
+			ns = append(ns, n)
+		}
+	} else if err != nil {
+		return err
+	}
+	for _, n := range ns {
+		var b []byte
+		err := c.each(func(r row) error { b = bytes.Clone(r.bytes(0)); return nil }, "SELECT data FROM inbox WHERE n = $1", n)
+		if unreadable(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rest := b
+		for len(rest) > 0 {
+			_, next, ok := frame(rest)
+			if !ok {
+				break
+			}
+			rest = next
+		}
+		if err := f(b, len(b)-len(rest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxUnseen is how many rows are asked for where nothing says how many there
+// are.
+const maxUnseen = 4096
+
+// unread returns how many bytes of the inbox make no sense.
+func (s *Store) unread(ctx context.Context) (n int, err error) {
+	err = s.lend(ctx, func(c *conn) error {
+		n = 0
+		return eachInboxed(c, func(b []byte, readable int) error { n += len(b) - readable; return nil })
+	})
+	return n, err
 }
 
 // aside returns a connection that reads what the transaction of w will change,

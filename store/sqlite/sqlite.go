@@ -273,7 +273,8 @@ func (s *Store) with(ctx context.Context, id session.ID, f func(c *conn) error) 
 	if id != "" {
 		settle = func(*upTo) (bool, error) { return false, w.alone(func() error { return w.sortOne(id) }) }
 	}
-	if err := s.settle(ctx, settle); err != nil {
+	// What cannot be sorted in because the file is damaged, Check tells of.
+	if err := s.settle(ctx, settle); err != nil && !unreadable(err) {
 		return err
 	}
 	// What is in the inbox now came later.

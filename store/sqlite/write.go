@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,9 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
 	all := func() error {
 		return s.change(ctx, id, true, func(c *conn, n int64) error {
+			if err := s.writer.sort(nil); err != nil { // it must not come back from there
+				return err
+			}
 			if err := c.Exec("PRAGMA secure_delete = ON"); err != nil {
 				return err
 			}
@@ -93,20 +97,24 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 	}
 	w := &s.writer
 	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
-		return w.alone(func() error {
-			if err := w.sort(nil); err != nil {
+		var absent error
+		err := w.alone(func() error {
+			absent = nil
+			if err := w.sortOne(id); err != nil {
 				return err
 			}
-			n, in, err := w.Session(id)
+			n, in, err := w.row(id)
 			if err != nil {
 				return err
 			}
 			if n == 0 || in.Trashed.IsZero() == trashed {
-				return fmt.Errorf("session %q: %w", id, session.ErrNotFound)
+				absent = fmt.Errorf("session %q: %w", id, session.ErrNotFound)
+				return nil
 			}
 			w.book.Drop(id)
 			return f(w.c, n)
 		})
+		return cmp.Or(err, absent)
 	}}))
 }
 
@@ -125,6 +133,7 @@ type writer struct {
 
 	measures measures
 
+	mending       atomic.Bool // the inbox stays as it is
 	checkpointing atomic.Bool
 	checkpointed  atomic.Int64 // pages of the log that were copied beside the writer
 	settling      atomic.Bool
@@ -154,7 +163,13 @@ func (w *writer) serve(ctx context.Context, take func() []*sqlstore.Request) err
 		w.serveAll(take())
 		return nil
 	}
-	if err := w.begin(ctx); err != nil {
+	err := w.begin(ctx)
+	if err != nil && w.s.full(err) && w.c != nil {
+		if done, e := w.shrink(); done && e == nil {
+			err = w.begin(ctx)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	// Those who were served last come again while this is done.
@@ -181,7 +196,12 @@ func (w *writer) serveAll(reqs []*sqlstore.Request) {
 			appends = append(appends, r)
 		}
 	}
-	if len(appends) > 0 {
+	switch {
+	case len(appends) > 0 && w.mending.Load():
+		for _, r := range appends {
+			r.Err = fmt.Errorf("sqlite: %s is being repaired: try again", w.s.path)
+		}
+	case len(appends) > 0:
 		w.appendAll(appends)
 		w.s.tell()
 	}
@@ -230,7 +250,9 @@ func (w *writer) begin(ctx context.Context) error {
 	v, err := w.c.int("PRAGMA data_version")
 	if err == nil && v != w.version {
 		w.forget()
-		if err = w.sortUnknown(); err == nil {
+		if w.mending.Load() {
+			w.version = -1
+		} else if err = w.sortUnknown(); err == nil {
 			w.version = v
 		}
 	}
@@ -312,7 +334,7 @@ func (w *writer) appendAll(reqs []*sqlstore.Request) {
 // refused, and writes the others. An error is of the database or the disk, and
 // of all.
 func (w *writer) append(reqs []*sqlstore.Request) error {
-	if w.cramped() {
+	if w.cramped(reqs) {
 		return sqlite3.FULL
 	}
 	plans := make([]planned, 0, len(reqs))
@@ -320,7 +342,7 @@ func (w *writer) append(reqs []*sqlstore.Request) error {
 		var err error
 		plans, err = w.plan(plans, r.ID, r.Recs, r.Lines)
 		var e *sqlite3.Error
-		if errors.As(err, &e) {
+		if errors.As(err, &e) || err != nil && w.c.GetAutocommit() {
 			return err
 		}
 		r.Err = err
@@ -479,18 +501,34 @@ func (w *writer) shut() error {
 	return errors.Join(err, w.hangUp())
 }
 
+// row returns the number of a session and what its row says.
+func (w *writer) row(id session.ID) (n int64, in session.Info, err error) {
+	err = w.c.each(func(r row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
+	return n, in, err
+}
+
 // Session implements sqlstore.Tx.
 func (w *writer) Session(id session.ID) (n int64, in session.Info, err error) {
-	err = w.c.each(func(r row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
+	n, in, err = w.row(id)
 	if err != nil || n == 0 || w.sorting {
 		return n, in, err
 	}
 	// Nothing may be promised that will not find its place free.
-	end, err := last(w.c, n)
+	end, err := w.end(n)
 	if err == nil && end > in.Last {
 		err = fmt.Errorf("session %q: its log ends at record %d, its row says %d and must be rebuilt: %w", id, end, in.Last, session.ErrStale)
 	}
 	return n, in, err
+}
+
+// end is last in a transaction that writes: what SQLite has rolled back because
+// it could not be read must not go on.
+func (w *writer) end(n int64) (session.Seq, error) {
+	seq, err := last(w.c, n)
+	if err == nil && w.c.GetAutocommit() {
+		err = fmt.Errorf("the end of session %d: %w", n, sqlite3.IOERR_READ)
+	}
+	return seq, err
 }
 
 // Find implements sqlstore.Tx.
