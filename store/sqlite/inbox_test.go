@@ -2,11 +2,13 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -237,4 +239,61 @@ func TestInboxTorn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where the file is so damaged that the inbox cannot be sorted in, the sessions
+// that have nothing there are read all the same, and the others say so.
+func TestInboxBlocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	s.writer.settling.Store(true)
+	old := sessions(usual.many)
+	for range 5 {
+		crowdOf(t, s, old)
+	}
+	do(t, s, func(w *writer) error { return w.sort(nil) })
+	must(t, s.Close())
+	s = at(t, path)
+	s.writer.settling.Store(true)
+	pending := map[session.ID][]session.Record{"s03": old["s03"]}
+	for i := range usual.many {
+		pending[session.ID(fmt.Sprint("new", i))] = nil
+	}
+	crowdOf(t, s, pending)
+	must(t, s.lend(bg, func(c *conn) error {
+		_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
+		return err
+	}))
+	// The index of the records' ids is lost: nothing can be added.
+	b, err := os.ReadFile(path)
+	must(t, err)
+	var root int64
+	must(t, s.lend(bg, func(c *conn) (err error) {
+		root, err = c.int("SELECT rootpage FROM sqlite_schema WHERE name = 'records_id'")
+		return err
+	}))
+	for i := range 4096 {
+		b[(root-1)*4096+int64(i)] = 0xff
+	}
+	damaged := filepath.Join(t.TempDir(), "sessions.db")
+	must(t, os.WriteFile(damaged, b, 0o600))
+	other := at(t, damaged)
+	if got, err := sessiontest.Collect(other.Read(bg, "s01", 0)); err != nil || len(got) != 5 {
+		t.Errorf("%d records are read of a session that has nothing in the inbox (%v), want 5", len(got), err)
+	}
+	for _, id := range []session.ID{"s03", "new1"} {
+		if got, err := sessiontest.Collect(other.Read(bg, id, 0)); err == nil || !strings.Contains(err.Error(), "cannot be put in their places") {
+			t.Errorf("%s: %d records are read, and %v is said", id, len(got), err)
+		}
+	}
+	if got := reports(t, other); len(got) == 0 {
+		t.Error("check reports nothing")
+	}
+	if _, err := other.Rebuild(bg); err != nil {
+		t.Fatal(err)
+	}
+	for id, recs := range pending {
+		old[id] = recs
+	}
+	whole(t, other, old)
 }

@@ -359,6 +359,34 @@ func eachInboxed(c *conn, f func(b []byte, readable int) error) error {
 	return nil
 }
 
+// holds returns an error if the inbox has records of the session id that are not
+// in their places.
+func holds(c *conn, id session.ID) error {
+	if id == "" {
+		return nil
+	}
+	n, err := c.int("SELECT n FROM sessions WHERE id = $1", string(id))
+	if err != nil {
+		return err
+	}
+	end := session.Seq(0)
+	if n != 0 {
+		if end, err = last(c, n); err != nil {
+			return err
+		}
+	}
+	return eachInboxed(c, func(b []byte, readable int) error {
+		for b = b[:readable]; len(b) > 0; {
+			f, rest, _ := frame(b)
+			if f.id == id && f.seq > end {
+				return fmt.Errorf("session %q: record %d and what follows cannot be put in their places", id, f.seq)
+			}
+			b = rest
+		}
+		return nil
+	})
+}
+
 // maxUnseen is how many rows are asked for where nothing says how many there
 // are.
 const maxUnseen = 4096

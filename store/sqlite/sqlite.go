@@ -273,8 +273,13 @@ func (s *Store) with(ctx context.Context, id session.ID, f func(c *conn) error) 
 	if id != "" {
 		settle = func(*upTo) (bool, error) { return false, w.alone(func() error { return w.sortOne(id) }) }
 	}
-	// What cannot be sorted in because the file is damaged, Check tells of.
-	if err := s.settle(ctx, settle); err != nil && !unreadable(err) {
+	if err := s.settle(ctx, settle); errors.Is(err, sqlite3.CORRUPT) {
+		// What cannot be sorted in because the file is damaged, Check tells
+		// of. It is no reason not to read the others.
+		if e := s.lend(ctx, func(c *conn) error { return holds(c, id) }); e != nil {
+			return fmt.Errorf("%w: %w", e, err)
+		}
+	} else if err != nil {
 		return err
 	}
 	// What is in the inbox now came later.
