@@ -155,6 +155,8 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
+	s.rebuilding.Lock()
+	defer s.rebuilding.Unlock()
 	defer s.writer.mending.Store(false)
 	if changed, err = s.mend(ctx); err != nil {
 		return 0, err

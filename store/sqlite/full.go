@@ -39,6 +39,10 @@ func (w *writer) shrink() (bool, error) {
 		return false, err
 	}
 	_, _, err := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
+	// For another who does the same SQLite does not wait.
+	for begin := time.Now(); errors.Is(err, sqlite3.BUSY) && time.Since(begin) < 2*time.Second; time.Sleep(time.Millisecond) {
+		_, _, err = w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
+	}
 	if err == nil {
 		w.wal = 0
 	}

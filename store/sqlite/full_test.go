@@ -147,3 +147,14 @@ func TestFull(t *testing.T) {
 		}
 	}
 }
+
+// Large records are taken on a disk with room for them, also while the log is
+// just being copied into the database.
+func TestLargeWithRoom(t *testing.T) {
+	s := at(t, filepath.Join(t.TempDir(), "sessions.db"))
+	s.free = func(string) (int64, bool) { return 100 << 20, true }
+	for i := range 20 {
+		id := session.ID(fmt.Sprint("s", i))
+		must(t, s.Append(bg, id, header(id), said(2, "", strings.Repeat("x", 9<<20))))
+	}
+}

@@ -189,6 +189,9 @@ func (b *inbox) next(m measures) *share {
 
 // sortOne sorts in what is there of the session id.
 func (w *writer) sortOne(id session.ID) error {
+	if err := w.sound(); err != nil {
+		return err
+	}
 	if sh := w.inbox.shares[w.book.Get(id)]; sh != nil {
 		return w.sortShare(sh, len(sh.lines))
 	}
@@ -250,6 +253,14 @@ func (w *writer) wipe(from, to int64) error {
 	}
 	err := w.c.exec("DELETE FROM inbox WHERE n >= $1 AND n <= $2", from, to)
 	return errors.Join(err, w.c.exec("PRAGMA secure_delete = FAST"))
+}
+
+// cut leaves rest of a row.
+func (w *writer) cut(n int64, rest []byte) error {
+	if err := w.wipe(n, n); err != nil {
+		return err
+	}
+	return w.c.exec("INSERT INTO inbox (n, data) VALUES ($1, $2)", n, rest)
 }
 
 // upTo is the row up to which the inbox is settled.
@@ -378,10 +389,12 @@ const maxUnknown = 4 << 20
 func (w *writer) sortSomeUnknown(from int64) (next int64, err error) {
 	u := unknown{w: w, logs: map[session.ID]*unknownLog{}}
 	var rows []int64
+	rests := map[int64][]byte{} // what cannot be read of a row
 	size := 0
 	err = w.c.each(func(r row) error {
 		n, b := r.Int(0), bytes.Clone(r.bytes(1))
 		size += len(b)
+		all := len(b)
 		for len(b) > 0 {
 			f, rest, ok := frame(b)
 			if !ok {
@@ -394,6 +407,8 @@ func (w *writer) sortSomeUnknown(from int64) (next int64, err error) {
 		}
 		if len(b) == 0 {
 			rows = append(rows, n)
+		} else if len(b) < all {
+			rests[n] = b
 		}
 		if size >= maxUnknown {
 			next = n + 1
@@ -404,8 +419,18 @@ func (w *writer) sortSomeUnknown(from int64) (next int64, err error) {
 	if err = stopped(err); err == nil {
 		err = w.sort(u.plans)
 	}
+	for id, l := range u.logs {
+		if l.behind {
+			w.book.Drop(id) // it does not know what was added
+		}
+	}
 	if err == nil {
 		err = u.mend()
+	}
+	for n, b := range rests { // what is in its place must not come again
+		if err == nil {
+			err = w.cut(n, b)
+		}
 	}
 	for _, n := range rows {
 		if err == nil {
@@ -486,6 +511,9 @@ func (u *unknown) plan(f framed) error {
 		plans, err = append(plans, planned{l.log, lines}), nil
 	}
 	u.plans = plans
+	if log := w.book.Get(f.id); log != nil && !l.torn { // it may have been read again
+		l.log = log
+	}
 	return err
 }
 

@@ -38,8 +38,9 @@ type Store struct {
 	still    bool // nobody writes to it: it is read as it lies there
 	clock    session.Clock
 
-	queue  sqlstore.Queue
-	writer writer
+	queue      sqlstore.Queue
+	writer     writer
+	rebuilding sync.Mutex
 
 	slots chan struct{} // one for each connection that reads
 	mu    sync.Mutex
@@ -273,7 +274,7 @@ func (s *Store) with(ctx context.Context, id session.ID, f func(c *conn) error) 
 	if id != "" {
 		settle = func(*upTo) (bool, error) { return false, w.alone(func() error { return w.sortOne(id) }) }
 	}
-	if err := s.settle(ctx, settle); errors.Is(err, sqlite3.CORRUPT) {
+	if err := s.settle(ctx, settle); errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, errMending) {
 		// What cannot be sorted in because the file is damaged, Check tells
 		// of. It is no reason not to read the others.
 		if e := s.lend(ctx, func(c *conn) error { return holds(c, id) }); e != nil {

@@ -196,12 +196,7 @@ func (w *writer) serveAll(reqs []*sqlstore.Request) {
 			appends = append(appends, r)
 		}
 	}
-	switch {
-	case len(appends) > 0 && w.mending.Load():
-		for _, r := range appends {
-			r.Err = fmt.Errorf("sqlite: %s is being repaired: try again", w.s.path)
-		}
-	case len(appends) > 0:
+	if len(appends) > 0 {
 		w.appendAll(appends)
 		w.s.tell()
 	}
@@ -212,6 +207,17 @@ func (w *writer) serveAll(reqs []*sqlstore.Request) {
 		_ = w.commit() // if it fails, the inbox keeps what it has
 	}
 }
+
+// sound returns an error if the transaction began while the store was mended:
+// then what is in the inbox is not known.
+func (w *writer) sound() error {
+	if w.version == -1 {
+		return fmt.Errorf("sqlite: %s: %w", w.s.path, errMending)
+	}
+	return nil
+}
+
+var errMending = errors.New("the file is being repaired: try again")
 
 // open opens the connection if there is none.
 func (w *writer) open() error {
@@ -334,6 +340,9 @@ func (w *writer) appendAll(reqs []*sqlstore.Request) {
 // refused, and writes the others. An error is of the database or the disk, and
 // of all.
 func (w *writer) append(reqs []*sqlstore.Request) error {
+	if err := w.sound(); err != nil {
+		return err
+	}
 	if w.cramped(reqs) {
 		return sqlite3.FULL
 	}
