@@ -108,7 +108,8 @@ func figures(open Opener, dir string, full bool) ([]row, error) {
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-	one, raw, err := benchAppend(open, filepath.Join(dir, "append"), 600)
+	// So many that the median is of a store whose log has found its size.
+	one, raw, err := benchAppend(open, filepath.Join(dir, "append"), 3000)
 	if err != nil {
 		return nil, err
 	}
