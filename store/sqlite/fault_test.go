@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/util/vfsutil"
 	"github.com/ncruces/go-sqlite3/vfs"
 
 	"goclaw/session"
@@ -27,11 +26,11 @@ func (d readFault) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fil
 	if err != nil {
 		return nil, got, err
 	}
-	return &readFaultFile{f, d}, got, nil
+	return &readFaultFile{passing{f}, d}, got, nil
 }
 
 type readFaultFile struct {
-	vfs.File
+	passing
 	d readFault
 }
 
@@ -41,9 +40,6 @@ func (f *readFaultFile) ReadAt(p []byte, off int64) (int, error) {
 	}
 	return f.File.ReadAt(p, off)
 }
-func (f *readFaultFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
-func (f *readFaultFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
-func (f *readFaultFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
 
 // A read that fails once while something is appended costs that append at most:
 // what is refused is not there, and what is there is not refused.

@@ -29,7 +29,7 @@ func (d *smallDisk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fi
 	if err != nil {
 		return nil, got, err
 	}
-	return &smallFile{f, d}, got, nil
+	return &smallFile{passing{f}, d}, got, nil
 }
 
 // free is the space that is left, of which the file of shared memory takes its
@@ -45,8 +45,15 @@ func (d *smallDisk) free() int64 {
 	return free
 }
 
+// passing is a file that passes on what SQLite asks of a database.
+type passing struct{ vfs.File }
+
+func (f passing) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
+func (f passing) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
+func (f passing) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
+
 type smallFile struct {
-	vfs.File
+	passing
 	disk *smallDisk
 }
 
@@ -56,10 +63,6 @@ func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
 	}
 	return f.File.WriteAt(p, off)
 }
-
-func (f *smallFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
-func (f *smallFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
-func (f *smallFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
 
 // On a full disk nothing that was promised is lost, the error says what it is
 // about, and what is removed makes room.
