@@ -59,7 +59,7 @@ func (a *app) config() (*config.Loaded, error) {
 	if a.conf != nil {
 		return a.conf, nil
 	}
-	l, err := config.Load(a.getenv)
+	l, err := config.Load(a.getenv, os.Environ())
 	if err != nil {
 		return nil, err
 	}

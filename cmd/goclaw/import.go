@@ -73,7 +73,7 @@ func (a *app) sources() []string {
 	in := a.conf.Session.Inherit
 	var paths []string
 	for _, p := range inherit.Places(a.getenv("HOME"), a.getenv) {
-		if in.Format == "auto" || in.Format == "" || in.Format == p.Program {
+		if in.Format == "auto" || in.Format == p.Program || in.Format == "jsonl" && p.Program == inherit.OpenClaw {
 			paths = append(paths, p.Path)
 		}
 	}

@@ -48,9 +48,6 @@ func (a *app) index() (*recall.Index, error) {
 	case "builtin":
 		o.Embedder = recall.Local{}
 	case "endpoint":
-		if c.Search.BaseURL == "" || c.Search.Model == "" {
-			return nil, errors.New("search.embeddings is endpoint, which needs search.baseUrl and search.model")
-		}
 		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
 	o.Path, o.Shared = indexAt(c, st)

@@ -71,7 +71,7 @@ type Session struct {
 type Inherit struct {
 	Enabled bool   `json:"enabled" doc:"take over other agents' sessions at the first start, and with goclaw import"`
 	Source  string `json:"source" doc:"a folder to look in beside the usual ones"`
-	Format  string `json:"format" doc:"auto, or the one program to look for: openclaw, pi, claw0, claude-code or codex"`
+	Format  string `json:"format" doc:"auto, or the one program to look for: openclaw (or jsonl), pi, claw0, claude-code or codex"`
 	Follow  bool   `json:"follow" doc:"take what they write while a chat is open"`
 }
 
@@ -96,7 +96,7 @@ type MemoryFlush struct {
 type Threshold struct {
 	Percent  int    `json:"percent"`
 	Prompt   string `json:"prompt"`
-	InjectAs string `json:"injectAs" doc:"system, user or marked"`
+	InjectAs string `json:"injectAs" doc:"system, user or marked; empty: marked"`
 }
 
 // Compaction is how the past is folded.

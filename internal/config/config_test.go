@@ -20,6 +20,10 @@ func load(t *testing.T, text string, env map[string]string) (*Loaded, error) {
 			t.Fatal(err)
 		}
 	}
+	var environ []string
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
 	return Load(func(name string) string {
 		switch name {
 		case "GOCLAW_HOME":
@@ -28,7 +32,7 @@ func load(t *testing.T, text string, env map[string]string) (*Loaded, error) {
 			return "/h"
 		}
 		return env[name]
-	})
+	}, environ)
 }
 
 func TestNothingSaid(t *testing.T) {
@@ -92,11 +96,21 @@ func TestWrong(t *testing.T) {
 		{`{"session": {"checkpoint": {"tokenThresholdPercents": [25, "x"]}}}`, `tokenThresholdPercents[1] must be a whole number, not "x"`},
 		{`{"session": {"retention": {"ttl": "soon"}}}`, `session.retention.ttl must be a time such as "12h" or "30d", not "soon"`},
 		{`{"session": {"memoryFlush": {"thresholds": [{"percent": 120, "injectAs": "user"}]}}}`, "thresholds[0].percent must be from 1 to 99, not 120"},
-		{`{"session": {"memoryFlush": {"thresholds": [{"percent": 50, "injectAs": "sistem"}]}}}`, `must be system, user, marked, not "sistem" (did you mean "system"?)`},
+		{`{"session": {"memoryFlush": {"thresholds": [{"percent": 50, "prompt": "x", "injectAs": "sistem"}]}}}`, `must be system, user, marked, not "sistem" (did you mean "system"?)`},
 		{`{"session": {"defaultKey": ""}}`, "session.defaultKey must not be empty"},
 		{`{"maxTokens": -1}`, "maxTokens must be at least 0, not -1"},
 		{`{"maxTokens": 1.5}`, "maxTokens must be a whole number, not 1.5"},
-		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50}]}}}", `config.json:1: session.memoryFlush.thresholds[0].injectAs must be system, user, marked, not ""`},
+		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50}]}}}", `config.json:2: session.memoryFlush.thresholds[0].prompt must not be empty`},
+		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50,\n\"prompt\": \" \"}]}}}", `config.json:3: session.memoryFlush.thresholds[0].prompt must not be empty`},
+		{"{\"session\":\n{\"inherit\": {\"format\": \"xml\"}}}", `config.json:2: session.inherit.format must be auto, openclaw, jsonl, pi, claw0, claude-code, codex, goclaw, not "xml"`},
+		{`{"session": {"inherit": {"format": ""}}}`, `session.inherit.format must be auto`},
+		{`{"session": {"checkpoint": {"minTokensForGen": -1}}}`, "session.checkpoint.minTokensForGen must be at least 0, not -1"},
+		{`{"search": {"embeddings": "endpoint", "model": "m"}}`, `config.json:1: search.embeddings is "endpoint", which needs search.baseUrl`},
+		{`{"search": {"embeddings": "endpoint", "baseUrl": "http://localhost:11434/v1"}}`, `config.json:1: search.embeddings is "endpoint", which needs search.model`},
+		{`{"search": {"baseUrl": "localhost"}}`, "search.baseUrl must be an address such as"},
+		{`{"models": {"a/b": {"outputPrice": -1}}}`, "models.a/b.outputPrice must be at least 0, not -1"},
+		{`{"tools": {"bashTimeout": "1h"}}`, "config.json:1: tools.bashTimeout must be at most 10m, not 1h"},
+		{`// a comment` + "\n" + `{"model": 3} {}`, "config.json: line 2"},
 		{`{"thinking": "lots"}`, `thinking must be off, minimal, low, medium, high, xhigh, not "lots"`},
 		{`{"session": {"checkpoint": {"tokenThresholdPercents": [25, 500]}}}`, "tokenThresholdPercents[1] must be from 1 to 99, not 500"},
 		{`{"models": {"a/b": {"contextWindow": -5}}}`, "models.a/b.contextWindow must be at least 0, not -5"},
@@ -143,6 +157,58 @@ func TestReserve(t *testing.T) {
 	l, err := load(t, `{"contextWindow": 8000, "session": {"compaction": {"reserveTokens": 9000}}}`, nil)
 	if err != nil || len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "reserveTokens is 9000, but the window has 8000 tokens") {
 		t.Errorf("warnings %q, %v", l.Warnings, err)
+	}
+}
+
+// TestEmptyFile: a file that says nothing is a configuration that says nothing.
+func TestEmptyFile(t *testing.T) {
+	for _, text := range []string{" ", "\n\n", "// nothing yet\n", "/* nor here */", "{}", "{\n// \n}\n", "\xef\xbb\xbf{}"} {
+		l, err := load(t, text, nil)
+		if err != nil || len(l.Sources) > 0 || len(l.Warnings) > 0 {
+			t.Errorf("%q: %v, %+v", text, err, l)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(func(name string) string { return map[string]string{"GOCLAW_HOME": dir}[name] }, nil); err != nil {
+		t.Errorf("a file of no bytes: %v", err)
+	}
+}
+
+// TestMarkedByDefault: a threshold that does not say how it is delivered.
+func TestMarkedByDefault(t *testing.T) {
+	l, err := load(t, `{"session": {"memoryFlush": {"thresholds": [{"percent": 50, "prompt": "x"}]}}}`, nil)
+	if err != nil || l.Session.MemoryFlush.Thresholds[0].InjectAs != "marked" {
+		t.Errorf("%v, %+v", err, l)
+	}
+}
+
+// TestStrayVariables: a variable that sets nothing is named, with the one that
+// was meant.
+func TestStrayVariables(t *testing.T) {
+	for name, want := range map[string]string{
+		"GOCLAW_SESION_STORE":        "there is no setting for $GOCLAW_SESION_STORE (did you mean $GOCLAW_SESSION_STORE?)",
+		"GOCLAW_SESSION_DEFAULTKEY":  "(did you mean $GOCLAW_SESSION_DEFAULT_KEY?)",
+		"GOCLAW_HOEM":                "(did you mean $GOCLAW_HOME?)",
+		"GOCLAW_ZEBRA":               "there is no setting for $GOCLAW_ZEBRA",
+		"GOCLAW_SEARCH_MEMORY":       "$GOCLAW_SEARCH_MEMORY is not read: search.memory has more than one value, set it in",
+		"GOCLAW_MODEL":               "",
+		"GOCLAW_NO_LOCAL":            "",
+		"GOCLAW_TOOLS_BASH_TIMEOUT":  "",
+		"ANOTHER_PROGRAMS_VARIABLES": "",
+	} {
+		l, err := load(t, "", map[string]string{name: "5m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(l.Warnings, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: warnings %q, want %q", name, got, want)
+		}
+	}
+	if l, err := load(t, "", map[string]string{"GOCLAW_MODLE": ""}); err != nil || len(l.Warnings) > 0 {
+		t.Errorf("an empty variable is none: %v, %q", err, l.Warnings)
 	}
 }
 

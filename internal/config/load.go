@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -29,8 +30,9 @@ type Loaded struct {
 
 // Load reads home/config.json, if it is there, and the environment. A wrong
 // value is an error that says file, line, key and what would be right; an
-// unknown key is a warning.
-func Load(getenv func(string) string) (*Loaded, error) {
+// unknown key is a warning, and so is an unknown GOCLAW_ variable in environ,
+// which lists NAME=value as os.Environ does.
+func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	home, err := Home(getenv)
 	if err != nil {
 		return nil, err
@@ -55,6 +57,12 @@ func Load(getenv func(string) string) (*Loaded, error) {
 	if err := l.environment(getenv); err != nil {
 		return nil, err
 	}
+	l.strayVariables(getenv, environ)
+	for i := range l.Session.MemoryFlush.Thresholds {
+		if t := &l.Session.MemoryFlush.Thresholds[i]; t.InjectAs == "" {
+			t.InjectAs = "marked"
+		}
+	}
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -66,8 +74,13 @@ func Load(getenv func(string) string) (*Loaded, error) {
 }
 
 func (l *Loaded) parse(data []byte) error {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	v, err := hujson.Parse(data)
 	if err != nil {
+		// Nothing but blanks and comments is an empty configuration.
+		if _, e := hujson.Parse(append(bytes.Clone(data), "\n{}"...)); e == nil {
+			return nil
+		}
 		return fmt.Errorf("config: %s: %s", l.File, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	r := reader{l: l, data: data}
@@ -126,6 +139,9 @@ func (r *reader) value(v *hujson.Value, to reflect.Value, path string) error {
 		obj, ok := v.Value.(*hujson.Object)
 		if !ok {
 			return r.wrong(v, path, "an object")
+		}
+		if strings.HasSuffix(path, "]") { // what it lacks is missing here
+			r.l.Sources[path] = r.where(v.StartOffset)
 		}
 		return r.object(obj, to, path)
 	case reflect.Map:
@@ -351,11 +367,62 @@ func (l *Loaded) override(v reflect.Value, path string, getenv func(string) stri
 	return nil
 }
 
+const envPrefix = "GOCLAW_"
+
+// otherVariables are read by goclaw and stand for no setting.
+var otherVariables = []string{"GOCLAW_HOME", "GOCLAW_CONFIG", "GOCLAW_NO_LOCAL"}
+
+// strayVariables warns of variables that look like ours and set nothing.
+func (l *Loaded) strayVariables(getenv func(string) string, environ []string) {
+	known, lists := append([]string(nil), otherVariables...), map[string]string{}
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i), join(path, v.Type().Field(i).Tag.Get("json")))
+			}
+		case reflect.Map, reflect.Slice:
+			lists[EnvName(path)] = path
+		default:
+			known = append(known, EnvName(path))
+		}
+	}
+	walk(reflect.ValueOf(l.Config), "")
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, envPrefix) || getenv(name) == "" || slices.Contains(known, name) {
+			continue
+		}
+		if key := lists[name]; key != "" {
+			l.Warnings = append(l.Warnings, fmt.Sprintf("config: $%s is not read: %s has more than one value, set it in %s", name, key, l.File))
+			continue
+		}
+		w := fmt.Sprintf("config: there is no setting for $%s", name)
+		if near := nearestVariable(name, known); near != "" {
+			w += fmt.Sprintf(" (did you mean $%s?)", near)
+		}
+		l.Warnings = append(l.Warnings, w)
+	}
+}
+
+// nearestVariable is Nearest without the prefix, which all of them share.
+func nearestVariable(name string, known []string) string {
+	var rest []string
+	for _, k := range known {
+		rest = append(rest, strings.TrimPrefix(k, envPrefix))
+	}
+	if near := Nearest(strings.TrimPrefix(name, envPrefix), rest); near != "" {
+		return envPrefix + near
+	}
+	return ""
+}
+
 // EnvName returns the environment variable of a key: session.defaultKey is
 // GOCLAW_SESSION_DEFAULT_KEY.
 func EnvName(path string) string {
 	var b strings.Builder
-	b.WriteString("GOCLAW_")
+	b.WriteString(envPrefix)
 	for i, r := range path {
 		switch {
 		case r == '.':
@@ -368,6 +435,13 @@ func EnvName(path string) string {
 	}
 	return b.String()
 }
+
+// maxBashTimeout is the longest that the tool takes.
+const maxBashTimeout = 10 * time.Minute
+
+// Formats are the values of session.inherit.format. OpenClaw's is also called
+// jsonl, after the form of its transcripts.
+var Formats = []string{"auto", "openclaw", "jsonl", "pi", "claw0", "claude-code", "codex", "goclaw"}
 
 // check refuses values that no other value would make right.
 func (l *Loaded) check() error {
@@ -393,6 +467,24 @@ func (l *Loaded) check() error {
 		}
 		return fmt.Errorf("config: %s: %s must be at least %d, not %d", l.Source(key), key, least, got)
 	}
+	required := func(key, got, why string) error {
+		if strings.TrimSpace(got) != "" {
+			return nil
+		}
+		return fmt.Errorf("config: %s: %s must not be empty%s", l.Source(key), key, why)
+	}
+	endpoint := func(key, got string) error {
+		if l.Search.Embeddings != "endpoint" || strings.TrimSpace(got) != "" {
+			return nil
+		}
+		return fmt.Errorf(`config: %s: search.embeddings is "endpoint", which needs %s`, l.Source("search.embeddings"), key)
+	}
+	address := func(key, got string) error {
+		if u, err := url.Parse(got); got != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("config: %s: %s must be an address such as http://127.0.0.1:8000/v1, not %q", l.Source(key), key, got)
+		}
+		return nil
+	}
 	s := l.Session
 	errs := []error{
 		oneOf("session.store", s.Store, "sqlite", "jsonl"),
@@ -404,16 +496,22 @@ func (l *Loaded) check() error {
 		atLeast("maxTokens", l.MaxTokens, 0),
 		atLeast("session.compaction.reserveTokens", s.Compaction.ReserveTokens, 0),
 		atLeast("session.checkpoint.turnThreshold", s.Checkpoint.TurnThreshold, 0),
+		atLeast("session.checkpoint.minTokensForGen", s.Checkpoint.MinTokens, 0),
+		oneOf("session.inherit.format", s.Inherit.Format, Formats...),
+		required("session.defaultKey", s.DefaultKey, ""),
+		address("search.baseUrl", l.Search.BaseURL),
+		endpoint("search.baseUrl", l.Search.BaseURL),
+		endpoint("search.model", l.Search.Model),
 	}
-	if s.DefaultKey == "" {
-		errs = append(errs, fmt.Errorf("config: %s: session.defaultKey must not be empty", l.Source("session.defaultKey")))
+	if t := time.Duration(l.Tools.BashTimeout); t > maxBashTimeout {
+		errs = append(errs, fmt.Errorf("config: %s: tools.bashTimeout must be at most %s, not %s", l.Source("tools.bashTimeout"), Duration(maxBashTimeout), Duration(t)))
 	}
 	for i, t := range s.MemoryFlush.Thresholds {
 		key := fmt.Sprintf("session.memoryFlush.thresholds[%d]", i)
 		if t.Percent < 1 || t.Percent > 99 {
 			errs = append(errs, fmt.Errorf("config: %s: %s.percent must be from 1 to 99, not %d", l.Source(key+".percent"), key, t.Percent))
 		}
-		errs = append(errs, oneOf(key+".injectAs", t.InjectAs, "system", "user", "marked"))
+		errs = append(errs, required(key+".prompt", t.Prompt, ": it is what the model is told"), oneOf(key+".injectAs", t.InjectAs, "system", "user", "marked"))
 	}
 	for i, n := range s.Checkpoint.TokenPercents {
 		if n < 1 || n > 99 {
@@ -422,13 +520,16 @@ func (l *Loaded) check() error {
 		}
 	}
 	for name, m := range l.Models {
-		errs = append(errs, atLeast("models."+name+".contextWindow", m.ContextWindow, 0), atLeast("models."+name+".maxTokens", m.MaxTokens, 0))
+		key := "models." + name
+		errs = append(errs, atLeast(key+".contextWindow", m.ContextWindow, 0), atLeast(key+".maxTokens", m.MaxTokens, 0))
+		for field, price := range map[string]float64{".inputPrice": m.InputPrice, ".outputPrice": m.OutputPrice} {
+			if price < 0 {
+				errs = append(errs, fmt.Errorf("config: %s: %s must be at least 0, not %v", l.Source(key+field), key+field, price))
+			}
+		}
 	}
 	for name, p := range l.Providers {
-		key := "providers." + name + ".baseUrl"
-		if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			errs = append(errs, fmt.Errorf("config: %s: %s must be an address such as http://127.0.0.1:8000/v1, not %q", l.Source(key), key, p.BaseURL))
-		}
+		errs = append(errs, address("providers."+name+".baseUrl", p.BaseURL))
 	}
 	for _, err := range errs {
 		if err != nil {
