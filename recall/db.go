@@ -73,7 +73,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "5"
+const format = "6"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

@@ -26,7 +26,7 @@ const maxIndexed = 256 << 10
 type said struct {
 	seq     session.Seq
 	role    Role
-	speaker string // a name, if the text begins with one
+	speaker string // the name that the text begins with; whether it is one, all of the log tells
 	at      time.Time
 	text    string
 }
@@ -64,7 +64,7 @@ func speak(r session.Record) (said, bool) {
 				}
 			}
 		}
-		s.speaker, s.text = named(s.text)
+		s.speaker = named(s.text)
 	case session.Shell:
 		s.role, s.text = Output, b.Command+"\n"+b.Output
 	case session.CustomMessage:
@@ -87,16 +87,15 @@ var namePrefix = regexp.MustCompile(`^(?:\[(?:[\p{L}\d]+ )?)?(\p{Lu}[\p{L}'’-]
 // maxPrefix is how many bytes it can have.
 const maxPrefix = 160
 
-// named splits the name of the speaker off a text that begins with one.
-func named(text string) (speaker, rest string) {
-	if i := strings.IndexByte(text[:min(len(text), maxPrefix)], ':'); i < 0 {
-		return "", text
+// named returns what a text begins with if that could be its speaker's name.
+func named(text string) string {
+	if strings.IndexByte(text[:min(len(text), maxPrefix)], ':') < 0 {
+		return ""
 	}
-	m := namePrefix.FindStringSubmatch(text)
-	if m == nil {
-		return "", text
+	if m := namePrefix.FindStringSubmatch(text); m != nil {
+		return m[1]
 	}
-	return m[1], text[len(m[0]):]
+	return ""
 }
 
 // doc is a message or a note as the index knows it.
@@ -115,7 +114,7 @@ const (
 	flagUser
 	flagTool
 	flagSummary
-	flagNamed // its speaker has a name
+	flagNamed // it begins with what could be its speaker's name
 )
 
 func (d doc) role() Role {

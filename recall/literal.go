@@ -166,7 +166,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 				continue
 			}
 			if score := l.fits(s.text); score > 0 {
-				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: score})
+				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: r.Seq, Record: r.ID, Role: s.role, Time: s.at, Text: s.text, Score: score})
 			}
 		}
 		if len(hits) > 20*MaxLimit {

@@ -19,7 +19,7 @@ func ask(text string, now time.Time) *question {
 	if len(text) > maxAsked {
 		text = strings.ToValidUTF8(text[:maxAsked], "")
 	}
-	q := &question{when: asksWhen.MatchString(text)}
+	q := &question{asks: asking(text)&flagAsks != 0, when: asksWhen.MatchString(text)}
 	var used [][2]int
 	q.spans, used = dates(text, now)
 	seen := map[string]bool{}

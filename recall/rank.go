@@ -112,6 +112,9 @@ type corpus struct {
 	avg   float64 // words in one
 	allow func(d doc) bool
 	mute  *doc // its group and place: what it says counts for nobody
+	// speaks reports whether the messages of a group begin with their
+	// speakers' names; nil: all do.
+	speaks func(group uint32) bool
 }
 
 func newCorpus(segs []*segment) *corpus {
@@ -149,12 +152,13 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 		for _, at := range x.touched {
 			d := &s.docs[at]
 			words, named := float64(x.score[at]), x.named[at]
-			score := w.weigh(q, d, words, named)
+			spoken := d.flags&flagNamed != 0 && c.spoken(d)
+			score := w.weigh(q, d, words, named, spoken)
 			if best.full(score + reach) {
 				continue
 			}
 			if w.wide != 0 {
-				score = w.weigh(q, d, words+w.wide*q.value(around(s.docs, x.holds, int(at))), named)
+				score = w.weigh(q, d, words+w.wide*q.value(around(s.docs, x.holds, int(at)), c.spoken(d)), named, spoken)
 			}
 			if !best.full(score) && (c.allow == nil || c.allow(*d)) {
 				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score, own: x.holds[at] != 0 || named})
@@ -192,14 +196,14 @@ func (c *corpus) look(w *weights, q *question) (looked, error) {
 		}
 		idf := c.idf(n)
 		t.value = t.weight * idf
-		by, spoken, err := c.lists(nameMark + t.term)
+		by, spoken, err := c.speakersNamed(t.term)
 		if err != nil {
 			return l, err
 		}
-		if spoken > 0 {
+		if spoken {
 			l.names = append(l.names, by)
 			q.names = append(q.names, t.term)
-			t.value = w.mention * idf
+			t.mention = w.mention * idf
 			continue
 		}
 		if w.related == 0 {
@@ -248,12 +252,66 @@ func around(docs []doc, holds []uint64, at int) (terms uint64) {
 	return terms
 }
 
-// value is what terms count together.
-func (q *question) value(terms uint64) (sum float64) {
+// value is what terms count together; spoken says that speakers have names
+// there.
+func (q *question) value(terms uint64, spoken bool) (sum float64) {
 	for ; terms != 0; terms &= terms - 1 {
-		sum += q.terms[bits.TrailingZeros64(terms)].value
+		sum += q.terms[bits.TrailingZeros64(terms)].in(spoken)
 	}
 	return sum
+}
+
+// in is what a term counts where speakers have names, or have none.
+func (a *asked) in(spoken bool) float64 {
+	if spoken && a.mention != 0 {
+		return a.mention
+	}
+	return a.value
+}
+
+// spoken reports whether the messages around d begin with their speakers'
+// names.
+func (c *corpus) spoken(d *doc) bool { return c.speaks == nil || c.speaks(d.group) }
+
+// speakersNamed returns by segment the messages whose speaker has the name
+// that term is, and whether there are any.
+func (c *corpus) speakersNamed(term string) (by [][]byte, any bool, err error) {
+	by, n, err := c.lists(nameMark + term)
+	if err != nil || n == 0 || c.speaks == nil {
+		return by, n > 0, err
+	}
+	for i, list := range by {
+		if list == nil {
+			continue
+		}
+		ps, err := decode(list, len(c.segs[i].docs), nil)
+		if err != nil {
+			return nil, false, &segmentError{c.segs[i].seg, err}
+		}
+		if slices.ContainsFunc(ps, func(p posting) bool { return c.spoken(&c.segs[i].docs[p.at]) }) {
+			return by, true, nil
+		}
+	}
+	return by, false, nil
+}
+
+// speakers returns which groups begin their messages with names: three of four
+// that people and models say. "Warning: ..." now and then is no name.
+func speakers(segs []*segment) func(group uint32) bool {
+	known := map[uint32]bool{}
+	return func(group uint32) bool {
+		speaks, ok := known[group]
+		if !ok {
+			var n talk
+			for _, s := range segs {
+				in := s.talkOf(group)
+				n.named, n.said = n.named+in.named, n.said+in.said
+			}
+			speaks = n.named > 0 && 4*n.named >= 3*n.said
+			known[group] = speaks
+		}
+		return speaks
+	}
 }
 
 // lists returns the postings of a term by segment, and how many docs have it.
@@ -366,14 +424,18 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 				}
 			}
 		}
-		value := float32(t.value)
+		value, mention := float32(t.value), float32(t.in(true))
 		for _, j := range x.hit {
 			tf := tfs[j]
 			tfs[j] = 0
 			if x.score[j] == 0 {
 				x.touched = append(x.touched, j)
 			}
-			x.score[j] += value*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
+			worth := value
+			if mention != value && c.spoken(&docs[j]) {
+				worth = mention
+			}
+			x.score[j] += worth*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
 		}
 	}
 	for _, by := range l.names {
@@ -384,7 +446,7 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 			return &segmentError{s.seg, err}
 		}
 		for _, p := range x.ps {
-			x.named[p.at] = true
+			x.named[p.at] = c.spoken(&docs[p.at])
 		}
 	}
 	return nil
@@ -398,8 +460,9 @@ var lengths = func() (l [31]float64) {
 	return l
 }()
 
-// weigh adds to the score of the words what else speaks for d.
-func (w *weights) weigh(q *question, d *doc, score float64, named bool) float64 {
+// weigh adds to the score of the words what else speaks for d: named says that
+// its speaker is, spoken that speakers have names there.
+func (w *weights) weigh(q *question, d *doc, score float64, named, spoken bool) float64 {
 	if named {
 		score += w.name
 	}
@@ -422,7 +485,7 @@ func (w *weights) weigh(q *question, d *doc, score float64, named bool) float64 
 	if score > 0 {
 		if d.flags&flagTool != 0 {
 			score *= w.tool
-		} else if d.flags&(flagUser|flagNamed) == flagUser {
+		} else if d.flags&flagUser != 0 && !spoken {
 			score *= w.user
 		}
 	}
@@ -464,30 +527,22 @@ func (w *weights) fuse(q floats, cands []candidate) {
 // words themselves.
 const shortQuestion = 2
 
-// lendersFirst puts what holds a word of a short question before what stands
-// around it and has none of its own. Only an answer may come before what it
-// answers.
-func lendersFirst(cands []candidate, q *question) {
-	if len(q.terms) > shortQuestion {
+// ownFirst puts the candidates that hold a word of a short question before
+// those that hold none, which only stand near one that does. Where the query
+// is put as a question, the answer to it need not hold its words.
+func ownFirst(cands []candidate, q *question) {
+	if q.asks || len(q.terms) > shortQuestion {
 		return
 	}
-	for i := 0; i < len(cands); i++ {
-		c := cands[i]
-		if c.own {
-			continue
+	slices.SortStableFunc(cands, func(a, b candidate) int {
+		switch {
+		case a.own == b.own:
+			return 0
+		case a.own:
+			return -1
 		}
-		for j := i + 1; j < len(cands); j++ {
-			l := cands[j]
-			apart := c.at - l.at
-			if !l.own || l.seg != c.seg || l.doc.group != c.doc.group || max(apart, -apart) > spanAround || apart > 0 && l.doc.flags&flagAsks != 0 {
-				continue
-			}
-			l.score = c.score
-			copy(cands[i+1:j+1], cands[i:j])
-			cands[i] = l
-			i++ // c has moved behind it
-		}
-	}
+		return 1
+	})
 }
 
 // common returns the mean of the candidates' vectors, where it counts.
@@ -576,6 +631,7 @@ func (t *top) sorted() []candidate {
 type question struct {
 	terms []asked
 	spans []span
+	asks  bool     // it ends in a question mark
 	when  bool     // it asks for a time
 	names []string // of speakers, as terms; set by looking them up
 }
@@ -584,6 +640,8 @@ type asked struct {
 	term   string
 	weight float64
 	value  float64 // the weight, times what the word tells; set by looking it up
+	// mention is its value where it is a speaker's name; 0: it is no name.
+	mention float64
 }
 
 // span is a time that a question names: from, inclusive, to to, exclusive.

@@ -16,12 +16,11 @@ import (
 
 // Line is something that was said, as Around returns it.
 type Line struct {
-	Seq     session.Seq
-	Record  string
-	Role    Role
-	Speaker string
-	Time    time.Time
-	Text    string
+	Seq    session.Seq
+	Record string
+	Role   Role
+	Time   time.Time
+	Text   string
 }
 
 // Around returns what was said in the log id around the record at: before
@@ -59,7 +58,7 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 		if !ok {
 			continue
 		}
-		l := Line{Seq: r.Seq, Record: r.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text}
+		l := Line{Seq: r.Seq, Record: r.ID, Role: s.role, Time: s.at, Text: s.text}
 		lines = append(lines, l)
 		switch {
 		case r.Seq > at:

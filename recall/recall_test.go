@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -291,6 +292,69 @@ func TestRanking(t *testing.T) {
 	res, err := w.ix.Search(t.Context(), Query{Text: "restart frobnicator"})
 	if err != nil || len(res.Hits) != 1 || len(res.Hits[0].Also) != 1 {
 		t.Errorf("near-duplicates: %+v, %v", res.Hits, err)
+	}
+}
+
+// A word before a colon is a speaker only where a log is written that way, and
+// a hit is what was said, unaltered.
+func TestSpeakers(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	const warning = "Warning: do not restart the gateway before the backup"
+	say(t, w, "plain", "user: "+warning, "assistant: Understood, I will wait for it", "user: Plan: the gateway moves on Monday", "assistant: Good, I will write it down")
+	say(t, w, "other", "user: there was one more warning about the gateway backup", "assistant: which one?")
+	say(t, w, "party", "user: Grace: I sold the harp", "assistant: Ada: I kept the harp", "user: Grace: what for?")
+	best := func(w *world) Hit {
+		res, err := w.ix.Search(t.Context(), Query{Text: "warning gateway backup"})
+		if err != nil || len(res.Hits) == 0 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		return res.Hits[0]
+	}
+	got := best(w)
+	if got.Text != warning || got.Role != User {
+		t.Errorf("the hit is %q by %s, want %q by user", got.Text, got.Role, warning)
+	}
+	// With a comma the word cannot be taken for a name.
+	comma := worlds["sqlite"](t, Options{})
+	say(t, comma, "plain", "user: "+strings.Replace(warning, ":", ",", 1), "assistant: Understood, I will wait for it", "user: Plan, the gateway moves on Monday", "assistant: Good, I will write it down")
+	say(t, comma, "other", "user: there was one more warning about the gateway backup", "assistant: which one?")
+	say(t, comma, "party", "user: Grace: I sold the harp", "assistant: Ada: I kept the harp", "user: Grace: what for?")
+	if want := best(comma).Score; math.Abs(got.Score-want) > 1e-6 {
+		t.Errorf("a word before a colon scores %.3f, before a comma %.3f", got.Score, want)
+	}
+	first(t, w.ix, "Plan", "plain#4")
+	first(t, w.ix, "what did Ada say of the harp?", "party#3")
+	first(t, w.ix, "what did Grace say of the harp?", "party#2")
+	lines, err := Around(t.Context(), w.Store, "party", 2, 0, 0)
+	if err != nil || len(lines) != 1 || lines[0].Text != "Grace: I sold the harp" {
+		t.Errorf("around: %+v, %v", lines, err)
+	}
+}
+
+// Who looks for a word sees what holds it first; what only stands near it is
+// marked as that.
+func TestOwnWordsFirst(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "a", "user: how many seats are there?", "assistant: there are 42 of them", "user: that is fine, book the room please", "assistant: done")
+	say(t, w, "b", "user: port 42 is taken", "assistant: I take another one")
+	res, err := w.ix.Search(t.Context(), Query{Text: "42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := 0
+	for i, h := range res.Hits {
+		holds := strings.Contains(h.Text, "42")
+		if h.Near == holds {
+			t.Errorf("hit %d, %q: near is %v", i+1, h.Text, h.Near)
+		}
+		if h.Near {
+			near++
+		} else if near > 0 {
+			t.Errorf("hit %d, %q, comes after one that does not hold the word", i+1, h.Text)
+		}
+	}
+	if near == 0 || near == len(res.Hits) {
+		t.Errorf("%d of %d hits are near ones", near, len(res.Hits))
 	}
 }
 

@@ -41,7 +41,6 @@ type Hit struct {
 	Seq     session.Seq
 	Record  string // its id
 	Role    Role
-	Speaker string
 
 	// A note.
 	File    string
@@ -53,6 +52,9 @@ type Hit struct {
 	Text  string
 	Score float64
 	Also  []string // citations of near-duplicates
+	// Near says that the hit holds no word of the query itself: the messages
+	// around it do, or it means something similar.
+	Near bool
 }
 
 // Cite says where a hit is: "memory/2026-08-02.md:12", or a session and the
@@ -249,10 +251,12 @@ func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Re
 	if qv != nil {
 		notes.fuse(qv, kept)
 	}
-	lendersFirst(kept, asked)
+	ownFirst(kept, asked)
 	g := gathered{limit: q.Limit}
 	for _, cand := range trim(kept) {
-		g.add(ix.noteHit(m.order[cand.seg], cand.at, cand.score, q), true)
+		h := ix.noteHit(m.order[cand.seg], cand.at, cand.score, q)
+		h.Near = !cand.own
+		g.add(h, true)
 	}
 	return g.hits, nil
 }
@@ -323,7 +327,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 	if err != nil {
 		return nil, err
 	}
-	c.allow = allow
+	c.allow, c.speaks = allow, speakers(c.segs)
 	for g, id := range ix.ids {
 		if q.seq != 0 && id == q.without {
 			c.mute = &doc{group: g, seq: uint32(q.seq)}
@@ -350,7 +354,7 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 		ix.codes = nil
 	}
 	res.covered(cands)
-	lendersFirst(cands, asked)
+	ownFirst(cands, asked)
 	best, told := trim(cands), len(res.Incomplete)
 	hits, err := ix.messages(ctx, best, q.Limit, res)
 	if err == nil && len(hits) < q.Limit && len(best) == k && k < maxCandidates {
@@ -474,7 +478,7 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res
 		if !ok || !says {
 			continue
 		}
-		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Speaker: s.speaker, Time: s.at, Text: s.text, Score: c.score}
+		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Time: s.at, Text: s.text, Score: c.score, Near: !c.own}
 		if g.add(h, !in.Mirror()) {
 			taken = append(taken, c)
 		}

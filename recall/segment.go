@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -14,6 +15,39 @@ type segment struct {
 	docs     []doc
 	words    int                               // in all docs
 	postings func(term string) ([]byte, error) // as encoded, nil if there is none
+	talks    []talk                            // by group; made when it is first asked for
+}
+
+// talk counts what people and models say in a group, and how much of it begins
+// with what could be a name.
+type talk struct {
+	group       uint32
+	named, said int
+}
+
+// talkOf counts what is said in a group.
+func (s *segment) talkOf(group uint32) talk {
+	if s.talks == nil {
+		for i := range s.docs {
+			d := &s.docs[i]
+			if d.flags&(flagTool|flagSummary) != 0 {
+				continue
+			}
+			if n := len(s.talks); n == 0 || s.talks[n-1].group != d.group {
+				s.talks = append(s.talks, talk{group: d.group})
+			}
+			t := &s.talks[len(s.talks)-1]
+			t.said++
+			if d.flags&flagNamed != 0 {
+				t.named++
+			}
+		}
+	}
+	i, ok := slices.BinarySearchFunc(s.talks, group, func(t talk, group uint32) int { return cmp.Compare(t.group, group) })
+	if !ok {
+		return talk{}
+	}
+	return s.talks[i]
 }
 
 // builder makes a segment.

@@ -63,7 +63,7 @@ func (ix *Index) Tools() []Tool {
 			`"file"`, ix.toolMemoryGet)
 	}
 	if ix.o.Store != nil {
-		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, local time, speaker and text.",
+		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, local time, role and text.",
 			query+`,"session":{"type":"string","description":"only in this session: a key for all that was ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
 			`"query"`, ix.toolSessionSearch)
 		add("session_read", "Read a conversation around a record, word for word.",
@@ -180,7 +180,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 		if h.Title != "" {
 			title = " [" + clipText(h.Title, 60) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), who(h.Role, h.Speaker), title, text+also(h)))
+		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), h.Role, title, text+also(h)))
 	}
 	return b.text(res, "nothing that was said fits"), nil
 }
@@ -220,7 +220,7 @@ func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (stri
 			text = clipText(text, maxPerLine)
 			text += fmt.Sprintf(" … [%d bytes more]", len(l.Text)-len(text))
 		}
-		texts[i] = fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), who(l.Role, l.Speaker), text)
+		texts[i] = fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), l.Role, text)
 		if at > 0 && l.Seq >= at && lines[asked].Seq > l.Seq {
 			asked = i
 		}
@@ -260,13 +260,6 @@ func (ix *Index) local(t time.Time) string {
 		return "at an unknown time,"
 	}
 	return t.In(ix.o.Now().Location()).Format("2006-01-02 15:04")
-}
-
-func who(r Role, speaker string) string {
-	if speaker != "" {
-		return speaker + " (" + string(r) + ")"
-	}
-	return string(r)
 }
 
 type askingKey struct{}

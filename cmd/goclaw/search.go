@@ -219,7 +219,6 @@ type hit struct {
 	Record   string      `json:"record,omitempty"`
 	Seq      session.Seq `json:"seq,omitempty"`
 	Role     recall.Role `json:"role,omitempty"`
-	Speaker  string      `json:"speaker,omitempty"`
 	Time     string      `json:"time,omitempty"`
 	File     string      `json:"file,omitempty"`
 	Line     int         `json:"line,omitempty"`
@@ -229,6 +228,7 @@ type hit struct {
 	Text     string      `json:"text"`
 	Score    float64     `json:"score"`
 	Also     []string    `json:"also,omitempty"`
+	Near     bool        `json:"near,omitempty"` // it holds no word of the query itself
 }
 
 const snippetSize = 280
@@ -238,7 +238,7 @@ func (a *app) printHits(res recall.Result, query string) error {
 	for _, h := range res.Hits {
 		s, _ := recall.Snippet(h.Text, query, snippetSize)
 		hits = append(hits, hit{
-			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, h.Speaker, stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also,
+			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
 		})
 	}
 	return a.printJSON(struct {

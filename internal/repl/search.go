@@ -94,10 +94,6 @@ func (r *REPL) openHit(ctx context.Context, h recall.Hit) error {
 		return err
 	}
 	for _, l := range lines {
-		who := string(l.Role)
-		if l.Speaker != "" {
-			who = l.Speaker
-		}
 		mark := " "
 		if l.Seq == h.Seq {
 			mark = ">"
@@ -106,7 +102,7 @@ func (r *REPL) openHit(ctx context.Context, h recall.Hit) error {
 		if l.Seq != h.Seq {
 			text = transcript.OneLine(text, 2*r.width())
 		}
-		r.print("%s %s %s  %s", mark, r.Style.Dim(fmt.Sprintf("%4d", l.Seq)), r.Style.Green(who), text)
+		r.print("%s %s %s  %s", mark, r.Style.Dim(fmt.Sprintf("%4d", l.Seq)), r.Style.Green(string(l.Role)), text)
 	}
 	r.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
 	return nil

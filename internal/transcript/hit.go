@@ -18,11 +18,7 @@ func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 			head = append(head, st.Dim(OneLine(Printable(h.Heading), 60)))
 		}
 	} else {
-		who := string(h.Role)
-		if h.Speaker != "" {
-			who = Printable(h.Speaker)
-		}
-		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), 48)), st.Green(who))
+		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), 48)), st.Green(string(h.Role)))
 		if h.Title != "" {
 			head = append(head, OneLine(Printable(h.Title), 48))
 		}
@@ -34,6 +30,9 @@ func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 			at = h.Time.Format(time.DateOnly)
 		}
 		head = append(head, st.Dim(at))
+	}
+	if h.Near {
+		head = append(head, st.Dim("near a match"))
 	}
 	if len(h.Also) > 0 {
 		head = append(head, st.Dim(fmt.Sprintf("and %d more like it", len(h.Also))))

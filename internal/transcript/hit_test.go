@@ -24,3 +24,15 @@ func TestHitTime(t *testing.T) {
 		t.Errorf("a note: %s", got)
 	}
 }
+
+// TestHitNear: a hit that holds no word of the query is marked.
+func TestHitNear(t *testing.T) {
+	h := recall.Hit{Key: "k", Seq: 2, Role: recall.User, Text: "Note: falcon"}
+	if got := Hit(1, h, "falcon", Style{}, 80); strings.Contains(got, "near a match") || !strings.Contains(got, "Note: falcon") {
+		t.Errorf("a match: %s", got)
+	}
+	h.Near = true
+	if got := Hit(1, h, "hawk", Style{}, 80); !strings.Contains(got, "near a match") {
+		t.Errorf("a neighbour: %s", got)
+	}
+}
