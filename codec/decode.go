@@ -155,7 +155,7 @@ func (d *decoder) body(typ string, e entry) session.Body {
 			return b
 		}
 	case "model_change":
-		return session.ModelChange{Provider: d.same(get("provider"), &d.provider), Model: d.same(get("modelId"), &d.model)}
+		return session.ModelChange{Provider: d.same(get("provider"), &d.provider), Model: d.same(get("modelId"), &d.model), Chosen: d.bool(get("chosen"))}
 	case "thinking_level_change":
 		return session.ThinkingChange{Level: text("thinkingLevel")}
 	case "compaction":

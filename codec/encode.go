@@ -239,6 +239,9 @@ func (w *writer) body(r session.Record) {
 	case session.ModelChange:
 		w.text("provider", b.Provider)
 		w.text("modelId", b.Model)
+		if b.Chosen {
+			w.bool("chosen", true)
+		}
 	case session.ThinkingChange:
 		w.text("thinkingLevel", b.Level)
 	case session.Label:

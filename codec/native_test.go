@@ -83,6 +83,8 @@ var bodies = []struct {
 		`{"type":"custom","customType":"goclaw.notice","data":{"percent":75,"text":"mind","as":"system"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
 	{"unfold", rec(session.Unfold{Target: "c"}),
 		`{"type":"custom","customType":"goclaw.unfold","data":{"targetId":"c"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
+	{"chosen model", rec(session.ModelChange{Provider: "openai", Model: "gpt", Chosen: true}),
+		`{"type":"model_change","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","provider":"openai","modelId":"gpt","chosen":true}`},
 	{"model", rec(session.ModelChange{Provider: "openai", Model: "gpt"}),
 		`{"type":"model_change","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","provider":"openai","modelId":"gpt"}`},
 	{"thinking", rec(session.ThinkingChange{Level: "low"}),
@@ -393,7 +395,7 @@ func genRecord(t *rapid.T) session.Record {
 		case 8:
 			return session.Custom{Type: word.Draw(t, "t"), Data: raw.Draw(t, "d")}
 		case 9:
-			return session.ModelChange{Provider: text.Draw(t, "p"), Model: text.Draw(t, "m")}
+			return session.ModelChange{Provider: text.Draw(t, "p"), Model: text.Draw(t, "m"), Chosen: rapid.Bool().Draw(t, "chosen")}
 		case 10:
 			return session.ThinkingChange{Level: text.Draw(t, "l")}
 		case 11:

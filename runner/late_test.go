@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"goclaw/agent"
 	"goclaw/compact"
 	"goclaw/llm"
@@ -256,5 +258,68 @@ func TestFoldAndUnfold(t *testing.T) {
 	turn(t, r, "and now?")
 	if _, err := r.Unfold(ctx, id); !errors.Is(err, runner.ErrNotFolded) {
 		t.Errorf("unfold again: %v", err)
+	}
+}
+
+// A model that was chosen stays chosen when the choice is folded away, however
+// often, and also if only what the context needs is loaded.
+func TestAChoiceOutlivesFolds(t *testing.T) {
+	st := session.NewMemory()
+	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
+	r := folding(st, main, &llmtest.Model{Rest: llmtest.Say(told)}, 100_000, nil)
+	ctx := context.Background()
+	turn(t, r, "hello")
+	id := load(t, st).ID
+	choice := session.ModelChange{Provider: "p", Model: "chosen", Chosen: true}
+	if _, err := r.Record(ctx, id, choice); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for i := range 10 {
+			turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+		}
+		if _, _, err := r.Fold(ctx, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		s, err := session.Open(ctx, st, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.KeepFrom < 4 {
+			t.Fatalf("the session is read from record %d: the choice was not folded away", s.KeepFrom)
+		}
+		rec, ok := s.Chosen()
+		if !ok || rec.Body != choice {
+			t.Errorf("the choice is %+v, want %+v", rec.Body, choice)
+		}
+	}
+}
+
+// A turn says that it asks another model than the session names, once.
+func TestAnotherModelIsSaid(t *testing.T) {
+	st := session.NewMemory()
+	ctx := context.Background()
+	r := folding(st, llmtest.New(), llmtest.New(), 100_000, nil)
+	var said [][]runner.Switched
+	for i := range 4 {
+		if i == 2 {
+			if _, err := r.Record(ctx, load(t, st).ID, session.ModelChange{Provider: "other", Model: "o"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var evs []runner.Switched
+		for ev, err := range r.Run(ctx, key, llm.UserText("hi")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sw, ok := ev.(runner.Switched); ok {
+				evs = append(evs, sw)
+			}
+		}
+		said = append(said, evs)
+	}
+	want := [][]runner.Switched{nil, nil, {{From: session.ModelChange{Provider: "other", Model: "o"}, To: session.ModelChange{Provider: "p", Model: "m"}}}, nil}
+	if d := cmp.Diff(want, said); d != "" {
+		t.Error(d)
 	}
 }

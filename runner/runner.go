@@ -53,6 +53,13 @@ type Continued struct {
 	From, To session.Info
 }
 
+// Switched says that a turn asks another model than the one that the session
+// names last.
+type Switched struct {
+	agent.Event
+	From, To session.ModelChange
+}
+
 // Runner runs turns. It may be used from many goroutines: a session in memory
 // belongs to whoever took it.
 type Runner struct {
@@ -187,6 +194,10 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 	if !h.catchUp(ctx, yield) {
 		return
 	}
+	to := session.ModelChange{Provider: env.Prompt.Provider, Model: env.Prompt.Model}
+	if from, ok := s.LastModel(); ok && to.Model != "" && from != to && !yield(Switched{From: from, To: to}, nil) {
+		return
+	}
 	for ev, err := range agent.Turn(ctx, s, in, env) {
 		if rec, ok := ev.(agent.Recorded); ok && err == nil {
 			if rec.Record, err = h.keep(ctx, rec.Record); err != nil {
@@ -305,11 +316,42 @@ type hand struct {
 // keep appends rec and applies it. What the user stops is still recorded:
 // the context's end does not end the append.
 func (h hand) keep(ctx context.Context, rec session.Record) (session.Record, error) {
-	rec, err := session.Keep(context.WithoutCancel(ctx), h.r.o.Store, h.s, rec, h.r.o.Clock)
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if c, ok := rec.Body.(session.Compaction); ok {
+		if rec, err = h.carry(ctx, c, rec); err != nil {
+			return rec, err
+		}
+	}
+	rec, err = session.Keep(ctx, h.r.o.Store, h.s, rec, h.r.o.Clock)
 	if err != nil {
 		err = fmt.Errorf("the conversation cannot be kept: %w", err)
 	}
 	return rec, err
+}
+
+// carry records the chosen model again before the compaction c, if c folds the
+// choice away: a session is read from the first record that c keeps, and would
+// not know of it. It returns the record of c, in its new place.
+func (h hand) carry(ctx context.Context, c session.Compaction, rec session.Record) (session.Record, error) {
+	chosen, ok := h.s.Chosen()
+	if !ok {
+		return rec, nil
+	}
+	for _, r := range h.s.Branch {
+		if r.ID == c.FirstKept {
+			break
+		}
+		if r.ID == chosen.ID {
+			change := chosen.Body.(session.ModelChange)
+			change.Chosen = true
+			if _, err := session.Keep(ctx, h.r.o.Store, h.s, h.s.Next(change, h.r.o.Clock), h.r.o.Clock); err != nil {
+				return rec, err
+			}
+			return h.s.Next(c, h.r.o.Clock), nil
+		}
+	}
+	return rec, nil
 }
 
 // Record appends b to the session id outside of a turn: a title, a label, a

@@ -154,8 +154,21 @@ type Custom struct {
 	Data json.RawMessage
 }
 
-// ModelChange says which model is asked from here on.
-type ModelChange struct{ Provider, Model string }
+// ModelChange says which model is asked from here on. Chosen is set if the
+// user chose it here; other programs write a change for reasons of their own.
+type ModelChange struct {
+	Provider, Model string
+	Chosen          bool
+}
+
+// Name is the model as people write it: provider/model, or the provider alone
+// if it has but one model of the same name.
+func (c ModelChange) Name() string {
+	if c.Provider == c.Model {
+		return c.Model
+	}
+	return c.Provider + "/" + c.Model
+}
 
 // ThinkingChange says how much the model shall think from here on.
 type ThinkingChange struct{ Level string }

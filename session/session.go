@@ -122,6 +122,24 @@ func (s *Session) Apply(r Record) error {
 	return nil
 }
 
+// Chosen returns the record of the model that the user chose here last, and
+// whether there is one among the records that were loaded. In a log begun here
+// every change is a choice; one that another program wrote is none.
+func (s *Session) Chosen() (Record, bool) {
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		if c, ok := s.Branch[i].Body.(ModelChange); ok && (c.Chosen || s.Origin.Program == "") {
+			return s.Branch[i], true
+		}
+	}
+	return Record{}, false
+}
+
+// LastModel returns the model that the live branch names last: the one that
+// answered, or a change since. ok is false if it names none.
+func (s *Session) LastModel() (c ModelChange, ok bool) {
+	return ModelChange{Provider: s.Provider, Model: s.Model}, s.Model != ""
+}
+
 // continues reports whether r simply goes on from the leaf, and what it folds
 // away ends in what was loaded.
 func (s *Session) continues(r Record) bool {

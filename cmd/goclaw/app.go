@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
+	"goclaw/provider/local"
 	"goclaw/recall"
 	"goclaw/session"
 	"goclaw/store/jsonl"
@@ -30,8 +31,11 @@ type app struct {
 	conf  *config.Loaded
 	st    store
 	ix    *recall.Index  // of what was said, once something is looked for
-	voice *voice         // the model, once chosen
+	voice *voice         // the model that is asked now, once chosen
 	specs []llm.ToolSpec // of the tools, once there are some
+
+	voices map[string]*voice // by name, as far as they were asked for
+	server *local.Server     // on this machine, once looked for
 
 	still     bool // a look changes nothing, not even what could be made anew
 	embedding bool // vectors are made while the user waits

@@ -158,7 +158,8 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if err != nil {
 		return err
 	}
-	if err := a.askChosen(ctx, s); err != nil {
+	v, err := a.decideAloud(ctx, s)
+	if err != nil {
 		return err
 	}
 	if err := a.torn(ctx, s, len(in.Blocks) == 0); err != nil {
@@ -173,8 +174,8 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	show := a.plainEvents()
 	if asJSON {
 		show = a.jsonEvents()
-	} else if a.voice.note != "" {
-		fmt.Fprintln(a.err, a.style().Dim(a.voice.note))
+	} else if v.note != "" {
+		fmt.Fprintln(a.err, a.style().Dim(v.note))
 	}
 	var unseen error // nobody reads any more; the turn is finished all the same
 	for ev, err := range r.RunID(ctx, id, in) {
@@ -275,6 +276,8 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			fmt.Fprintln(a.err, st.Dim("the window is full: folding the past"))
 		case agent.Learnt:
 			fmt.Fprintln(a.err, st.Dim(learnt(ev)))
+		case runner.Switched:
+			fmt.Fprintln(a.err, st.Dim(transcript.Model(ev.To.Name(), ev.From.Name())))
 		case runner.Continued:
 			fmt.Fprintln(a.err, st.Dim(continued(ev)))
 		case runner.Waiting:
@@ -342,6 +345,9 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Folded, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
 		case agent.Learnt:
 			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
+		case runner.Switched:
+			to, from := ev.To.Name(), ev.From.Name()
+			return enc.Encode(map[string]any{"type": "notice", "text": transcript.Model(to, from), "model": to, "before": from})
 		case runner.Continued:
 			return enc.Encode(map[string]any{"type": "notice", "text": continued(ev), "session": ev.To.ID, "key": ev.To.Key})
 		case runner.Waiting:

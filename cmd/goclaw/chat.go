@@ -21,7 +21,7 @@ import (
 // lines on one that can do nothing, and without a question in a pipe.
 func (a *app) chat(ctx context.Context) error {
 	r := &repl.REPL{
-		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: a.session, Fixed: a.model != "",
+		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: a.session,
 		Interactive: a.isTerminal(a.in) && a.isTerminal(a.out), Allow: a.allow, Hint: chatHint, Models: a.models,
 	}
 	r.Live = r.Interactive && a.getenv("TERM") != "dumb"
@@ -46,17 +46,20 @@ func (a *app) chat(ctx context.Context) error {
 		r.Search = a.ix
 	}
 	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
-	first := a.voice
 	r.Model = func() repl.Model { return a.spoken() }
-	r.Choose = func(_ context.Context, spec string) (repl.Model, error) {
-		v, err := first, error(nil)
-		if spec != "" && spec != first.name() {
-			v, err = named(a.conf, spec, a.getenv)
+	r.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
+		_, problem, err := a.decide(ctx, s)
+		if err != nil {
+			return repl.Model{}, problem, err
 		}
+		return a.spoken(), problem, nil
+	}
+	r.Choose = func(_ context.Context, spec string) (repl.Model, error) {
+		v, err := a.named(spec)
 		if err != nil {
 			return repl.Model{}, err
 		}
-		a.voice = v
+		a.voice, a.model = v, "" // what is chosen now goes before what was said at the start
 		return a.spoken(), nil
 	}
 	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
@@ -82,8 +85,9 @@ func (a *app) chat(ctx context.Context) error {
 		t.Complete, t.Paint, r.In = r.Complete, r.Style.Green, t
 		// The first turn should not wait for the vocabulary: it is built
 		// while the user types.
-		tokens := first.tokens
-		defer time.AfterFunc(300*time.Millisecond, func() { tokens.Count("") }).Stop()
+		if v, err := a.choose(ctx); err == nil {
+			defer time.AfterFunc(300*time.Millisecond, func() { v.tokens.Count("") }).Stop()
+		}
 	case r.Interactive:
 		r.In = line.NewPlain(a.in, a.out)
 	default:

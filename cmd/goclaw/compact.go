@@ -58,10 +58,13 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 	defer done()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	switch {
-	case undo:
+	if undo {
 		return a.unfold(ctx, r, in, asJSON)
-	case dry:
+	}
+	if err := a.tellModel(ctx, in); err != nil {
+		return err
+	}
+	if dry {
 		cut, err := r.Plan(ctx, in.ID, focus)
 		if err != nil {
 			return foldError(err, in)
@@ -76,6 +79,23 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 		return foldError(err, in)
 	}
 	return a.showFold(rec, cut, asJSON)
+}
+
+// tellModel says which model the session in is asked with, if it names another
+// one last.
+func (a *app) tellModel(ctx context.Context, in session.Info) error {
+	s, err := session.Open(ctx, a.st, in.ID)
+	if err != nil {
+		return err
+	}
+	v, err := a.decideAloud(ctx, s)
+	if err != nil {
+		return err
+	}
+	if last, ok := s.LastModel(); ok && last.Name() != v.name() {
+		fmt.Fprintln(a.err, a.style().Dim(transcript.Model(v.name(), last.Name())))
+	}
+	return nil
 }
 
 func foldError(err error, in session.Info) error {

@@ -59,7 +59,7 @@ func (a *app) summarizer(v *voice) compact.Summarizer {
 	}
 	if c.Model != "" && c.Model != v.name() {
 		// One that cannot be asked (no key) leaves the others.
-		if cheap, err := named(a.conf, c.Model, a.getenv); err == nil {
+		if cheap, err := a.named(c.Model); err == nil {
 			add(cheap)
 		}
 	}
@@ -152,8 +152,8 @@ func rememberWindow(home, model string, n int) error {
 // a file, whose model may be out of reach, the one that the file names.
 func (a *app) contextVoice(ctx context.Context, s *session.Session, file bool) (*voice, error) {
 	if !file {
-		err := a.askChosen(ctx, s)
-		return a.voice, err
+		v, _, err := a.decide(ctx, s)
+		return v, err
 	}
 	v, err := a.choose(ctx)
 	if err != nil || a.model != "" || s.Model == "" {

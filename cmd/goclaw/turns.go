@@ -27,7 +27,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 		return nil, nil, err
 	}
 	a.firstStart(ctx, st)
-	if _, err := a.choose(ctx); err != nil {
+	if _, err := a.config(); err != nil {
 		return nil, nil, err
 	}
 	tools, err := a.tools(ask)
@@ -41,7 +41,10 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
-			v := a.voice
+			v, _, err := a.decide(ctx, s)
+			if err != nil {
+				return agent.Env{}, err
+			}
 			env := agent.Env{
 				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: asking{tools, s.ID}, Budget: v.budget, Tokens: v.tokens, API: v.api,
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"goclaw/provider/local"
 	"goclaw/provider/offline"
 	"goclaw/provider/openai"
+	"goclaw/session"
 	"goclaw/window"
 	"goclaw/window/bpe"
 )
@@ -33,10 +35,7 @@ type voice struct {
 }
 
 func (v *voice) name() string {
-	if v.provider == offline.Name {
-		return offline.Name
-	}
-	return v.provider + "/" + v.model
+	return session.ModelChange{Provider: v.provider, Model: v.model}.Name()
 }
 
 // tell adds to what the user should know.
@@ -71,8 +70,9 @@ var bases = map[string]string{
 	"vllm":       "http://127.0.0.1:8000/v1",
 }
 
-// choose decides which model is asked: --model, then the configuration, then
-// whichever key or local server there is, then the built-in one.
+// choose returns the model that is asked now. If decide has found none, it is
+// the one of --model, then of the configuration, then of whichever key or local
+// server there is, then the built-in one.
 func (a *app) choose(ctx context.Context) (*voice, error) {
 	if a.voice != nil {
 		return a.voice, nil
@@ -81,49 +81,59 @@ func (a *app) choose(ctx context.Context) (*voice, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := c.Model
-	if a.model != "" {
-		spec = a.model
+	switch spec := cmp.Or(a.model, c.Model); {
+	case spec != "":
+		a.voice, err = a.named(spec)
+	case c.Providers["anthropic"].APIKey != "":
+		a.voice, err = a.named("anthropic/" + defaultAnthropic)
+	case c.Providers["openai"].APIKey != "":
+		a.voice, err = a.named("openai/" + defaultOpenAI)
+	default:
+		a.voice, err = a.fallback(ctx)
 	}
-	v, err := pick(ctx, c, spec, a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	a.voice = v
-	return v, nil
+	return a.voice, err
 }
 
-func pick(ctx context.Context, c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
-	if spec != "" {
-		return named(c, spec, getenv)
+// fallback is the model that is asked where there is no key: one of a server
+// on this machine, or the built-in one.
+func (a *app) fallback(ctx context.Context) (*voice, error) {
+	if s, ok := a.localServer(ctx); ok {
+		return a.localVoice(s, s.Models[0])
 	}
-	if c.Providers["anthropic"].APIKey != "" {
-		return named(c, "anthropic/"+defaultAnthropic, getenv)
-	}
-	if p := c.Providers["openai"]; p.APIKey != "" {
-		return named(c, "openai/"+defaultOpenAI, getenv)
-	}
-	if getenv("GOCLAW_NO_LOCAL") == "" {
-		if s, ok := local.Find(ctx, nil); ok && len(s.Models) > 0 {
-			m := s.Models[0]
-			v, err := named(c, s.Name+"/"+m.Name, getenv)
-			if err != nil {
-				return nil, err
-			}
-			v.noImages = !m.Images
-			if c.ContextWindow == 0 {
-				v.budget.Window = m.Usable()
-				v.budget.Reserve, v.note = c.Reserve(v.budget.Window)
-			}
-			v.tell(fmt.Sprintf("using %s of %s on this machine", v.model, s.Name))
-			return v, nil
-		}
-	}
-	v, err := named(c, offline.Name, getenv)
-	if err == nil {
+	v, err := a.named(offline.Name)
+	if err == nil && v.note == "" {
 		v.tell("no API key and no local model server found: the built-in offline model answers (it is not a language model)")
 	}
 	return v, err
+}
+
+// localServer looks once for a server on this machine that has a model.
+func (a *app) localServer(ctx context.Context) (local.Server, bool) {
+	if a.getenv("GOCLAW_NO_LOCAL") != "" {
+		return local.Server{}, false
+	}
+	if a.server == nil {
+		s, _ := local.Find(ctx, nil)
+		a.server = &s
+	}
+	return *a.server, len(a.server.Models) > 0
+}
+
+// localVoice is the model m of the server s.
+func (a *app) localVoice(s local.Server, m local.Model) (*voice, error) {
+	spec := s.Name + "/" + m.Name
+	known := a.voices[spec] != nil
+	v, err := a.named(spec)
+	if err != nil || known {
+		return v, err
+	}
+	v.noImages = !m.Images
+	if a.conf.ContextWindow == 0 {
+		v.budget.Window = m.Usable()
+		v.budget.Reserve, v.note = a.conf.Reserve(v.budget.Window)
+	}
+	v.tell(fmt.Sprintf("using %s of %s on this machine", v.model, s.Name))
+	return v, nil
 }
 
 // named returns the model of a spec such as anthropic/claude-sonnet-4-5.

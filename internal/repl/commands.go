@@ -397,10 +397,18 @@ func (r *REPL) model(ctx context.Context, spec string) error {
 	if err != nil {
 		return fmt.Errorf("%w (still asking %s)", err, r.Model().Name)
 	}
-	rec, err := r.Runner.Record(ctx, r.cur.ID, session.ModelChange{Provider: m.Provider, Model: m.Model})
+	if r.cur.Mirror() { // another program's, where nothing of ours belongs
+		own, err := session.Continue(ctx, r.Store, r.cur, r.Clock)
+		if err != nil {
+			return err
+		}
+		r.continued(runner.Continued{From: r.cur, To: own})
+	}
+	rec, err := r.Runner.Record(ctx, r.cur.ID, session.ModelChange{Provider: m.Provider, Model: m.Model, Chosen: true})
 	if err != nil {
 		return err
 	}
+	r.asked, r.told = m.Name, ""
 	r.recorded(rec)
 	r.note("from now on %s is asked", m.Name)
 	return nil

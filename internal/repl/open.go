@@ -16,14 +16,17 @@ import (
 // open opens the session that the user named, or the one used last, and says
 // what there is.
 func (r *REPL) open(ctx context.Context) error {
-	if n := r.Model().Note; n != "" {
-		r.note("%s", n)
-	}
 	s, err := r.start(ctx)
 	if err != nil {
 		return err
 	}
-	r.enter(ctx, s)
+	if err := r.decide(ctx, s); err != nil {
+		return err
+	}
+	if n := r.Model().Note; n != "" {
+		r.note("%s", n)
+	}
+	r.welcome(ctx, s)
 	return nil
 }
 
@@ -75,8 +78,15 @@ func (r *REPL) last(ctx context.Context) (session.Info, error) {
 
 // enter makes s the session that is talked in.
 func (r *REPL) enter(ctx context.Context, s *session.Session) {
+	if err := r.decide(ctx, s); err != nil {
+		r.problem(err)
+	}
+	r.welcome(ctx, s)
+}
+
+// welcome says what there is in s.
+func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	r.cur = s.Info
-	r.follow(ctx, s)
 	title := ""
 	if s.Title != "" {
 		title = fmt.Sprintf(" (%s)", transcript.OneLine(transcript.Printable(s.Title), 60))
@@ -122,34 +132,26 @@ func (r *REPL) where(s *session.Session) {
 	}
 }
 
-// follow asks the model that was chosen in s, if one was. A choice that
-// another program recorded, or that cannot be had now, does not count.
-func (r *REPL) follow(ctx context.Context, s *session.Session) {
-	if r.Fixed || r.Choose == nil {
-		return
+// decide finds out which model s is asked with, and says so if that is another
+// than before, here or in s.
+func (r *REPL) decide(ctx context.Context, s *session.Session) error {
+	m, problem, err := r.Decide(ctx, s)
+	if err != nil {
+		return err
 	}
-	want := ""
-	for _, rec := range s.Branch {
-		if c, ok := rec.Body.(session.ModelChange); ok && (s.Origin.Program == "" || s.Origin.Program == "goclaw") {
-			want = specOf(c)
-		}
+	if problem != "" {
+		r.note("%s", problem)
 	}
-	before := r.Model().Name
-	m, err := r.Choose(ctx, want)
-	if err != nil && want != "" {
-		r.note("%s, which this session asks, cannot be had: %v", want, err)
-		m, err = r.Choose(ctx, "")
-	}
-	if err == nil && m.Name != before {
+	last, used := s.LastModel()
+	switch {
+	case used && last.Name() != m.Name:
+		r.note("%s", transcript.Model(m.Name, last.Name()))
+		r.told = s.ID
+	case r.asked != "" && r.asked != m.Name:
 		r.note("model: %s", m.Name)
 	}
-}
-
-func specOf(c session.ModelChange) string {
-	if c.Provider == c.Model {
-		return c.Model
-	}
-	return c.Provider + "/" + c.Model
+	r.asked = m.Name
+	return nil
 }
 
 // torn says what was going on when the log broke off, and offers to go on.

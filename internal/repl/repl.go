@@ -65,11 +65,11 @@ type REPL struct {
 
 	// Model returns the model that is asked now.
 	Model func() Model
-	// Choose makes spec the model that is asked, or, if spec is empty, the
-	// one that is asked by default. On an error nothing changes.
+	// Choose makes spec the model that is asked. On an error nothing changes.
 	Choose func(ctx context.Context, spec string) (Model, error)
-	// Fixed keeps the model whatever a session says.
-	Fixed  bool
+	// Decide makes the model that s is asked with the one that is asked now.
+	// problem says why it is not the one that was chosen for s.
+	Decide func(ctx context.Context, s *session.Session) (m Model, problem string, err error)
 	Models func() []string // for completion; nil: none
 
 	// Allow remembers a command as allowed for always. nil: nothing is.
@@ -83,6 +83,8 @@ type REPL struct {
 
 	screen   *screen
 	cur      session.Info // as far as it is known here
+	asked    string       // the model, as far as the user was told
+	told     session.ID   // where the user was told that the model is another
 	found    []recall.Hit // by the last search
 	thinking bool         // is shown
 	armed    bool         // Ctrl-C was pressed last

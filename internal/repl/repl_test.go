@@ -99,14 +99,18 @@ func (b *bench) repl(in Input, out, errs io.Writer) *REPL {
 	r := &REPL{
 		Store: b.store, Clock: b.clock, In: in, Out: out, Err: errs, DefaultKey: "main:cli:user", Model: model,
 		Choose: func(_ context.Context, spec string) (Model, error) {
-			if spec == "" {
-				spec = "test/one"
-			}
 			if _, ok := models[spec]; !ok {
 				return Model{}, fmt.Errorf("model %q is not known", spec)
 			}
 			now = spec
 			return model(), nil
+		},
+		Decide: func(_ context.Context, s *session.Session) (Model, string, error) {
+			now = "test/one"
+			if c, ok := s.Chosen(); ok {
+				now = c.Body.(session.ModelChange).Name()
+			}
+			return model(), "", nil
 		},
 		Models: func() []string { return []string{"test/one", "test/two"} },
 	}
@@ -284,7 +288,7 @@ func TestRecordsOfCommands(t *testing.T) {
 		got = append(got, r.Body)
 	}
 	wantBodies := []session.Body{
-		session.Title{Title: "T"}, session.ModelChange{Provider: "test", Model: "two"},
+		session.Title{Title: "T"}, session.ModelChange{Provider: "test", Model: "two", Chosen: true},
 		session.Label{Target: "e1", Label: session.Pin}, session.Label{Target: "e1"},
 	}
 	if d := cmp.Diff(wantBodies, got); d != "" {
@@ -706,9 +710,9 @@ func TestSessionRemembersItsModel(t *testing.T) {
 	b := newBench()
 	for _, step := range []struct{ in, out, errs string }{
 		{"/model test/two\nhi\n", "echo: hi\n", "from now on test/two is asked\n"},
-		{"/model\n", "test/two\n", "model: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
+		{"/model\n", "test/two\n", "Restored: 1 previous turn of main:cli:user (echo: hi)\n"},
 		{"/new x\n/model\n/switch main:cli:user\n/model\n", "test/one, a window of 1k tokens\ntest/two\n",
-			"model: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
+			"Restored: 1 previous turn of main:cli:user (echo: hi)\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
 	} {
 		out, errs, err := b.pipe(t, step.in, func(r *REPL) { r.Session = "main:cli:user" })
 		if err != nil {
@@ -717,11 +721,6 @@ func TestSessionRemembersItsModel(t *testing.T) {
 		want(t, "out", out, step.out)
 		want(t, "err", errs, step.errs)
 	}
-	out, _, err := b.pipe(t, "/switch main:cli:user\n/model\n", func(r *REPL) { r.Fixed = true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "with a fixed model", out, "test/one, a window of 1k tokens\n")
 }
 
 func TestExportToFiles(t *testing.T) {

@@ -142,15 +142,28 @@ func (r *REPL) show(ev agent.Event) {
 		if ev.Window > 0 {
 			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
 		}
+	case runner.Switched:
+		if r.told != r.cur.ID {
+			r.note("%s", transcript.Model(ev.To.Name(), ev.From.Name()))
+		}
+		r.told, r.asked = "", ev.To.Name()
 	case runner.Continued:
-		r.cur = ev.To
-		r.note("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
+		r.continued(ev)
 	case runner.Waiting:
 		r.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 		r.screen.waiting("waiting for the session")
 	case agent.Recorded:
 		r.recorded(ev.Record)
 	}
+}
+
+// continued goes on in the session that continues a mirror.
+func (r *REPL) continued(ev runner.Continued) {
+	if r.told == r.cur.ID {
+		r.told = ev.To.ID
+	}
+	r.cur = ev.To
+	r.note("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 }
 
 // recorded keeps up with the session, and says what an answer did not.

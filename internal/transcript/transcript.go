@@ -343,6 +343,11 @@ func htmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
+// Model says that a session is asked with another model than before.
+func Model(name, before string) string {
+	return fmt.Sprintf("model: %s (this session last used %s)", Printable(name), Printable(before))
+}
+
 // Behind says that a mirror has gone on since it was continued, and how to go on
 // from there.
 func Behind(mirror, own session.Info, n int) string {

@@ -44,7 +44,7 @@ func Kinds() []session.Record {
 		session.Message{Message: llm.Message{Role: llm.System, Blocks: []llm.Block{llm.Text{Text: "be kind"}}}, At: at},
 		session.Shell{Command: "ls -l", Output: "total 0\n", ExitCode: &code, Truncated: true, FullOutput: "/tmp/out", At: at},
 		session.Shell{Command: "sleep 9", Cancelled: true, Excluded: true, At: at},
-		session.ModelChange{Provider: "anthropic", Model: "claude-opus-4-5"},
+		session.ModelChange{Provider: "anthropic", Model: "claude-opus-4-5", Chosen: true},
 		session.ThinkingChange{Level: "high"},
 		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m", Usage: usage},
 		session.Notice{Percent: 75, Text: "Context at 75%.", As: "system"},
