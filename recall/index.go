@@ -46,6 +46,9 @@ type Options struct {
 	// names more files and folders of it than MEMORY.md and memory/.
 	Workspace string
 	Memory    []string
+	// Private reports whether a file of the workspace must not be read; nil:
+	// none is.
+	Private func(path string) bool
 	// Embedder makes vectors; nil: words alone decide.
 	Embedder Embedder
 	// Now is the time that "yesterday" is understood by, and its zone the one
@@ -114,6 +117,7 @@ func Open(o Options) (*Index, error) {
 		return nil, aside
 	}
 	ix := &Index{o: o, db: d, segs: map[int64]*segment{}, ids: map[uint32]session.ID{}, unread: map[session.ID]error{}, shut: make(chan struct{}), aside: aside, patience: patience}
+	ix.memory.private = o.Private
 	if o.Embedder != nil {
 		if err := ix.model(); err != nil {
 			d.close()

@@ -50,7 +50,8 @@ type memory struct {
 	codes map[[16]byte]floats
 	ready bool
 
-	read func(tree fs.FS, name string) ([]byte, error) // nil: readFile
+	private func(path string) bool                        // nil: nothing is
+	read    func(tree fs.FS, name string) ([]byte, error) // nil: readFile
 }
 
 var dateName = regexp.MustCompile(`(\d{4})-(\d{2})-(\d{2})`)
@@ -102,7 +103,7 @@ func (m *memory) sync(root string, more []string, see func(dir string, names ...
 			}
 			continue
 		}
-		got, err := m.file(w.tree, name, in)
+		got, err := m.file(w, name, in)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // gone again
 			got = nil
@@ -138,13 +139,18 @@ func (m *memory) sync(root string, more []string, see func(dir string, names ...
 	return changed, nil
 }
 
+var errPrivate = errors.New("it is private to the program")
+
 // file returns the file name as it is now: the one that is known, if it has
 // not changed.
-func (m *memory) file(tree fs.FS, name string, in fs.FileInfo) (*file, error) {
+func (m *memory) file(w walk, name string, in fs.FileInfo) (*file, error) {
 	f := m.files[name]
 	same := f != nil && f.info.Size() == in.Size() && f.info.ModTime().Equal(in.ModTime()) && os.SameFile(f.info, in)
 	if same && !f.young {
 		return f, nil
+	}
+	if m.private != nil && m.private(w.abs(name)) {
+		return nil, errPrivate
 	}
 	read := m.read
 	if read == nil {
@@ -152,7 +158,7 @@ func (m *memory) file(tree fs.FS, name string, in fs.FileInfo) (*file, error) {
 	}
 	// The time of the files is the system's.
 	isYoung := time.Since(in.ModTime()).Abs() < young
-	data, err := read(tree, name)
+	data, err := read(w.tree, name)
 	if err != nil {
 		return nil, err
 	}

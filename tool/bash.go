@@ -19,6 +19,7 @@ import (
 type bash struct {
 	dir, shell string
 	env        []string
+	fence      Fence
 	ask        Approver
 	timeout    time.Duration
 	max        int
@@ -42,6 +43,7 @@ func newBash(dir string, o Options) *bash {
 		// Nobody is there to type: no pager, no prompt.
 		env:     append(env, "PWD="+dir, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"),
 		shell:   o.Shell,
+		fence:   o.Fence,
 		ask:     o.Ask,
 		timeout: o.BashTimeout,
 		max:     o.MaxOutput,
@@ -110,8 +112,12 @@ func (b *bash) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 
 // approve returns "" if command may run, or else what to tell the model.
 func (b *bash) approve(ctx context.Context, command string) (refused string, err error) {
-	if b.isAllowed(command) {
+	private := b.fence.names(command, b.dir, b.env)
+	if !private && b.isAllowed(command) {
 		return "", nil
+	}
+	if b.ask == nil && private {
+		return "not run: the command names files that are private to the program. Such a command needs the user's leave each time, and there is nobody to ask here.", nil
 	}
 	if b.ask == nil {
 		return "not run: bash needs the user's leave, and there is nobody to ask here. " +
@@ -124,15 +130,16 @@ func (b *bash) approve(ctx context.Context, command string) (refused string, err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	if b.isAllowed(command) {
+	if !private && b.isAllowed(command) {
 		return "", nil
 	}
-	d, err := b.ask.Approve(ctx, Request{Tool: "bash", Command: command, Dir: b.dir})
+	d, err := b.ask.Approve(ctx, Request{Tool: "bash", Command: command, Dir: b.dir, Private: private})
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
 		return fmt.Sprintf("not run: the user could not be asked: %v", err), nil
+	case d == Always && private: // Once
 	case d == Always:
 		b.mu.Lock()
 		b.always[command] = true

@@ -48,11 +48,12 @@ func (listDirectory) Mutates(llm.ToolCall) bool { return false }
 
 // item is a line of a listing.
 type item struct {
-	name  string
-	dir   bool
-	about string // size, target of a link, kind
-	kids  []*item
-	notes []string // about what is not in kids
+	name    string
+	dir     bool
+	private bool   // not entered
+	about   string // size, target of a link, kind
+	kids    []*item
+	notes   []string // about what is not in kids
 }
 
 func (t listDirectory) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -101,7 +102,7 @@ func (t listDirectory) tree(ctx context.Context, rel string, depth int) (*item, 
 			}
 			for _, kid := range v.it.kids {
 				switch {
-				case !kid.dir:
+				case !kid.dir, kid.private:
 				case unentered[kid.name] && d+1 < depth:
 					kid.notes = append(kid.notes, "not entered: list it by its path")
 				default:
@@ -116,6 +117,9 @@ func (t listDirectory) tree(ctx context.Context, rel string, depth int) (*item, 
 
 // fill reads one directory into it, as far as entries are left.
 func (t listDirectory) fill(ctx context.Context, rel string, it *item, left *int) error {
+	if err := t.ws.permit(rel); err != nil {
+		return err
+	}
 	info, err := t.ws.root.Stat(rel)
 	if err != nil {
 		return err
@@ -154,10 +158,16 @@ func (t listDirectory) fill(ctx context.Context, rel string, it *item, left *int
 		}
 		return strings.Compare(a.Name(), b.Name())
 	})
-	n := min(len(entries), *left)
+	n, fence := min(len(entries), *left), t.ws.fence.survey()
 	*left -= n
 	for _, e := range entries[:n] {
-		it.kids = append(it.kids, &item{name: e.Name(), dir: e.IsDir(), about: t.about(rel, e)})
+		kid := &item{name: e.Name(), dir: e.IsDir()}
+		if kid.private = fence.encloses(t.ws.at(filepath.Join(rel, e.Name()))); kid.private {
+			kid.about = "refused: private"
+		} else {
+			kid.about = t.about(rel, e)
+		}
+		it.kids = append(it.kids, kid)
 	}
 	if more := len(entries) - n; more > 0 {
 		it.notes = append(it.notes, fmt.Sprintf("%d more entries not shown; list a directory below by its path", more))

@@ -29,6 +29,14 @@ func keepOwner(f *os.File, info fs.FileInfo) {
 	}
 }
 
+// links returns how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
+
 // detach puts cmd into a session of its own, and so into a process group of
 // its own that can be ended as a whole. Without a terminal, a program that
 // wants to ask for a password fails at once instead of waiting unseen.

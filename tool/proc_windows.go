@@ -15,6 +15,9 @@ const nonblock = 0
 // A new file inherits its owner and access list from its directory.
 func keepOwner(*os.File, fs.FileInfo) {}
 
+// The number of a file's names is not known here.
+func links(fs.FileInfo) uint64 { return 1 }
+
 // detach keeps a Ctrl-C in the console away from cmd.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}

@@ -3,8 +3,9 @@
 // Set that they are registered in, together with any others.
 //
 // Files are reached only below one directory, the workspace: an os.Root holds
-// it, so that neither `..` nor a symbolic link leads out. bash is not held by
-// it; that is why it asks first.
+// it, so that neither `..` nor a symbolic link leads out. A Fence keeps them out
+// of what is private to the program, also below the workspace. bash is held by
+// neither; that is why it asks first.
 //
 // Whatever goes wrong inside a tool is a result that the model can read.
 // Results are valid UTF-8, never empty, and capped, with a note of what was
@@ -49,6 +50,8 @@ type Mutator interface {
 type Options struct {
 	Workspace string           // the directory that files are reached in; made if it is missing
 	Now       func() time.Time // the clock, for get_current_time
+
+	Fence Fence // what the tools refuse, wherever the workspace lies
 
 	Ask         Approver      // who allows commands; nil: nobody, only Allowed ones run
 	Allowed     []string      // commands that were allowed for always, exactly as written
@@ -98,7 +101,7 @@ func New(o Options) (*Set, error) {
 	if o.BashTimeout == 0 {
 		o.BashTimeout = defaultBashTimeout
 	}
-	ws, err := openWorkspace(o.Workspace)
+	ws, err := openWorkspace(o.Workspace, o.Fence)
 	if err != nil {
 		return nil, err
 	}
@@ -300,10 +303,13 @@ func (e *entry) tidy(blocks []llm.Block) []llm.Block {
 	return out
 }
 
-func openWorkspace(dir string) (*workspace, error) {
+func openWorkspace(dir string, fence Fence) (*workspace, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("tool: workspace %s: %w", dir, err)
+	}
+	if fence.survey().encloses(abs) {
+		return nil, fmt.Errorf("tool: %s cannot be the workspace: it is private to the program; name another folder", abs)
 	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return nil, fmt.Errorf("tool: workspace: %w", err)
@@ -316,5 +322,5 @@ func openWorkspace(dir string) (*workspace, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil && !slices.Contains(bases, real) {
 		bases = append(bases, real)
 	}
-	return &workspace{root: root, dir: abs, bases: bases, writing: make(chan struct{}, 1)}, nil
+	return &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1)}, nil
 }

@@ -20,6 +20,7 @@ type workspace struct {
 	root  *os.Root
 	dir   string
 	bases []string // dir, and what it resolves to: absolute paths may begin with either
+	fence Fence
 
 	// writing is held by whoever changes a file. One lock for all files,
 	// since two paths may be the same file (links, letter case).
@@ -50,6 +51,17 @@ func (w *workspace) rel(path string) (string, error) {
 	}
 	return p, nil
 }
+
+// permit refuses what rel leads to if it is private, whether it exists or not.
+func (w *workspace) permit(rel string) error {
+	if w.fence.Check(w.at(rel)) != nil {
+		return refusal(rel)
+	}
+	return nil
+}
+
+// at returns the place of rel. It is not cleaned: see target.
+func (w *workspace) at(rel string) string { return w.dir + string(filepath.Separator) + rel }
 
 func (w *workspace) outside(path string) error {
 	return fmt.Errorf("%s is outside the workspace %s; only files below it can be reached", quoted(path), w.dir)
@@ -109,6 +121,9 @@ func (w *workspace) similar(rel string) string {
 // opens it, since opening a device can have effects of its own; and it never
 // waits for the other end of a FIFO, should one be put in the file's place.
 func (w *workspace) open(rel string) (*os.File, fs.FileInfo, error) {
+	if err := w.permit(rel); err != nil {
+		return nil, nil, err
+	}
 	info, err := w.root.Stat(rel)
 	if err != nil {
 		return nil, nil, err

@@ -86,7 +86,13 @@ func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, 
 // or a regular one that is not read-only. A rename would get past the latter,
 // so it is asked for here.
 func (w *workspace) writable(rel string) (string, fs.FileInfo, error) {
+	if err := w.permit(rel); err != nil { // before anything is told of what is there
+		return "", nil, err
+	}
 	target, info, err := w.target(rel)
+	if err == nil {
+		err = w.permit(target)
+	}
 	if err != nil || info == nil {
 		return target, info, err
 	}

@@ -30,6 +30,7 @@ func (a *app) index() (*recall.Index, error) {
 	c := a.conf
 	o := recall.Options{
 		Store: st, Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
+		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
 			if a.isTerminal(a.err) {
 				fmt.Fprintf(a.err, "\rindexing: %d of %d records ", done, total)

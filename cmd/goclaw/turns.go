@@ -63,6 +63,9 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 
 func (a *app) tools(ask tool.Approver) (*tool.Set, error) {
 	c := a.conf
+	if err := checkWorkspace(c); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(c.Workspace, 0o700); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,7 @@ func (a *app) tools(ask tool.Approver) (*tool.Set, error) {
 		ask = tool.ApproverFunc(func(context.Context, tool.Request) (tool.Decision, error) { return tool.Once, nil })
 	}
 	return tool.New(tool.Options{
-		Workspace: c.Workspace, Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
+		Workspace: c.Workspace, Fence: fence(c), Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
 		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: a.allowed(),
 	})
 }
@@ -84,7 +87,8 @@ func whoAmI() string {
 	return fmt.Sprintf("%s on %s", filepath.Base(os.Args[0]), host)
 }
 
-// allowed returns the commands that the user has allowed for always.
+// allowed returns the commands that the user has allowed for always. Tools
+// cannot write the file: it is behind the fence.
 func (a *app) allowed() []string {
 	data, err := os.ReadFile(filepath.Join(a.conf.Home, "allowed"))
 	if err != nil {

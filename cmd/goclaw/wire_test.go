@@ -15,8 +15,8 @@ import (
 
 // fakewire anthropic|openai [status BODYFILE] starts a server that speaks the
 // provider's wire format, and points the environment at it. It answers "echo:
-// " and the last words of the user; asked to "list", it calls the tool first.
-// What it was sent is appended to the file wire.log, a request a line. With a
+// " and the last words of the user; asked to "list", or to "call NAME
+// ARGUMENTS", it calls the tool first. What it was sent is appended to the file wire.log, a request a line. With a
 // status it fails that way.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -97,14 +97,26 @@ func lastWords(raw []byte) (text string, results bool) {
 	return "", results
 }
 
+// wanted returns the tool that text asks for, and its arguments as a JSON
+// string.
+func wanted(text string) (name, args string) {
+	if rest, ok := strings.CutPrefix(text, "call "); ok {
+		name, text, _ = strings.Cut(rest, " ")
+	} else if strings.Contains(text, "list") {
+		name, text = "list_directory", `{"path": "."}`
+	}
+	quoted, _ := json.Marshal(text)
+	return name, string(quoted)
+}
+
 func anthropicAnswer(w io.Writer, text string, results bool) {
 	ev := func(name, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data) }
 	ev("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_read_input_tokens":20,"cache_creation_input_tokens":3,"output_tokens":1}}}`)
 	stop := "end_turn"
-	if strings.Contains(text, "list") && !results {
+	if name, args := wanted(text); name != "" && !results {
 		stop = "tool_use"
-		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_01","name":"list_directory","input":{}}}`)
-		ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"path\": \".\"}"}}`)
+		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_01","name":"`+name+`","input":{}}}`)
+		ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+args+`}}`)
 		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	} else {
 		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
@@ -123,9 +135,9 @@ func openaiAnswer(w io.Writer, text string, results bool) {
 		fmt.Fprintf(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
 	}
 	chunk(`{"role":"assistant","content":""}`, "null")
-	if strings.Contains(text, "list") && !results {
-		chunk(`{"tool_calls":[{"index":0,"id":"call_01","type":"function","function":{"name":"list_directory","arguments":""}}]}`, "null")
-		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":\".\"}"}}]}`, "null")
+	if name, args := wanted(text); name != "" && !results {
+		chunk(`{"tool_calls":[{"index":0,"id":"call_01","type":"function","function":{"name":"`+name+`","arguments":""}}]}`, "null")
+		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":`+args+`}}]}`, "null")
 		chunk(`{}`, `"tool_calls"`)
 	} else {
 		for _, part := range []string{"echo: ", text} {

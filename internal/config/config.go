@@ -18,7 +18,7 @@ type Config struct {
 	MaxTokens     int                 `json:"maxTokens" doc:"tokens of an answer; 0: from the catalogue"`
 	Thinking      string              `json:"thinking" doc:"off, minimal, low, medium, high or xhigh"`
 	Models        map[string]Model    `json:"models" doc:"overrides of the catalogue, by provider/model"`
-	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md"`
+	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative: to the current folder"`
 	Providers     map[string]Provider `json:"providers" doc:"base URLs and keys, by provider"`
 	Tools         Tools               `json:"tools"`
 	Search        Search              `json:"search"`
@@ -167,27 +167,45 @@ func Default() Config {
 	}
 }
 
-// paths fills in and expands the folders. What is relative is so to home:
-// where the program is started must not decide which conversations it finds.
-func (c *Config) paths(home string, getenv func(string) string) {
-	if c.Workspace == "" {
-		c.Workspace = filepath.Join(home, "workspace")
+// paths fills in and expands the folders. A relative workspace, and whatever a
+// variable of the environment says, is relative to the current folder, as
+// everywhere. What the file says of sessions is relative to the home: where the
+// program is started must not decide which conversations it finds.
+func (l *Loaded) paths(getenv func(string) string) error {
+	if l.Workspace == "" {
+		l.Workspace = filepath.Join(l.Home, "workspace")
 	}
-	if c.Session.Path == "" {
-		if c.Session.Store == "jsonl" {
-			c.Session.Path = filepath.Join(home, "sessions")
+	if l.Session.Path == "" {
+		if l.Session.Store == "jsonl" {
+			l.Session.Path = filepath.Join(l.Home, "sessions")
 		} else {
-			c.Session.Path = filepath.Join(home, "sessions.db")
+			l.Session.Path = filepath.Join(l.Home, "sessions.db")
 		}
 	}
-	for _, p := range []*string{&c.Workspace, &c.Session.Path, &c.Session.Inherit.Source} {
-		switch rest, ok := strings.CutPrefix(*p, "~/"); {
+	for _, p := range []struct {
+		key  string
+		path *string
+		here bool
+	}{
+		{"workspace", &l.Workspace, true},
+		{"session.path", &l.Session.Path, false},
+		{"session.inherit.source", &l.Session.Inherit.Source, false},
+	} {
+		switch rest, ok := strings.CutPrefix(*p.path, "~/"); {
 		case ok:
-			*p = filepath.Join(getenv("HOME"), rest)
-		case *p == "~":
-			*p = getenv("HOME")
-		case !filepath.IsAbs(*p):
-			*p = filepath.Join(home, *p)
+			*p.path = filepath.Join(getenv("HOME"), rest)
+		case *p.path == "~":
+			*p.path = getenv("HOME")
+		case filepath.IsAbs(*p.path):
+		case p.here || strings.HasPrefix(l.Source(p.key), "$"):
+			abs, err := filepath.Abs(*p.path)
+			if err != nil {
+				return fmt.Errorf("config: %s: %s: %w", l.Source(p.key), p.key, err)
+			}
+			*p.path = abs
+		default:
+			*p.path = filepath.Join(l.Home, *p.path)
 		}
 	}
+	return nil
 }

@@ -236,6 +236,20 @@ func TestRelativePaths(t *testing.T) {
 	if l.Session.Path != filepath.Join(l.Home, "rel.db") || l.Workspace != "/h" {
 		t.Errorf("path %s, workspace %s", l.Session.Path, l.Workspace)
 	}
+
+	// A workspace, and what is said for one run, is meant from here.
+	dir := t.TempDir()
+	t.Chdir(dir)
+	l, err = load(t, `{"workspace": "notes"}`, map[string]string{"GOCLAW_SESSION_PATH": "rel.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Session.Path != filepath.Join(dir, "rel.db") || l.Workspace != filepath.Join(dir, "notes") {
+		t.Errorf("path %s, workspace %s", l.Session.Path, l.Workspace)
+	}
+	if l, err = load(t, `{}`, map[string]string{"GOCLAW_WORKSPACE": "."}); err != nil || l.Workspace != dir {
+		t.Errorf("workspace %s, %v, want %s", l.Workspace, err, dir)
+	}
 }
 
 // TestEveryFieldHasAName: a field without a json tag could not be set.

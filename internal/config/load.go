@@ -39,7 +39,9 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	}
 	l := &Loaded{Config: Default(), Home: home, File: filepath.Join(home, "config.json"), Sources: map[string]string{}}
 	if f := getenv("GOCLAW_CONFIG"); f != "" {
-		l.File = f
+		if l.File, err = filepath.Abs(f); err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
 	}
 	data, err := os.ReadFile(l.File)
 	switch {
@@ -69,7 +71,9 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	if _, problem := l.Reserve(l.ContextWindow); problem != "" {
 		l.Warnings = append(l.Warnings, problem)
 	}
-	l.paths(home, getenv)
+	if err := l.paths(getenv); err != nil {
+		return nil, err
+	}
 	return l, nil
 }
 

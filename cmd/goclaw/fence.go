@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"goclaw/internal/config"
+	"goclaw/tool"
+)
+
+// fence keeps the model's tools out of goclaw's own state: its home (the
+// folder workspace in it aside), configuration, sessions, locks and what the
+// user has allowed, wherever those lie.
+func fence(c *config.Loaded) tool.Fence {
+	f := tool.Fence{Private: []string{c.Home, c.File}, Open: []string{filepath.Join(c.Home, "workspace")}}
+	// By name as well: in the home they may be links to somewhere else.
+	for _, name := range []string{"config.json", "allowed", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
+		f.Private = append(f.Private, filepath.Join(c.Home, name))
+	}
+	for _, db := range []string{c.Session.Path, filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")} {
+		f.Private = append(f.Private, db, db+"-wal", db+"-shm", db+"-journal")
+	}
+	if c.Session.Store != "jsonl" { // which has its locks in its folder
+		f.Private = append(f.Private, filepath.Join(filepath.Dir(c.Session.Path), "locks"))
+	}
+	// A workspace that the user put below a private folder is meant, unless
+	// it is goclaw's state itself.
+	for _, dir := range []string{c.Home, c.Session.Path} {
+		if rel, err := filepath.Rel(dir, c.Workspace); err == nil && rel != "." && filepath.IsLocal(rel) {
+			f.Open = append(f.Open, c.Workspace)
+		}
+	}
+	return f
+}
+
+// checkWorkspace says what to do about a workspace that tools could not use.
+func checkWorkspace(c *config.Loaded) error {
+	if fence(c).Check(c.Workspace) == nil {
+		return nil
+	}
+	return fmt.Errorf("the workspace %s (%s) holds goclaw's own state, which tools may not reach: choose another folder, such as %s",
+		c.Workspace, c.Source("workspace"), filepath.Join(c.Home, "workspace"))
+}
