@@ -152,12 +152,12 @@ func folded(s *session.Session) int {
 	return n
 }
 
-// beside returns t as it is given while a question is open: behind the
+// beside returns t as it is given while a question is open: at the end of the
 // request, never as a message of its own, whose answer would be taken for the
-// answer to the user.
+// answer to the user. What would have been a message is said in this turn only.
 func beside(t window.Threshold) window.Threshold {
 	if t.As != window.AsSystem {
-		t.As = window.AsSystem
+		t.As, t.Once = window.AsSystem, true
 		t.Text += " Then answer the user: NO_REPLY would leave the question open."
 	}
 	return t

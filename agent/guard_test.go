@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -286,6 +287,39 @@ func TestGiantResultDoesNotBrickTheSession(t *testing.T) {
 	}
 }
 
+// The context line describes the request that it stands in: after long
+// results were cut, after the past was folded, and in the turn after that.
+func TestContextLineDescribesItsRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  []session.Body
+		read []int // tokens that the tool returns, call by call
+	}{
+		"a result is cut":                   {nil, []int{20_000}},
+		"results are cut one after another": {talk(4, 100), []int{3000, 3000, 3000, 3000}},
+		"the past is folded":                {talk(60, 120), []int{1000, 1000}},
+		"both":                              {talk(60, 120), []int{20_000, 2000, 9000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := 0
+			m := &llmtest.Model{Rest: summarising(llmtest.Within(8000, func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+				lineIsTrue(t, req)
+				if read < len(c.read) {
+					return llmtest.Call(fmt.Sprint("c", read), "read", `{}`)(ctx, req)
+				}
+				return llmtest.Say("ok")(ctx, req)
+			}))}
+			env := guarded(m, 8000)
+			env.Tools = hands{"read": func(context.Context) (string, error) { read++; return tokens(c.read[read-1]), nil }}
+			s := Replay(t, c.log...)
+			for _, say := range []string{"read it", "and now?", "and then?"} {
+				if _, _, err := play(t, context.Background(), s, llm.UserText(say), env); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // The model is warned before its past is folded, never after; once, with the
 // date, and its silence is not shown.
 func TestFlushComesBeforeTheFold(t *testing.T) {
@@ -343,7 +377,14 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 	if strings.Contains(strings.ToLower(said), "no_reply") {
 		t.Errorf("shown: %q", said)
 	}
-	if !strings.Contains(asked[0], "half full") || strings.Contains(asked[1], "half full") {
+	// The notice for the system stays as long as the window is half full.
+	for _, a := range asked {
+		m := contextLine.FindStringSubmatch(a)
+		if percent, _ := strconv.Atoi(m[3]); strings.Contains(a, "half full") != (percent >= 50) {
+			t.Errorf("asked with %q", a)
+		}
+	}
+	if !strings.Contains(asked[0], "half full") || !strings.Contains(asked[1], "half full") {
 		t.Errorf("tails: %q", asked[:2])
 	}
 }

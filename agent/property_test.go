@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"regexp"
 	"strconv"
 	"testing"
@@ -19,6 +20,28 @@ import (
 	. "goclaw/session/sessiontest"
 	"goclaw/window"
 )
+
+var contextLine = regexp.MustCompile(`\[Context: ([0-9.]+)(k?)/[0-9.]+k? tokens \((\d+)%\)\]`)
+
+// lineIsTrue holds the context line of a request against the request: it may
+// be off by what an estimate may be off, and never says more than 100 %.
+func lineIsTrue(t interface{ Errorf(string, ...any) }, req llm.Request) {
+	m := contextLine.FindStringSubmatch(req.Tail)
+	if m == nil {
+		t.Errorf("no context line in %q", req.Tail)
+		return
+	}
+	said, _ := strconv.ParseFloat(m[1], 64)
+	if m[2] == "k" {
+		said *= 1000
+	}
+	percent, _ := strconv.Atoi(m[3])
+	req.Tail = ""
+	is := float64(llmtest.Tokens(req))
+	if off := math.Abs(said - is); off > is/8+80 || percent > 100 {
+		t.Errorf("%q stands in a request of %.0f tokens", m[0], is)
+	}
+}
 
 // scribe is a Summarizer that remembers which records each of its summaries
 // covers.
@@ -73,6 +96,7 @@ func (w *world) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta
 	if err := llmtest.Validate(req); err != nil {
 		w.t.Fatalf("a strict API refuses: %v", err)
 	}
+	lineIsTrue(w.t, req)
 	if n := llmtest.Tokens(req); n > w.real {
 		return llmtest.Fail(&llm.OverflowError{})(ctx, req)
 	}

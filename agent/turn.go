@@ -254,22 +254,18 @@ func (e *tooLong) Unwrap() error { return &e.OverflowError }
 // believed when there is nothing left to squeeze.
 const trust = 15
 
-// request builds what is sent, and says what it comes to. It is a *tooLong if
-// it cannot fit: some servers would cut it without a word.
+// request builds what is sent. Its context line tells what this very request
+// comes to. The error is a *tooLong if it cannot fit: some servers would cut it
+// without a word.
 func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
-	p := t.env.Prompt
-	switch {
-	case t.env.NoLine || t.env.Tokens == nil:
-		p.Tail = window.Tail(t.s, window.Budget{})
-	default:
-		p.Tail = window.Tail(t.s, b)
+	req := window.Build(t.s, t.env.Prompt, q)
+	counts := t.env.Tokens != nil && b.Window > 0
+	if counts && q > window.Loose {
+		b.Used = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
 	}
-	req := window.Build(t.s, p, q)
-	if t.env.Tokens == nil || b.Window <= 0 {
+	req.Tail = window.Tail(t.s, b, !t.env.NoLine && t.env.Tokens != nil)
+	if !counts {
 		return req, nil
-	}
-	if q > window.Loose {
-		b.Used = window.Estimate(t.s, p, t.env.Tokens, req)
 	}
 	limit := b.Window
 	if q == window.Fold || t.env.Compact == nil {
@@ -278,7 +274,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	if b.Used > limit {
 		return req, &tooLong{llm.OverflowError{Tokens: b.Used, Window: b.Window}}
 	}
-	req.MaxTokens = b.Answer(p.MaxTokens)
+	req.MaxTokens = b.Answer(t.env.Prompt.MaxTokens)
 	return req, nil
 }
 

@@ -242,7 +242,7 @@ func (d *decoder) custom(typ string, data int) session.Body {
 	switch typ {
 	case typeNotice:
 		if text := d.get(max(data, 0), "text"); data > 0 && d.kindOf(text) == str {
-			return session.Notice{Percent: d.int(d.get(data, "percent")), Text: d.string(text), As: d.string(d.get(data, "as"))}
+			return session.Notice{Percent: d.int(d.get(data, "percent")), Text: d.string(text), As: d.string(d.get(data, "as")), Once: d.bool(d.get(data, "once"))}
 		}
 	case typeUnfold:
 		if target := d.get(max(data, 0), "targetId"); data > 0 && d.kindOf(target) == str {

@@ -223,6 +223,9 @@ func (w *writer) body(r session.Record) {
 		w.int("percent", b.Percent)
 		w.text("text", b.Text)
 		w.text("as", b.As)
+		if b.Once {
+			w.bool("once", true)
+		}
 		w.close('}')
 	case session.Unfold:
 		w.text("customType", typeUnfold)

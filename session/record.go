@@ -129,7 +129,8 @@ type Checkpoint struct {
 type Notice struct {
 	Percent int    `json:"percent"`
 	Text    string `json:"text"`
-	As      string `json:"as"` // system, user or marked
+	As      string `json:"as"`             // system, user or marked
+	Once    bool   `json:"once,omitempty"` // for the system, while its turn lasts and no longer
 }
 
 // BranchSummary tells of a branch that the conversation came back from.

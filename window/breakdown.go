@@ -15,14 +15,15 @@ type Part struct {
 	Count  int // how many messages or results
 }
 
-// Breakdown says what fills the window. Parts add up to Budget.Used, as far
-// as the log knows what is sent: Other is what the model counts beside it.
+// Breakdown says what fills the window. Parts and Other add up to Budget.Used:
+// Other is what the model counts beside what the log knows to be sent. Where
+// the model counts less, the parts are scaled down to its count.
 type Breakdown struct {
 	Budget Budget
 	Parts  []Part // in the order of a request: system, tools, summary, then by size
-	Other  int    // may be negative where the model counts less than is here
-	Pinned int    // of these, in records that folding keeps word for word
-	Pins   int    // how many those are
+	Other  int
+	Pinned int // of these, in records that folding keeps word for word
+	Pins   int // how many those are
 	Ratio  float64
 	Folds  int
 	// Warned and Saved: a notice was given in this cycle, and the model wrote
@@ -75,6 +76,15 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget, cost func(ll
 		put(partName(r.Body), l.Records[i], 1)
 	}
 	slices.SortStableFunc(out.Parts[fixed:], func(a, b Part) int { return b.Tokens - a.Tokens })
+	if sum > l.Used {
+		out.Pinned = out.Pinned * l.Used / sum
+		was := sum
+		sum = 0
+		for i := range out.Parts {
+			out.Parts[i].Tokens = out.Parts[i].Tokens * l.Used / was
+			sum += out.Parts[i].Tokens
+		}
+	}
 	out.Other = l.Used - sum
 	return out
 }

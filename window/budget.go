@@ -9,12 +9,12 @@ type Budget struct {
 	Used    int // what the context holds
 }
 
-// Percent is how full the window is.
+// Percent is how full the window is, 100 where more is used than fits.
 func (b Budget) Percent() int {
 	if b.Window <= 0 {
 		return 0
 	}
-	return b.Used * 100 / b.Window
+	return min(100, b.Used*100/b.Window)
 }
 
 // Full reports whether nothing more fits beside the reserve.

@@ -214,24 +214,59 @@ func TestNoticeIsDatedAndMarked(t *testing.T) {
 	}
 }
 
-// Notices for the system stand at the end of the request while their turn
-// lasts; the messages never change for them.
+// Notices for the system stand at the end of every request while the window
+// is that full; the messages never change for them.
 func TestTail(t *testing.T) {
-	b := window.Budget{Window: 1000, Used: 750}
 	half := session.Notice{Percent: 50, Text: "half", As: "system"}
+	most := session.Notice{Percent: 75, Text: "most", As: "system"}
+	once := session.Notice{Percent: 90, Text: "save", As: "system", Once: true}
+	line := "[Context: 750/1k tokens (75%)]"
 	for _, c := range []struct {
 		name string
+		used int
 		log  []session.Body
 		want string
 	}{
-		{"the line alone", []session.Body{User("q")}, "[Context: 750/1k tokens (75%)]"},
-		{"a notice of this turn", []session.Body{User("q"), half}, "[Context: 750/1k tokens (75%)]\nhalf"},
-		{"through a turn's tools", []session.Body{User("q"), half, Call("c", "read"), Result("c", "r")}, "[Context: 750/1k tokens (75%)]\nhalf"},
-		{"not beyond it", []session.Body{User("q"), half, Answer("a"), User("q")}, "[Context: 750/1k tokens (75%)]"},
+		{"the line alone", 750, []session.Body{User("q")}, line},
+		{"a notice of this turn", 750, []session.Body{User("q"), half}, line + "\nhalf"},
+		{"through a turn's tools", 750, []session.Body{User("q"), half, Call("c", "read"), Result("c", "r")}, line + "\nhalf"},
+		{"in the turns after it", 750, []session.Body{User("q"), half, Answer("a"), User("q"), Answer("a"), User("q")}, line + "\nhalf"},
+		{"with the next one", 750, []session.Body{User("q"), half, Answer("a"), User("q"), most, Answer("a"), User("q")}, line + "\nhalf\nmost"},
+		{"not below its percentage", 749, []session.Body{User("q"), half, most, Answer("a"), User("q")}, "[Context: 749/1k tokens (74%)]\nhalf"},
+		{"below all", 100, []session.Body{User("q"), half, most, Answer("a"), User("q")}, "[Context: 100/1k tokens (10%)]"},
+		{"not after a compaction, which begins a cycle", 750, []session.Body{User("q"), half, Answer("a"), Compaction("s", "e1"), User("q")}, line},
+		{"what should have been a message, in its turn", 750, []session.Body{User("q"), once, Call("c", "read"), Result("c", "r")}, line + "\nsave"},
+		{"and no longer", 950, []session.Body{User("q"), once, Answer("a"), User("q")}, "[Context: 950/1k tokens (95%)]"},
+		{"more than fits", 2410, []session.Body{User("q")}, "[Context: 2.4k/1k tokens (100%)]"},
 	} {
-		if got := window.Tail(Replay(t, c.log...), b); got != c.want {
+		s := Replay(t, c.log...)
+		if got := window.Tail(s, window.Budget{Window: 1000, Used: c.used}, true); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+		_, notices, _ := strings.Cut(c.want, "\n")
+		if got := window.Tail(s, window.Budget{Window: 1000, Used: c.used}, false); got != notices {
+			t.Errorf("%s, without the line: %q, want %q", c.name, got, notices)
+		}
+	}
+}
+
+// Each notice knows whether the model wrote to its memory after it, as far
+// back as the log goes.
+func TestNotices(t *testing.T) {
+	note := func(p int) session.Notice { return session.Notice{Percent: p, Text: "n", As: "system"} }
+	write := func(id string) session.Body {
+		return Call(id, "write_file", `{"path":"memory/2026-11-15.md","content":"x"}`)
+	}
+	s := Replay(t, User("q"), note(50), write("a"), Result("a", "ok"), note(75), Answer("a"), Compaction("s", "e1"),
+		User("q"), note(50), Call("b", "write_file", `{"path":"notes.md","content":"x"}`), Result("b", "ok"), Answer("a"), Compaction("s", "e1"),
+		User("q"), note(51), note(91), write("c"), Failed("c", "disk full"), write("d"), Result("d", "ok"), note(92))
+	var got []string
+	for _, n := range window.Notices(s) {
+		got = append(got, fmt.Sprint(n.Record.ID, " ", n.Percent, " ", n.Actioned))
+	}
+	want := []string{"e2 50 true", "e5 75 false", "e9 50 false", "e15 51 true", "e16 91 true", "e21 92 false"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -289,6 +324,22 @@ func TestExplain(t *testing.T) {
 		t.Error(d)
 	}
 	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Cost != 1.5 || got.Folds != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Parts never add up to more than is used: a model that counts less than is
+// counted here does not make a part of 1500 %.
+func TestExplainOfAModelThatCountsLess(t *testing.T) {
+	m := By("a", "m", Answer(words(20)))
+	m.Usage = llm.Usage{Input: 100, Output: 21}
+	s := Replay(t, User(words(200)), m, Pin("e1"))
+	got := window.Explain(s, window.Prompt{Provider: "a", Model: "m", System: words(900)}, byWord{}, window.Budget{Window: 100}, nil)
+	sum := got.Other
+	for _, p := range got.Parts {
+		sum += p.Tokens
+	}
+	if got.Other < 0 || sum != got.Budget.Used || got.Pinned > got.Budget.Used || got.Budget.Percent() > 100 {
 		t.Errorf("%+v", got)
 	}
 }

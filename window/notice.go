@@ -1,6 +1,7 @@
 package window
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 type Delivery string
 
 const (
-	// AsSystem: at the end of the request while the turn lasts, and never
-	// part of the conversation, so that a prompt cache stays warm.
+	// AsSystem: at the end of every request while the window is that full,
+	// and never part of the conversation, so that a prompt cache stays warm.
 	AsSystem Delivery = "system"
 	// AsUser: as a message of its own.
 	AsUser Delivery = "user"
@@ -30,6 +31,7 @@ type Threshold struct {
 	Percent int
 	Text    string // YYYY-MM-DD stands for the day
 	As      Delivery
+	Once    bool // AsSystem, but only while the turn lasts that it is given in
 }
 
 // Notice is what is recorded when t is given now.
@@ -38,7 +40,7 @@ func (t Threshold) Notice(now time.Time) session.Notice {
 	if t.As == AsMarked && !strings.HasPrefix(text, Mark) {
 		text = Mark + "\n" + text
 	}
-	return session.Notice{Percent: t.Percent, Text: text, As: string(t.As)}
+	return session.Notice{Percent: t.Percent, Text: text, As: string(t.As), Once: t.Once}
 }
 
 // Due returns the highest of ts that b has reached and that was not given
@@ -81,15 +83,7 @@ func Flush(s *session.Session, ts []Threshold) (Threshold, bool) {
 }
 
 // notices returns what was given in this cycle.
-func notices(s *session.Session) []session.Notice {
-	var out []session.Notice
-	for i := cycle(s); i < len(s.Branch); i++ {
-		if n, ok := s.Branch[i].Body.(session.Notice); ok {
-			out = append(out, n)
-		}
-	}
-	return out
-}
+func notices(s *session.Session) []Given { return given(s.Branch[cycle(s):]) }
 
 // cycle is the index of the first record behind the latest fold, in effect
 // or not: a fold that was undone has been warned of.
@@ -103,43 +97,68 @@ func cycle(s *session.Session) int {
 	return 0
 }
 
-// Saved reports whether the model wrote to its memory after a notice of this
-// cycle.
-func Saved(s *session.Session) bool {
-	warned := false
-	open := map[string]bool{}
-	for i := cycle(s); i < len(s.Branch); i++ {
-		switch b := s.Branch[i].Body.(type) {
+// Given is a notice that was given to the model.
+type Given struct {
+	session.Notice
+	Record   session.Record
+	Actioned bool // the model wrote to its memory after it and before the next compaction
+}
+
+// Notices returns the notices on the branch of s, oldest first.
+func Notices(s *session.Session) []Given { return given(s.Branch) }
+
+func given(recs []session.Record) []Given {
+	var out []Given
+	first := 0                // of this cycle
+	wrote := map[string]int{} // calls that write to the memory: how many notices came before
+	for _, r := range recs {
+		switch b := r.Body.(type) {
+		case session.Compaction, session.Reset:
+			first = len(out)
+			clear(wrote)
 		case session.Notice:
-			warned = true
+			out = append(out, Given{Notice: b, Record: r})
 		case session.Message:
 			for _, c := range b.Calls() {
-				if warned && tool.WritesMemory(c) {
-					open[c.ID] = true
+				if tool.WritesMemory(c) {
+					wrote[c.ID] = len(out)
 				}
 			}
-			for _, r := range b.Results() {
-				if open[r.CallID] && !r.IsError {
-					return true
+			for _, res := range b.Results() {
+				for i := first; i < wrote[res.CallID] && !res.IsError; i++ {
+					out[i].Actioned = true
 				}
 			}
 		}
 	}
-	return false
+	return out
+}
+
+// Saved reports whether the model wrote to its memory after a notice of this
+// cycle.
+func Saved(s *session.Session) bool {
+	return slices.ContainsFunc(notices(s), func(n Given) bool { return n.Actioned })
 }
 
 // Warned reports whether a notice was given in this cycle.
 func Warned(s *session.Session) bool { return len(notices(s)) > 0 }
 
-// Tail is the changing end of a request: the context line, and the notices
-// for the system that were given in this turn.
-func Tail(s *session.Session, b Budget) string {
+// Tail is the changing end of a request that fills b: the context line, if it
+// is wanted, and the notices for the system. A notice stays from the turn that
+// it was given in until b falls below its percentage or a compaction begins
+// the next cycle; one that is given Once stays for its turn only.
+func Tail(s *session.Session, b Budget, line bool) string {
 	var lines []string
-	if b.Window > 0 {
+	if line && b.Window > 0 {
 		lines = append(lines, b.String())
 	}
-	for i := max(cycle(s), lastTurn(s.Branch)); i >= 0 && i < len(s.Branch); i++ {
-		if n, ok := s.Branch[i].Body.(session.Notice); ok && n.As == string(AsSystem) {
+	turn := lastTurn(s.Branch)
+	for i := cycle(s); i < len(s.Branch); i++ {
+		n, ok := s.Branch[i].Body.(session.Notice)
+		if !ok || n.As != string(AsSystem) {
+			continue
+		}
+		if n.Once && i > turn || !n.Once && n.Percent <= b.Percent() {
 			lines = append(lines, n.Text)
 		}
 	}

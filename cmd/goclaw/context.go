@@ -119,7 +119,7 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON 
 	p := v.prompt(a.conf)
 	x := window.Explain(s, p, v.tokens, v.budget, v.cost)
 	budget := x.Budget
-	p.Tail = window.Tail(s, budget)
+	p.Tail = window.Tail(s, budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)
 	req := window.Build(s, p, window.Loose)
 	if asJSON {
 		parts := []map[string]any{}

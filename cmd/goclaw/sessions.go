@@ -146,7 +146,7 @@ func (a *app) table(rows []row) {
 }
 
 func (a *app) showCmd() *cobra.Command {
-	var asJSON, full, all, checkpoints bool
+	var asJSON, full, all, checkpoints, notices bool
 	var last int
 	var around string
 	cmd := &cobra.Command{
@@ -165,6 +165,9 @@ func (a *app) showCmd() *cobra.Command {
 			recs, at := s.Branch, session.Seq(0)
 			if checkpoints {
 				return a.showCheckpoints(s, asJSON)
+			}
+			if notices {
+				return a.showNotices(s, asJSON)
 			}
 			if around != "" {
 				if recs, at, err = a.around(cmd.Context(), s, around, last); err != nil {
@@ -203,6 +206,7 @@ func (a *app) showCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&full, "full", false, "tool output and thinking in full")
 	cmd.Flags().BoolVar(&all, "records", false, "every record of the live branch, a line each")
 	cmd.Flags().BoolVar(&checkpoints, "checkpoints", false, "the summaries that were made ahead of time")
+	cmd.Flags().BoolVar(&notices, "notices", false, "the warnings that the model was given about its window, and whether it wrote to memory/ then")
 	cmd.Flags().IntVarP(&last, "last", "n", 0, "only the last so many records")
 	cmd.Flags().StringVar(&around, "around", "", "only around this record, which is marked: its number, its id, or a prefix")
 	return cmd

@@ -116,3 +116,24 @@ func Checkpoints(s *session.Session, st Style) []string {
 	}
 	return out
 }
+
+// Notices lists what a model was told about its window, oldest first.
+func Notices(given []window.Given, st Style) []string {
+	var out []string
+	for _, n := range given {
+		as := n.As
+		if n.Once {
+			as += ", in that turn only"
+		}
+		done := "not actioned: the model did not write to memory/ after it"
+		if n.Actioned {
+			done = "actioned: the model wrote to memory/ after it"
+		}
+		out = append(out, fmt.Sprintf("%s  %s", st.Bold(fmt.Sprintf("record %d", n.Record.Seq)), st.Dim(fmt.Sprintf("%s, at %d%%, as %s", n.Record.Time.Local().Format("2006-01-02 15:04"), n.Percent, as))),
+			"  "+OneLine(Printable(n.Text), 300), "  "+done)
+	}
+	if len(out) == 0 {
+		return []string{"no notice was given yet"}
+	}
+	return out
+}

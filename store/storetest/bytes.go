@@ -48,6 +48,7 @@ func Kinds() []session.Record {
 		session.ThinkingChange{Level: "high"},
 		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m", Usage: usage},
 		session.Notice{Percent: 75, Text: "Context at 75%.", As: "system"},
+		session.Notice{Percent: 90, Text: "Context at 90%.", As: "system", Once: true},
 		session.Compaction{Summary: "folded", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},
 		session.Unfold{Target: "e15"},
 		session.BranchSummary{From: "e2", Summary: "we went astray", Details: details},
