@@ -14,6 +14,7 @@ var floors = []struct {
 	floor int
 }{
 	{"llm/...", 1},
+	{"internal/near/...", 1},
 	{"session/...", 2},
 	{"provider/...", 2},
 	{"tool/...", 2},

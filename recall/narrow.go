@@ -13,8 +13,8 @@ import (
 )
 
 // Within narrows q to what a person or a model writes for a session: a key,
-// or a prefix of one, is all that was ever said under it; an id, a prefix of
-// one, or a citation is one log.
+// or a part of one, is all that was ever said under it; an id, a title, a part
+// of these, or a citation is one log.
 func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
 	in, err := session.Find(ctx, st, ref, false)
 	if id, _, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
@@ -25,7 +25,7 @@ func (q *Query) Within(ctx context.Context, st session.Store, ref string) error 
 		return err
 	}
 	q.Session, q.Key = in.ID, ""
-	if string(in.ID) != ref && strings.HasPrefix(string(in.Key), ref) {
+	if string(in.ID) != ref && strings.Contains(strings.ToLower(string(in.Key)), strings.ToLower(ref)) {
 		q.Session, q.Key = "", in.Key
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode"
 )
 
 // Key says whose conversation it is: "main:cli:user",
@@ -47,10 +48,16 @@ func (k Key) Parts() Parts {
 }
 
 // Complete reports whether k has the form of a whole key, agent:channel:peer
-// or longer. What a person types for a session may be a prefix of a key; a
-// whole key never is, for "main:telegram:4" and "main:telegram:42" are two
-// people.
-func (k Key) Complete() bool { return strings.Count(string(k), ":") >= 2 }
+// or longer: one that may begin a session.
+func (k Key) Complete() bool {
+	seg := strings.Split(string(k), ":")
+	last := seg[len(seg)-1]
+	return len(seg) >= 3 && seg[0] != "" && seg[1] != "" && seg[2] != "" && last != "" && !kinds[last] && !strings.ContainsFunc(string(k), unicode.IsSpace)
+}
+
+// Terminal is the channel of sessions in a terminal. The last part of their
+// keys is a name that the user gave them; in other channels it is a person.
+const Terminal = "cli"
 
 // special are the first words of keys that name a purpose, not a channel.
 var special = map[string]bool{

@@ -38,7 +38,11 @@ func TestKeyParts(t *testing.T) {
 }
 
 func TestCompleteKeys(t *testing.T) {
-	for key, want := range map[Key]bool{"main:cli:user": true, "agent:main:main": true, "main:cli:": true, "main:cli": false, "main": false, "": false, "01a1dd4f-4f31": false} {
+	for key, want := range map[Key]bool{
+		"main:cli:user": true, "agent:main:main": true, "agent:main:telegram:direct:42": true, "main:matrix:!room:example.org": true,
+		"main:cli:": false, ":cli:x": false, "main::x": false, "main:cli": false, "main": false, "": false, "01a1dd4f-4f31": false,
+		"agent:main:telegram:direct": false, "agent:main:telegram:direct:": false, "Fix: the build: today": false,
+	} {
 		if got := key.Complete(); got != want {
 			t.Errorf("Key(%q).Complete() = %v", key, got)
 		}

@@ -374,61 +374,6 @@ func TestLoadBeginsOrRestores(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	st := session.NewMemory()
-	begin := func(id session.ID, key session.Key, minute int) {
-		h := session.Record{Seq: 1, Time: Start.Add(time.Duration(minute) * time.Minute), Body: session.Header{ID: id, Key: key}}
-		if err := st.Append(ctx, id, h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	begin("0001-aa", "main:cli:user", 1)
-	begin("0002-bb", "main:cli:user", 3) // the newest of its key
-	begin("0003-cc", "main:cli:user", 2)
-	begin("0102-dd", "main:cli:user2", 1)
-	begin("0103-ee", "ops:cron:nightly", 1)
-	begin("main:x", "weird", 1)
-	begin("0200-ff", "0103", 1)
-	begin("gone", "gone:key", 1)
-	if err := st.Delete(ctx, "gone"); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		ref   string
-		trash bool
-		want  session.ID
-	}{
-		{ref: "main:cli:user", want: "0002-bb"},
-		{ref: "main:cli:user2", want: "0102-dd"},
-		{ref: "0001-aa", want: "0001-aa"},
-		{ref: "0001", want: "0001-aa"},
-		{ref: "ops", want: "0103-ee"},
-		{ref: "0103", want: "0200-ff"}, // a key, exactly, before a prefix
-		{ref: "main:x", want: "main:x"},
-		{ref: "weird", want: "main:x"},
-		{ref: "gone", trash: true, want: "gone"},
-		{ref: "gone:", trash: true, want: "gone"},
-	} {
-		if got, err := session.Find(ctx, st, c.ref, c.trash); err != nil || got.ID != c.want {
-			t.Errorf("Find(%q) = %q, %v, want %q", c.ref, got.ID, err, c.want)
-		}
-	}
-	for _, ref := range []string{"gone", "nobody", "", "MAIN"} {
-		if got, err := session.Find(ctx, st, ref, false); !errors.Is(err, session.ErrNotFound) {
-			t.Errorf("Find(%q) = %q, %v, want %v", ref, got.ID, err, session.ErrNotFound)
-		}
-	}
-	for ref, want := range map[string]int{"main:cli": 2, "main": 3, "000": 3} {
-		_, err := session.Find(ctx, st, ref, false)
-		var many *session.AmbiguousError
-		if !errors.As(err, &many) || len(many.Candidates) != want {
-			t.Errorf("Find(%q) = %v, want %d candidates", ref, err, want)
-		} else if !strings.Contains(err.Error(), string(many.Candidates[0].ID)) {
-			t.Errorf("%q does not name its candidates", err)
-		}
-	}
-}
-
 func TestCopy(t *testing.T) {
 	src, dst := session.NewMemory(), session.NewMemory()
 	recs := Log(User("1"), Answer("2"), User("3"))
@@ -554,34 +499,6 @@ func TestErrorsSayWhatTheyKnow(t *testing.T) {
 	} {
 		if err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
-		}
-	}
-}
-
-// A whole key is never the prefix of another's.
-func TestAddress(t *testing.T) {
-	st := session.NewMemory()
-	for id, key := range map[session.ID]session.Key{"0001": "main:telegram:42", "0002": "work:cli:alice", "0003": "home:cli:bob"} {
-		if err := st.Append(ctx, id, session.Record{Seq: 1, Time: Start, Body: session.Header{ID: id, Key: key}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		ref  string
-		want session.ID // "": ref is a key to load
-	}{
-		{"main:telegram:42", ""}, {"main:telegram:4", ""}, {"main:telegram:", ""}, {"nobody", ""}, {"main:telegram", "0001"}, {"work", "0002"}, {"0003", "0003"}, {"000", "ambiguous"},
-	} {
-		in, ok, err := session.Address(ctx, st, c.ref)
-		var many *session.AmbiguousError
-		if c.want == "ambiguous" {
-			if !errors.As(err, &many) {
-				t.Errorf("Address(%q) = %q, %v, want that it is ambiguous", c.ref, in.ID, err)
-			}
-			continue
-		}
-		if err != nil || in.ID != c.want || ok != (c.want != "") {
-			t.Errorf("Address(%q) = %q, %v, %v, want %q", c.ref, in.ID, ok, err, c.want)
 		}
 	}
 }

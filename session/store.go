@@ -319,93 +319,6 @@ func Keep(ctx context.Context, st Store, s *Session, rec Record, c Clock) (Recor
 // format that other programs know.
 const Version = 3
 
-// AmbiguousError says that a prefix fits several sessions.
-type AmbiguousError struct {
-	Ref        string
-	Candidates []Info
-}
-
-func (e *AmbiguousError) Error() string {
-	var names []string
-	for i, in := range e.Candidates {
-		if i == 8 {
-			names = append(names, fmt.Sprintf("and %d more", len(e.Candidates)-i))
-			break
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", in.Key, in.ID))
-	}
-	return fmt.Sprintf("session %q is ambiguous: %s", e.Ref, strings.Join(names, ", "))
-}
-
-// Find resolves what a person typed: a session id, a key (its newest log), or
-// a prefix of either that fits one key or one session only. Ids and whole
-// keys are looked up; only a prefix costs a list of all.
-func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
-	none := fmt.Errorf("session %q: %w", ref, ErrNotFound)
-	if ref == "" {
-		return Info{}, none
-	}
-	for in, err := range st.List(ctx, Query{ID: ID(ref), Trash: trash}) {
-		return in, err
-	}
-	keyed, err := collect(st.List(ctx, Query{Key: Key(ref), Trash: trash}))
-	if err != nil {
-		return Info{}, err
-	}
-	if keyed = newest(keyed); len(keyed) > 0 {
-		return keyed[0], nil
-	}
-	all, err := collect(st.List(ctx, Query{Trash: trash}))
-	if err != nil {
-		return Info{}, err
-	}
-	// Logs of one key are one candidate, unless the prefix is of their ids.
-	var byKey, byID []Info
-	for _, in := range all {
-		switch {
-		case strings.HasPrefix(string(in.Key), ref):
-			byKey = append(byKey, in)
-		case strings.HasPrefix(string(in.ID), ref):
-			byID = append(byID, in)
-		}
-	}
-	cands := append(newest(byKey), byID...)
-	switch len(cands) {
-	case 0:
-		return Info{}, none
-	case 1:
-		return cands[0], nil
-	}
-	return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
-}
-
-// Address resolves what a person typed for a session to say something in. ok
-// is false if ref is a key, there or not: load it. A whole key is never taken
-// for the prefix of another, which would put words into someone else's
-// conversation.
-func Address(ctx context.Context, st Store, ref string) (in Info, ok bool, err error) {
-	in, err = Find(ctx, st, ref, false)
-	var amb *AmbiguousError
-	switch {
-	case err == nil && string(in.ID) == ref:
-		return in, true, nil
-	case Key(ref).Complete() && (err == nil || errors.As(err, &amb)), errors.Is(err, ErrNotFound), err == nil && string(in.Key) == ref:
-		return Info{}, false, nil
-	}
-	return in, err == nil, err
-}
-
-func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
-	var out []Info
-	for in, err := range infos {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, in)
-	}
-	return out, nil
-}
-
 // Newer reports whether in is the one to go on with, of two logs of one key.
 // Ids say nothing about that: where nothing else does, the order of List holds.
 func (in Info) Newer(than Info) bool {
@@ -419,23 +332,6 @@ func (in Info) Newer(than Info) bool {
 	}
 	original := func(in Info) bool { return in.Origin.ID == "" || in.Origin.ID == in.ID }
 	return original(in) && !original(than)
-}
-
-// newest keeps of each key its current log.
-func newest(infos []Info) []Info {
-	var out []Info
-	at := map[Key]int{}
-	for _, in := range infos {
-		i, ok := at[in.Key]
-		switch {
-		case !ok:
-			at[in.Key] = len(out)
-			out = append(out, in)
-		case in.Newer(out[i]):
-			out[i] = in
-		}
-	}
-	return out
 }
 
 // Copy appends to the log id of dst what dst lacks of src's, and returns how

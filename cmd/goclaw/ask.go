@@ -52,7 +52,7 @@ notice, error, done.`,
 			return a.ask(cmd.Context(), ref, in, asJSON)
 		},
 	}
-	cmd.Flags().StringVarP(&ref, "session", "s", "", "key, id or prefix of the session (default: the configured key)")
+	cmd.Flags().StringVarP(&ref, "session", "s", "", "the session: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, begins one (default: the configured key)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, a line each")
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "go on with a turn that failed or was interrupted")
 	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (may be given again)")
@@ -124,20 +124,27 @@ func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (session
 	if err != nil {
 		return "", err
 	}
-	if ref == "" {
-		ref = a.conf.Session.DefaultKey
-	}
-	in, ok, err := session.Address(ctx, st, ref)
-	if err != nil {
-		return "", err
-	}
-	if ok {
-		if string(in.ID) != ref {
-			fmt.Fprintln(a.err, a.style().Dim("continuing "+string(in.Key)))
+	if ref == "" || ref == a.conf.Session.DefaultKey { // a key, whatever its form
+		s, err := r.Load(ctx, session.Key(a.conf.Session.DefaultKey))
+		if err != nil {
+			return "", err
 		}
+		return s.ID, nil
+	}
+	in, err := session.Address(ctx, st, ref)
+	if err != nil {
+		return "", a.noSession(err)
+	}
+	switch {
+	case in.ID == "":
+		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable("a new session, "+string(in.Key))))
+	case string(in.ID) == ref:
+		return in.ID, nil
+	case string(in.Key) != ref:
+		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable("continuing "+transcript.Called(in))))
 		return in.ID, nil
 	}
-	s, err := r.Load(ctx, session.Key(ref))
+	s, err := r.Load(ctx, in.Key)
 	if err != nil {
 		return "", err
 	}

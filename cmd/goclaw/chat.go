@@ -102,7 +102,7 @@ func (a *app) chat(ctx context.Context) error {
 			r.Interrupt()
 		}
 	}()
-	err = r.Run(ctx)
+	err = a.noSession(r.Run(ctx))
 	if e := a.sweep(context.WithoutCancel(ctx), a.st); e != nil && err == nil {
 		err = e
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goclaw/internal/config"
+	"goclaw/internal/near"
 	"goclaw/session"
 )
 
@@ -83,6 +83,20 @@ func noRecord(err error, id session.ID) error {
 	return &hinted{err, fmt.Sprintf("goclaw sessions show %s --records lists its records", id)}
 }
 
+// noSession says how a session is begun, if err is that there is none to say
+// something in.
+func (a *app) noSession(err error) error {
+	var none *session.NoneError
+	if !errors.As(err, &none) {
+		return err
+	}
+	example := "main:cli:trip"
+	if p := session.Key(a.conf.Session.DefaultKey).Parts(); p.Agent != "" && p.Channel != "" {
+		example = p.Agent + ":" + p.Channel + ":trip"
+	}
+	return &hinted{err, "goclaw sessions lists what there is; a whole key, such as " + example + ", begins a session"}
+}
+
 // hint says what to do about an error, where there is something.
 func hint(err error) string {
 	var amb *session.AmbiguousError
@@ -115,7 +129,7 @@ Without a command it opens a chat and resumes the last session.`,
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the conversations
-  goclaw sessions show main           read one (a key, an id, or a prefix)
+  goclaw sessions show main           read one (a key, an id, a title, or the beginning of one)
   goclaw doctor                       check config, store and every log`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -128,7 +142,7 @@ Without a command it opens a chat and resumes the last session.`,
 			for _, c := range cmd.Commands() {
 				names = append(names, c.Name())
 			}
-			if n := config.Nearest(args[0], names); n != "" {
+			if n := near.Nearest(args[0], names); n != "" {
 				return usage("there is no command %q: did you mean %q?", args[0], n)
 			}
 			return usage("there is no command %q: see goclaw --help", args[0])
@@ -140,7 +154,7 @@ Without a command it opens a chat and resumes the last session.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
-	root.Flags().StringVarP(&a.session, "session", "s", "", "key, id or prefix of the session to open")
+	root.Flags().StringVarP(&a.session, "session", "s", "", "the session to open: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, begins one")
 	root.AddCommand(a.askCmd(), a.searchCmd(), a.mcpCmd(), a.sessionsCmd(), a.contextCmd(), a.compactCmd(), a.importCmd(), a.doctorCmd(), a.configCmd())
 	return root
 }

@@ -28,7 +28,8 @@ func (a *app) sessionsCmd() *cobra.Command {
 		Aliases: []string{"session"},
 		Short:   "List the conversations, and work with them",
 		Long: `Lists the conversations, the one used last first. The commands below take a
-KEY: a session's key, its id, or a prefix of either that fits only one.`,
+KEY: a session's key, its id, its title, or the beginning of one of them or of
+a word in them, if only one session fits.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -376,6 +377,9 @@ func (a *app) deleteCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if begins := strings.HasPrefix(string(in.Key), args[0]) || strings.HasPrefix(string(in.ID), args[0]); purge && yes && !begins {
+				return fmt.Errorf("%q is the title of %s or a part of it: --purge --yes needs the key or the id, %s", args[0], in.Key, in.ID)
+			}
 			if purge && !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, in.Title, in.Records)) {
 				return fmt.Errorf("%s was not removed: --purge needs a yes on a terminal, or --yes", in.Key)
 			}
@@ -425,7 +429,11 @@ func condemned(ctx context.Context, st session.Store, ref string, purge bool) (i
 			return in, trash, err
 		}
 	}
-	return in, false, fmt.Errorf("session %q: %w", ref, session.ErrNotFound)
+	none := &session.NoneError{Ref: ref}
+	if in.ID != "" { // one that begins alike
+		none.Near = []session.Info{in}
+	}
+	return in, false, none
 }
 
 func (a *app) restoreCmd() *cobra.Command {

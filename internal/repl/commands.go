@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"goclaw/internal/config"
+	"goclaw/internal/near"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/runner"
@@ -35,7 +36,7 @@ func init() {
 	commands = []command{
 		{[]string{"new"}, "[label]", "begin a new session", (*REPL).newSession, nil},
 		{[]string{"sessions", "list"}, "[text|all]", "list the sessions, the one used last first", (*REPL).sessions, nil},
-		{[]string{"switch"}, "KEY", "go to another session; a prefix will do", (*REPL).switchTo, (*REPL).keys},
+		{[]string{"switch"}, "KEY", "go to another session; a part of its key or title will do", (*REPL).switchTo, (*REPL).keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", (*REPL).history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", (*REPL).delete, (*REPL).keys},
 		{[]string{"search", "find"}, "TEXT|N", "find what was said and noted; N opens the N-th hit", (*REPL).search, nil},
@@ -79,10 +80,67 @@ func (r *REPL) command(ctx context.Context, text string) error {
 	if c.args == "" && arg != "" {
 		return fmt.Errorf("/%s takes nothing behind it", c.names[0])
 	}
+	if err := c.checkFlags(arg); err != nil {
+		return err
+	}
 	if c.args == "KEY" && arg == "" {
 		return fmt.Errorf("/%s needs a KEY: /sessions lists them", c.names[0])
 	}
+	if c.takesText() {
+		arg = plain(arg)
+	}
 	return c.run(r, ctx, arg)
+}
+
+// isFlag is what was meant as a flag. Some systems make one long dash of the two
+// that are typed.
+var isFlag = regexp.MustCompile(`^(--?|[–—])[\pL]`)
+
+// checkFlags refuses a flag that the command does not have: to take it for
+// text would do what was not asked for. In plain text, such as a title, only
+// the beginning is looked at, and after "--" nothing is.
+func (c command) checkFlags(arg string) error {
+	for _, word := range strings.Fields(arg) {
+		switch {
+		case word == "--", !isFlag.MatchString(word) && c.takesText():
+			return nil
+		case !isFlag.MatchString(word) || slices.Contains(c.flags(), word):
+			continue
+		}
+		if n := near.Nearest(word, c.flags()); n != "" {
+			return fmt.Errorf("/%s does not know %s: did you mean %s?", c.names[0], word, n)
+		}
+		text := ""
+		if c.takesText() {
+			text = fmt.Sprintf("; /%s -- %s takes it as text", c.names[0], word)
+		}
+		return fmt.Errorf("/%s does not know %s%s", c.names[0], word, text)
+	}
+	return nil
+}
+
+// flags are what the usage of the command has in brackets with dashes.
+func (c command) flags() []string {
+	var out []string
+	for _, word := range strings.Fields(c.args) {
+		if word = strings.Trim(word, "[]"); isFlag.MatchString(word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// takesText reports whether the argument is plain text from its first word on.
+func (c command) takesText() bool {
+	return slices.Contains([]string{"[label]", "[text]", "[text|all]", "TEXT|N"}, c.args)
+}
+
+// plain takes the "--" away that says that text follows.
+func plain(text string) string {
+	if rest, ok := strings.CutPrefix(text, "-- "); ok {
+		return strings.TrimSpace(rest)
+	}
+	return text
 }
 
 func unknown(name string) string {
@@ -90,7 +148,7 @@ func unknown(name string) string {
 	for _, c := range commands {
 		names = append(names, c.names...)
 	}
-	if n := config.Nearest(name, names); n != "" {
+	if n := near.Nearest(name, names); n != "" {
 		return fmt.Sprintf("there is no /%s: did you mean /%s?", name, n)
 	}
 	return fmt.Sprintf("there is no /%s: /help lists the commands, and //%s says it to the model", name, name)

@@ -3,7 +3,6 @@ package repl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"goclaw/internal/transcript"
@@ -33,11 +32,19 @@ func (r *REPL) context(ctx context.Context, _ string) error {
 
 // compact folds the past, or says what that would do.
 func (r *REPL) compact(ctx context.Context, arg string) error {
-	focus, dry := strings.CutPrefix(arg, "--dry-run")
-	if dry && focus != "" && focus[0] != ' ' {
-		return fmt.Errorf("/compact does not know %q", arg)
+	dry, text := false, false
+	var words []string
+	for _, w := range strings.Fields(arg) {
+		switch {
+		case !text && w == "--":
+			text = true
+		case !text && w == "--dry-run":
+			dry = true
+		default:
+			words = append(words, w)
+		}
 	}
-	focus = strings.TrimSpace(focus)
+	focus := strings.Join(words, " ")
 	if dry {
 		cut, err := r.Runner.Plan(ctx, r.cur.ID, focus)
 		if err != nil {

@@ -3,7 +3,6 @@ package repl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -33,12 +32,18 @@ func (r *REPL) open(ctx context.Context) error {
 // start returns the session to begin with.
 func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 	if r.Session != "" {
-		in, ok, err := session.Address(ctx, r.Store, r.Session)
+		if r.Session == string(r.DefaultKey) { // a key, whatever its form
+			return r.Runner.Load(ctx, r.DefaultKey)
+		}
+		in, err := session.Address(ctx, r.Store, r.Session)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			return r.Runner.Load(ctx, session.Key(r.Session))
+		if in.ID == "" && !r.Interactive { // else it is said anyway
+			r.note("a new session, %s", in.Key)
+		}
+		if string(in.Key) == r.Session && string(in.ID) != r.Session {
+			return r.Runner.Load(ctx, in.Key)
 		}
 		return session.Open(ctx, r.Store, in.ID)
 	}
@@ -87,18 +92,14 @@ func (r *REPL) enter(ctx context.Context, s *session.Session) {
 // welcome says what there is in s.
 func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	r.cur = s.Info
-	title := ""
-	if s.Title != "" {
-		title = fmt.Sprintf(" (%s)", transcript.OneLine(transcript.Printable(s.Title), 60))
-	}
 	switch {
 	case s.Turns > 0:
-		r.note("Restored: %s of %s%s", transcript.Count(s.Turns, "previous turn"), s.Key, title)
+		r.note("Restored: %s of %s", transcript.Count(s.Turns, "previous turn"), transcript.Called(s.Info))
 		if r.Interactive {
 			r.where(s)
 		}
 	case r.Interactive:
-		r.note("A new session, %s%s, with %s. /help lists the commands.", s.Key, title, r.Model().Name)
+		r.note("A new session, %s, with %s. /help lists the commands.", transcript.Called(s.Info), r.Model().Name)
 	}
 	for _, d := range s.Damage {
 		r.note("damaged: %v", d)

@@ -223,6 +223,12 @@ func TestCommands(t *testing.T) {
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
 		"switch to itself":              {"/switch main\n", "", "this is main:cli:user already\n"},
 		"switch to nothing":             {"/switch zzz\n", "", "error: session \"zzz\": session: not found\n"},
+		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "began main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
+		"switch by a word of the title": {"/switch ops\n/switch thing\n", "", "Restored: 1 previous turn of ops:cli:user\n" + about},
+		"a flag that is not known":      {"/compact --dryrun\n", "", "error: /compact does not know --dryrun: did you mean --dry-run?\n"},
+		"a flag after the focus":        {"/compact the plan -n\n", "", "error: /compact does not know -n\n"},
+		"a flag in a title":             {"/title -x y\n/title a -x\n", "", "error: /title does not know -x; /title -- -x takes it as text\nmain:cli:user is now called \"a -x\"\n"},
+		"a far word":                    {"/foo\n/hat\n", "", "error: there is no /foo: /help lists the commands, and //foo says it to the model\nerror: there is no /hat: /help lists the commands, and //hat says it to the model\n"},
 		"switch without a key":          {"/switch\n", "", "error: /switch needs a KEY: /sessions lists them\n"},
 		"new":                           {"/new\nhi\n", "echo: hi\n", "began main:cli:20261115-000000\n"},
 		"new with a label":              {"/new  Trip to Österreich, 2027!\n/title\n", "Trip to Österreich, 2027!\n", "began main:cli:trip-to-österreich-2027\n"},
@@ -629,12 +635,14 @@ func TestStart(t *testing.T) {
 		want session.Key
 		errs string
 	}{
-		"the one used last": {"", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
-		"by key":            {"main:cli:user", 0, "main:cli:user", "Restored: 1 previous turn of main:cli:user\n"},
-		"by prefix":         {"main:tele", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
-		"by id":             {"s3", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
-		"a new key":         {"main:cli:fresh", 0, "main:cli:fresh", ""},
-		"idle for too long": {"", time.Minute, "main:cli:later", "main:cli:later was idle for too long: a new session begins, the old one is s2\n"},
+		"the one used last":       {"", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
+		"by key":                  {"main:cli:user", 0, "main:cli:user", "Restored: 1 previous turn of main:cli:user\n"},
+		"by prefix":               {"main:tele", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
+		"by id":                   {"s3", 0, "main:telegram:7", "Restored: 1 previous turn of main:telegram:7\n"},
+		"a new key":               {"main:cli:fresh", 0, "main:cli:fresh", "a new session, main:cli:fresh\n"},
+		"by a part of the key":    {"later", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
+		"a prefix of three parts": {"main:cli:lat", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
+		"idle for too long":       {"", time.Minute, "main:cli:later", "main:cli:later was idle for too long: a new session begins, the old one is s2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()

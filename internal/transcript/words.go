@@ -37,6 +37,14 @@ func Ago(d time.Duration) string {
 // Source says which program a session came from.
 func Source(in session.Info) string { return cmp.Or(in.Origin.Program, "goclaw") }
 
+// Called names a session by its key, and by its title if it has one.
+func Called(in session.Info) string {
+	if in.Title == "" {
+		return string(in.Key)
+	}
+	return fmt.Sprintf("%s (%s)", in.Key, OneLine(Printable(in.Title), 60))
+}
+
 // Table aligns rows, of which the first is the head, by the columns that a
 // terminal gives them.
 func Table(rows [][]string, st Style) []string {

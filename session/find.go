@@ -1,0 +1,288 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"goclaw/internal/near"
+)
+
+// AmbiguousError says that what was typed fits several sessions.
+type AmbiguousError struct {
+	Ref        string
+	Candidates []Info
+}
+
+func (e *AmbiguousError) Error() string {
+	names := called(e.Candidates[:min(len(e.Candidates), 8)])
+	if n := len(e.Candidates) - len(names); n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+	return fmt.Sprintf("session %q is ambiguous: %s", e.Ref, strings.Join(names, ", "))
+}
+
+// NoneError is an ErrNotFound that knows which sessions may have been meant.
+type NoneError struct {
+	Ref  string
+	Near []Info // the nearest first; nil if none is near
+}
+
+func (e *NoneError) Error() string {
+	text := fmt.Sprintf("session %q: %v", e.Ref, ErrNotFound)
+	if len(e.Near) > 0 {
+		text += "; did you mean " + strings.Join(called(e.Near), ", or ") + "?"
+	}
+	return text
+}
+
+func (e *NoneError) Unwrap() error { return ErrNotFound }
+
+// called names sessions so that each can be told from the others and typed.
+func called(infos []Info) []string {
+	var out []string
+	for _, in := range infos {
+		title := ""
+		if in.Title != "" {
+			r := []rune(in.Title)
+			title = fmt.Sprintf(" %q", string(r[:min(len(r), 40)]))
+		}
+		out = append(out, fmt.Sprintf("%s%s (%s)", in.Key, title, in.ID))
+	}
+	return out
+}
+
+// Find resolves what a person typed for a session. It is, in this order:
+//
+//   - its id, or its key (which means the newest log of the key);
+//   - the whole of its title, or of the last part of its key;
+//   - the beginning of its key or its id;
+//   - the beginning of a word in its key or title: "my-p" is "main:cli:my-project".
+//
+// The first of these that fits any session decides, whatever the case. If it
+// fits several, the error is an *AmbiguousError; if nothing fits, it is a
+// *NoneError. Only ids and whole keys are looked up without a list of all.
+//
+// A whole key is not taken for the beginning of another's: "main:telegram:4"
+// and "main:telegram:42" are two people. In the terminal's channel, where
+// peers are names that the user gave, it is, unless that would cut a number.
+func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
+	if strings.TrimSpace(ref) == "" {
+		return Info{}, &NoneError{Ref: ref}
+	}
+	for in, err := range st.List(ctx, Query{ID: ID(ref), Trash: trash}) {
+		return in, err
+	}
+	keyed, err := collect(st.List(ctx, Query{Key: Key(ref), Trash: trash}))
+	if err != nil {
+		return Info{}, err
+	}
+	if keyed = newest(keyed); len(keyed) > 0 {
+		return keyed[0], nil
+	}
+	all, err := collect(st.List(ctx, Query{Trash: trash}))
+	if err != nil {
+		return Info{}, err
+	}
+	switch cands := fitting(all, ref); len(cands) {
+	case 0:
+		return Info{}, &NoneError{Ref: ref, Near: nearest(all, ref)}
+	case 1:
+		return cands[0], nil
+	default:
+		return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
+	}
+}
+
+// Address resolves what a person typed for a session to say something in, as
+// Find does. If nothing fits and ref is a whole key, the Info has that key and
+// no ID: what is said begins the session.
+func Address(ctx context.Context, st Store, ref string) (Info, error) {
+	in, err := Find(ctx, st, ref, false)
+	var none *NoneError
+	if errors.As(err, &none) && Key(ref).Complete() {
+		return Info{Key: Key(ref)}, nil
+	}
+	return in, err
+}
+
+// fit is how well something typed fits a session, the better the higher.
+type fit int
+
+const (
+	unfit  fit = iota
+	inWord     // it begins a word of the key or the title
+	begins     // it begins the key or the id
+	named      // it is the title, or the last part of the key
+)
+
+// fitting returns the sessions that ref fits best. Logs of one key are one
+// candidate unless their ids or titles are what fits, and a mirror gives way
+// to the session that continues it.
+func fitting(all []Info, ref string) []Info {
+	best := unfit
+	var byKey, others []Info
+	ref = folded(ref)
+	for _, in := range all {
+		key, other := fits(in, ref)
+		f := max(key, other)
+		if f == unfit || f < best {
+			continue
+		}
+		if f > best {
+			best, byKey, others = f, nil, nil
+		}
+		if key == f {
+			byKey = append(byKey, in)
+		} else {
+			others = append(others, in)
+		}
+	}
+	cands := append(newest(byKey), others...)
+	return slices.DeleteFunc(cands, func(in Info) bool {
+		return in.Mirror() && slices.ContainsFunc(cands, func(own Info) bool {
+			return own.Origin.ID == in.ID && !own.Mirror() && own.Key == OwnKey(own.Origin.Key)
+		})
+	})
+}
+
+// fits says how well ref, which is folded, fits the key of in, and how well
+// its title and id.
+func fits(in Info, ref string) (key, other fit) {
+	k := folded(string(in.Key))
+	if Key(ref).Complete() {
+		if rest, ok := strings.CutPrefix(k, ref); ok && goesOn(in.Key, ref, rest) {
+			return begins, unfit
+		}
+		return unfit, unfit
+	}
+	title := folded(in.Title)
+	switch {
+	case folded(in.Key.Parts().Peer) == ref:
+		key = named
+	case strings.HasPrefix(k, ref):
+		key = begins
+	case beginsWord(k, ref):
+		key = inWord
+	}
+	switch {
+	case title == ref:
+		other = named
+	case strings.HasPrefix(folded(string(in.ID)), ref):
+		other = begins
+	case beginsWord(title, ref):
+		other = inWord
+	}
+	return key, other
+}
+
+// goesOn reports whether the whole key ref may stand for key, which has rest
+// after it.
+func goesOn(key Key, ref, rest string) bool {
+	if strings.HasPrefix(rest, ":") { // agent:main:telegram and who is talked to there
+		return strings.HasPrefix(ref, "agent:") && strings.Count(ref, ":") == 2
+	}
+	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "-"))
+	return key.Parts().Channel == Terminal && !unicode.IsDigit(next)
+}
+
+// folded is text without differences of case and white space.
+func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+// beginsWord reports whether ref stands in text where a word begins. Scripts
+// that do not part words have one at every letter.
+func beginsWord(text, ref string) bool {
+	first, _ := utf8.DecodeRuneInString(ref)
+	apart := unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	for at := 0; ; {
+		i := strings.Index(text[at:], ref)
+		if i < 0 {
+			return false
+		}
+		at += i
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		if at == 0 || apart || !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			return true
+		}
+		_, n := utf8.DecodeRuneInString(text[at:])
+		at += n
+	}
+}
+
+// nearest returns up to three sessions that ref may be a misspelling of.
+func nearest(all []Info, ref string) []Info {
+	type near struct {
+		Info
+		d int
+	}
+	var found []near
+	ref = folded(ref)
+	for _, in := range newest(all) {
+		if d, ok := misspelt(in, ref); ok {
+			found = append(found, near{in, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.d, b.d) })
+	var out []Info
+	for _, n := range found[:min(len(found), 3)] {
+		out = append(out, n.Info)
+	}
+	return out
+}
+
+// misspelt says how far ref is from a name of in, or from its beginning.
+func misspelt(in Info, ref string) (best int, ok bool) {
+	try := func(name string) {
+		name = folded(name)
+		r := []rune(name)
+		for _, n := range []string{name, string(r[:min(len(r), utf8.RuneCountInString(ref))])} {
+			if d, near := near.Distance(ref, n); near && n != "" && (!ok || d < best) {
+				best, ok = d, true
+			}
+		}
+	}
+	try(string(in.Key))
+	try(in.Key.Parts().Peer)
+	try(in.Title)
+	words := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, w := range strings.FieldsFunc(string(in.Key)+" "+in.Title, words) {
+		if utf8.RuneCountInString(w) > 3 {
+			try(w)
+		}
+	}
+	return best, ok
+}
+
+func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
+	var out []Info
+	for in, err := range infos {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+// newest keeps of each key its current log.
+func newest(infos []Info) []Info {
+	var out []Info
+	at := map[Key]int{}
+	for _, in := range infos {
+		i, ok := at[in.Key]
+		switch {
+		case !ok:
+			at[in.Key] = len(out)
+			out = append(out, in)
+		case in.Newer(out[i]):
+			out[i] = in
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package session_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
+)
+
+// shelf is a store of sessions that have only a key and a title, each a minute
+// younger than the one before.
+func shelf(t *testing.T, rows ...[3]string) session.Store {
+	t.Helper()
+	st := session.NewMemory()
+	for i, row := range rows {
+		id, at := session.ID(row[0]), Start.Add(time.Duration(i)*time.Minute)
+		recs := []session.Record{{Seq: 1, Time: at, Body: session.Header{ID: id, Key: session.Key(row[1])}}}
+		if row[2] != "" {
+			recs = append(recs, session.Record{Seq: 2, ID: "t" + row[0], Time: at, Body: session.Title{Title: row[2]}})
+		}
+		if err := st.Append(ctx, id, recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st
+}
+
+// found says what Find makes of ref: an id, or the ids of all that fit, or
+// "none" and those that are near.
+func found(t *testing.T, st session.Store, ref string, trash bool) string {
+	t.Helper()
+	in, err := session.Find(ctx, st, ref, trash)
+	var many *session.AmbiguousError
+	var none *session.NoneError
+	ids := func(infos []session.Info) string {
+		var out []string
+		for _, in := range infos {
+			out = append(out, string(in.ID))
+			if !strings.Contains(err.Error(), string(in.Key)) || !strings.Contains(err.Error(), string(in.ID)) {
+				t.Errorf("%q does not name %s (%s)", err, in.Key, in.ID)
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	switch {
+	case err == nil:
+		return string(in.ID)
+	case errors.As(err, &many):
+		return "many: " + ids(many.Candidates)
+	case errors.As(err, &none) && errors.Is(err, session.ErrNotFound):
+		return strings.TrimSpace("none " + ids(none.Near))
+	}
+	t.Fatalf("Find(%q): %v", ref, err)
+	return ""
+}
+
+func TestFind(t *testing.T) {
+	st := shelf(t,
+		[3]string{"0001-aa", "main:cli:user", "Trip to Rome"},
+		[3]string{"0003-cc", "main:cli:user", ""},
+		[3]string{"0002-bb", "main:cli:user", "The harbour"}, // the newest of its key
+		[3]string{"0102-dd", "main:cli:user2", ""},
+		[3]string{"0103-ee", "ops:cron:nightly", "Backups: what failed"},
+		[3]string{"main:x", "weird", ""},
+		[3]string{"0200-ff", "0103", ""},
+		[3]string{"0300-gg", "main:cli:my-project", "My Project"},
+		[3]string{"0301-hh", "main:cli:my-project-2", "My Project"}, // a fork
+		[3]string{"0400-ii", "main:telegram:42", "東京の天気"},
+		[3]string{"0401-jj", "agent:main:telegram:direct:77", ""},
+		[3]string{"0402-kk", "main:discord:anna", ""},
+		[3]string{"gone", "gone:key", ""},
+	)
+	if err := st.Delete(ctx, "gone"); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]string{
+		// Ids and keys.
+		"main:cli:user": "0002-bb", "main:cli:user2": "0102-dd", "0001-aa": "0001-aa", "main:x": "main:x", "weird": "main:x",
+		"0103": "0200-ff", // a key, exactly, before the beginning of an id
+		// The beginning of either.
+		"0001": "0001-aa", "ops": "0103-ee", "OPS:Cron": "0103-ee", "main:cli": "many: 0002-bb 0102-dd 0300-gg 0301-hh", "000": "many: 0001-aa 0002-bb 0003-cc",
+		"main:cli:": "many: 0002-bb 0102-dd 0300-gg 0301-hh", "main:tele": "0400-ii", "agent:main:telegram": "0401-jj", "agent:main:telegram:direct": "0401-jj",
+		// A part of the key, the title, or a word of it.
+		"nightly": "0103-ee", "night": "0103-ee", "backups": "0103-ee", "failed": "0103-ee", "backups: what": "0103-ee", "trip": "0001-aa", "trip to r": "0001-aa",
+		"rome": "0001-aa", "天気": "0400-ii", "ann": "0402-kk", "my-project": "0300-gg", "my-p": "many: 0300-gg 0301-hh", "my project": "many: 0300-gg 0301-hh",
+		"ightly": "none 0103-ee", "om": "none", // not where a word begins
+		// A whole key in the terminal's channel.
+		"main:cli:us": "many: 0002-bb 0102-dd", "main:cli:my-project-": "none 0300-gg 0301-hh", "main:cli:my-p": "many: 0300-gg 0301-hh",
+		// A whole key elsewhere is one person, and nobody else.
+		"main:telegram:4": "none 0400-ii", "main:discord:ann": "none 0402-kk", "agent:main:telegram:direct:7": "none 0401-jj", "main:telegram:": "0400-ii",
+		// Nothing, and what may have been meant.
+		"gone": "none", "nobody": "none", "": "none", " ": "none", "nigthly": "none 0103-ee", "main:cli:usre": "none 0002-bb 0102-dd", "my-prj": "none 0300-gg 0301-hh", "bakcups": "none 0103-ee",
+	} {
+		if got := found(t, st, ref, false); got != want {
+			t.Errorf("Find(%q): %s, want %s", ref, got, want)
+		}
+	}
+	for ref, want := range map[string]string{"gone": "gone", "gone:": "gone", "key": "gone", "main": "none"} {
+		if got := found(t, st, ref, true); got != want {
+			t.Errorf("Find(%q) in the trash: %s, want %s", ref, got, want)
+		}
+	}
+}
+
+// Several names fit a mirror and the session that continues it: it is the latter
+// that is meant.
+func TestFindPrefersTheContinuation(t *testing.T) {
+	st := session.NewMemory()
+	for id, h := range map[session.ID]session.Header{
+		"m": {ID: "m", Key: "agent:main:main", Origin: session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}},
+		"o": {ID: "o", Key: "goclaw:main:main", Origin: session.Origin{Program: "goclaw", Key: "agent:main:main", ID: "m"}},
+	} {
+		recs := []session.Record{{Seq: 1, Time: Start, Body: h}, {Seq: 2, ID: "t", Time: Start, Body: session.Title{Title: "Harbour"}}}
+		if err := st.Append(ctx, id, recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ref, want := range map[string]string{"harbour": "o", "harb": "o", "main": "o", "agent:main:main": "m", "m": "m", "agent": "m"} {
+		if got := found(t, st, ref, false); got != want {
+			t.Errorf("Find(%q): %s, want %s", ref, got, want)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	st := shelf(t, [3]string{"0001", "main:telegram:42", ""}, [3]string{"0002", "work:cli:alice", ""}, [3]string{"0003", "home:cli:bob", ""}, [3]string{"0004", "home:cli:job-10", ""})
+	for ref, want := range map[string]session.Info{
+		"main:telegram:42": {ID: "0001"}, "0003": {ID: "0003"}, "work": {ID: "0002"}, "alice": {ID: "0002"}, "work:cli:al": {ID: "0002"}, "main:telegram": {ID: "0001"},
+		// Whole keys that are not there begin a session, even if one begins alike.
+		"main:telegram:4": {Key: "main:telegram:4"}, "home:cli:job-1": {Key: "home:cli:job-1"}, "home:cli:job": {Key: "home:cli:job"}, "work:cli:eve": {Key: "work:cli:eve"},
+	} {
+		in, err := session.Address(ctx, st, ref)
+		if err != nil || in.ID != want.ID || want.ID == "" && in != want {
+			t.Errorf("Address(%q) = %q %q, %v, want %q %q", ref, in.ID, in.Key, err, want.ID, want.Key)
+		}
+	}
+	var none *session.NoneError
+	for _, ref := range []string{"nobody", "", "main:cli", "main:cli:", "a b:c:d"} {
+		if in, err := session.Address(ctx, st, ref); !errors.As(err, &none) {
+			t.Errorf("Address(%q) = %q, %v, want that nothing fits", ref, in.Key, err)
+		}
+	}
+	var many *session.AmbiguousError
+	if in, err := session.Address(ctx, st, "home"); !errors.As(err, &many) {
+		t.Errorf("Address(home) = %q, %v, want that it is ambiguous", in.ID, err)
+	}
+}
