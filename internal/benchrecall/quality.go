@@ -27,6 +27,25 @@ type document struct {
 	TS                                       time.Time
 }
 
+// message is what a log has of d. People are the two roles, and their messages
+// begin with their names.
+func (d document) message(first bool) llm.Message {
+	text := []llm.Block{llm.Text{Text: d.Text}}
+	switch d.Speaker {
+	case "user":
+		return llm.Message{Role: llm.User, Blocks: text}
+	case "assistant":
+		return llm.Message{Role: llm.Assistant, Blocks: text}
+	case "tool":
+		return llm.Message{Role: llm.User, Blocks: []llm.Block{llm.ToolResult{CallID: d.ID, Name: "tool", Blocks: text}}}
+	}
+	m := llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Text{Text: d.Speaker + ": " + d.Text}}}
+	if first {
+		m.Role = llm.User
+	}
+	return m
+}
+
 // query is one line of queries.jsonl or notes_queries.jsonl.
 type query struct {
 	QID, Conversation, Question, Category string
@@ -143,12 +162,8 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 			order = append(order, d.Session)
 			recs = append(recs, session.Record{Seq: 1, Time: d.TS, Body: session.Header{Version: session.Version, ID: session.ID(d.Session), Key: session.Key("main:bench:" + d.Session)}})
 		}
-		role := llm.Assistant
-		if d.Speaker == first[d.Conversation] {
-			role = llm.User
-		}
 		last := recs[len(recs)-1]
-		m := llm.Message{Role: role, Blocks: []llm.Block{llm.Text{Text: d.Speaker + ": " + d.Text}}}
+		m := d.message(d.Speaker == first[d.Conversation])
 		r := session.Record{Seq: last.Seq + 1, ID: d.ID, Parent: last.ID, Time: d.TS, Body: session.Message{Message: m, At: d.TS}}
 		names[fmt.Sprint(d.Session, "#", r.Seq)] = d.ID
 		logs[d.Session] = append(recs, r)
