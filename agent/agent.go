@@ -110,7 +110,7 @@ func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *
 	}
 	if q == window.Loose && b.Full() && p.folds() {
 		told := told(s, p.Flush)
-		room := b.Used < b.Window-b.Reserve/4
+		room := !b.Scarce()
 		if t, ok := window.Flush(s, p.Flush); ok && room && folded(s) == 0 && !told {
 			return Warn{beside(t)}
 		}
@@ -240,8 +240,13 @@ type Learnt struct {
 	Exact           bool // the provider said so; else it is what did not fit
 }
 
-// Done ends a turn that came to rest, with what it used.
-type Done struct{ Usage llm.Usage }
+// Done ends a turn that came to rest, with what it used and why the answer to
+// the user ended: llm.StopLength is an answer that was cut. Stop is "" if
+// nothing was asked.
+type Done struct {
+	Usage llm.Usage
+	Stop  llm.Stop
+}
 
 func (Recorded) event() {}
 func (Said) event()     {}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,11 +59,11 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		{"room", 400, window.Loose, log(User("q")), "ask loose"},
 		{"half full: a notice for the system comes before the question", 500, window.Loose, log(User("q")), "warn 50"},
 		{"once", 500, window.Loose, log(User("q"), note(50, "system")), "ask loose"},
-		{"a message does not come between the user and the answer", 899, window.Loose, log(note(50, "system"), User("q")), "ask loose"},
+		{"a message does not come between the user and the answer", 889, window.Loose, log(note(50, "system"), User("q")), "ask loose"},
 		{"it comes after the answer", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a")), "warn 90"},
 		{"and is answered", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a"), note(90, "marked")), "ask loose"},
 		{"once, too", 900, window.Loose, log(User("q"), Answer("a"), note(90, "marked"), Answer("NO_REPLY")), "rest"},
-		{"or between two tools", 899, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
+		{"or between two tools", 889, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
 		{"or between two tools, when due", 901, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "warn 90"},
 		{"full: folded", 900, window.Loose, log(note(90, "marked"), Answer("NO_REPLY"), User("q")), "fold"},
 		{"full, and not warned: the warning comes first", 950, window.Loose, log(User("q")), "warn 90"},
@@ -543,4 +544,135 @@ func common(a, b []byte) int {
 		n++
 	}
 	return n
+}
+
+// full is a conversation that uses exactly n tokens, as the model reports, and
+// has a past that can be folded.
+func full(t *testing.T, n int) *session.Session {
+	t.Helper()
+	return Replay(t, append(talk(20, min(n/20, 2000)), User("and?"), Used(n-2, Answer("so far")))...)
+}
+
+// An answer has room: the past is compacted before less is free than an
+// answer needs, on every window and from every direction. A limit below 1,024
+// tokens is sent only where the whole window has no more to give.
+func TestRoomForTheAnswer(t *testing.T) {
+	for _, w := range []int{4096, 8192, 32_768, 200_000, 1_000_000} {
+		keeps := window.Reserve(w, 64_000, 4000)
+		for percent := 80; percent <= 100; percent++ {
+			m := &llmtest.Model{Rest: summarising(llmtest.Say("ok"))}
+			env := guarded(m, w)
+			env.Budget.Reserve = keeps
+			env.Flush = flush
+			used := w * percent / 100
+			_, events, err := play(t, context.Background(), full(t, used), llm.UserText("go"), env)
+			if err != nil {
+				t.Errorf("%d of %d: %v", used, w, err)
+				continue
+			}
+			for _, req := range m.Requests() {
+				if !strings.Contains(req.System, "You summarise") && req.MaxTokens < 1024 {
+					t.Errorf("%d of %d used: an answer may have %d tokens (%v)", used, w, req.MaxTokens, kinds(events))
+				}
+			}
+			last := m.Requests()[len(m.Requests())-1]
+			if last.MaxTokens < min(keeps, 16_000)/4 {
+				t.Errorf("%d of %d used: the last answer may have %d tokens of %d kept (%v)", used, w, last.MaxTokens, keeps, kinds(events))
+			}
+		}
+	}
+}
+
+// Where the past cannot be compacted any more, long results make room.
+func TestRoomIsMadeOfLongResults(t *testing.T) {
+	m := &llmtest.Model{Steps: []llmtest.Step{llmtest.Call("c1", "read", `{}`)}, Rest: summarising(llmtest.Say("ok"))}
+	env := guarded(m, 8000)
+	env.Budget.Reserve = 2000
+	env.Tools = hands{"read": func(context.Context) (string, error) { return tokens(7400), nil }}
+	if _, _, err := play(t, context.Background(), Replay(t), llm.UserText("read it"), env); err != nil {
+		t.Fatal(err)
+	}
+	req := m.Requests()[len(m.Requests())-1]
+	if req.MaxTokens < 1024 {
+		t.Errorf("an answer may have %d tokens beside %d", req.MaxTokens, llmtest.Tokens(req))
+	}
+}
+
+// cutShort answers with blocks and reaches the limit.
+func cutShort(blocks ...llm.Block) llmtest.Step {
+	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			for d, err := range llmtest.Answer(blocks...)(ctx, req) {
+				if d.End != nil {
+					d.End.Stop, d.End.Usage.Output = llm.StopLength, 300
+				}
+				if !yield(d, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A call that the limit cut is not run, and the model is told why; those before
+// it came whole and are run.
+func TestCallCutByTheLimit(t *testing.T) {
+	call := func(id, args string) llm.Block { return llm.ToolCall{ID: id, Name: "write", Args: []byte(args)} }
+	for _, c := range []struct {
+		name   string
+		blocks []llm.Block
+		ran    int
+		torn   string
+	}{
+		{"torn arguments", []llm.Block{call("c1", `{"_raw":"{\"path\":\"a.txt\",\"content\":\"beg"}`)}, 0, "c1"},
+		{"no arguments yet", []llm.Block{call("c1", `{}`)}, 0, "c1"},
+		{"the last of two", []llm.Block{call("c1", `{"path":"a"}`), call("c2", `{"_raw":"{"}`)}, 1, "c2"},
+		{"whole", []llm.Block{call("c1", `{"path":"a"}`)}, 1, ""},
+		{"what was garbled before the limit is the tool's to judge", []llm.Block{call("c1", `{"_raw":"x"}`), call("c2", `{"path":"a"}`)}, 2, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := llmtest.New(cutShort(c.blocks...), llmtest.Say("done"))
+			var ran atomic.Int32
+			tools := hands{"write": func(context.Context) (string, error) { ran.Add(1); return "ok", nil }}
+			kept, events, err := play(t, context.Background(), Replay(t), llm.UserText("write"), agent.Env{Provider: m, Tools: tools})
+			if err != nil || int(ran.Load()) != c.ran {
+				t.Fatalf("%d calls ran, want %d: %v", ran.Load(), c.ran, err)
+			}
+			text := strings.Join(kept, "\n")
+			if told := strings.Contains(text, "result "+c.torn+" not run: your answer reached the limit on its length (max_tokens) after 300 tokens"); told != (c.torn != "") {
+				t.Errorf("the model was told %q", text)
+			}
+			if done := events[len(events)-1].(agent.Done); done.Stop != llm.StopEnd {
+				t.Errorf("the turn ended with %q", done.Stop)
+			}
+		})
+	}
+}
+
+// Done tells an answer that was cut from one that was not, whatever a notice
+// was answered with after it.
+func TestDoneTellsACutAnswer(t *testing.T) {
+	reports := func(step llmtest.Step) llmtest.Step {
+		return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				for d, err := range step(ctx, req) {
+					if d.End != nil {
+						d.End.Usage.Input = 930
+					}
+					yield(d, err)
+				}
+			}
+		}
+	}
+	for want, answer := range map[llm.Stop]llmtest.Step{llm.StopLength: cutShort(llm.Text{Text: "too lo"}), llm.StopEnd: llmtest.Say("here")} {
+		m := llmtest.New(reports(answer), llmtest.Say("NO_REPLY"))
+		env := agent.Env{Provider: m, Tokens: byFour{}, Budget: window.Budget{Window: 1000}, Flush: flush[1:]}
+		kept, events, err := play(t, context.Background(), Replay(t), llm.UserText("q"), env)
+		if err != nil || len(kept) != 4 {
+			t.Fatalf("%v: %q", err, kept)
+		}
+		if done := events[len(events)-1].(agent.Done); done.Stop != want {
+			t.Errorf("the turn ended with %q, want %q", done.Stop, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -31,7 +32,7 @@ func Turn(ctx context.Context, s *session.Session, in llm.Message, env Env) iter
 			t.env.Prompt.Tools = env.Tools.Specs()
 		}
 		if t.begin(in) && t.loop() {
-			yield(Done{Usage: t.usage}, nil)
+			yield(Done{Usage: t.usage, Stop: t.stop}, nil)
 		}
 	}
 }
@@ -44,7 +45,8 @@ type turn struct {
 	env   Env
 	yield func(Event, error) bool
 	usage llm.Usage
-	again bool // the last answer was stopped before its first word, and is wanted after all
+	stop  llm.Stop // of the last answer to the user
+	again bool     // the last answer was stopped before its first word, and is wanted after all
 }
 
 func (t *turn) fail(err error) bool {
@@ -155,16 +157,24 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 	if !t.learn(b, err) {
 		return q, false
 	}
-	for next := q + 1; next <= window.Fold; next++ {
-		_, folds := t.env.policy().plan(t.s, b)
-		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
-			return next, t.yield(Squeezed{To: next, Err: err}, nil)
-		}
+	if next, ok := t.stage(q, b); ok {
+		return next, t.yield(Squeezed{To: next, Err: err}, nil)
 	}
 	e := &FullError{Budget: t.measure(), Folds: folded(t.s), Err: err}
 	_, recs := window.Sent(t.s)
 	e.Alone = len(recs) > 0 && t.env.Tokens != nil && b.Window > 0 && heaviest(t.s, t.env) > b.Window
 	return q, t.fail(e)
+}
+
+// stage returns the next squeeze after q that sends less.
+func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok bool) {
+	for next := q + 1; next <= window.Fold; next++ {
+		_, folds := t.env.policy().plan(t.s, b)
+		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
+			return next, true
+		}
+	}
+	return q, false
 }
 
 // length is the text of a request, in bytes: one that is not shorter is not
@@ -255,13 +265,15 @@ func (e *tooLong) Unwrap() error { return &e.OverflowError }
 const trust = 15
 
 // request builds what is sent. Its context line tells what this very request
-// comes to. The error is a *tooLong if it cannot fit: some servers would cut it
-// without a word.
+// comes to. The error is a *tooLong if it cannot fit, for some servers would
+// cut it without a word, or if it leaves too little for an answer and can be
+// made shorter.
 func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	req := window.Build(t.s, t.env.Prompt, q)
 	counts := t.env.Tokens != nil && b.Window > 0
 	if counts && q > window.Loose {
 		b.Used = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
+		b.Counted = b.Used
 	}
 	req.Tail = window.Tail(t.s, b, !t.env.NoLine && t.env.Tokens != nil)
 	if !counts {
@@ -271,7 +283,11 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	if q == window.Fold || t.env.Compact == nil {
 		limit += limit * trust / 100
 	}
-	if b.Used > limit {
+	long := b.Used > limit
+	if b.Scarce() && !long {
+		_, long = t.stage(q, b)
+	}
+	if long {
 		return req, &tooLong{llm.OverflowError{Tokens: b.Used, Window: b.Window}}
 	}
 	req.MaxTokens = b.Answer(t.env.Prompt.MaxTokens)
@@ -294,6 +310,9 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 		}
 		if d.End != nil {
 			t.usage = t.usage.Add(d.End.Usage)
+			if !t.flushing() {
+				t.stop = d.End.Stop
+			}
 			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
 				return errOver
 			}
@@ -382,6 +401,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	var running sync.WaitGroup
 	defer running.Wait() // no tool outlives its turn
 	defer cancel()
+	cut, why := torn(t.s)
 	var failed error
 	for len(calls) > 0 {
 		n := t.together(calls)
@@ -397,6 +417,10 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			}
 			if !t.yield(Calling{c}, nil) {
 				return false
+			}
+			if c.ID == cut {
+				outs[i] <- outcome{ToolResult: llm.Failed(c, why)}
+				continue
 			}
 			running.Go(func() {
 				r, err := t.run(ctx, c)
@@ -478,6 +502,33 @@ func (t *turn) run(ctx context.Context, c llm.ToolCall) (r llm.ToolResult, err e
 		return llm.Failed(c, "there are no tools here"), nil
 	}
 	return t.env.Tools.Run(ctx, c)
+}
+
+// torn returns the call that the newest answer was making when it reached the
+// limit on its length, and what the model is told about it; "" if there is
+// none. Arguments that are an object and say something came whole; none at all
+// may have been about to come.
+func torn(s *session.Session) (id, why string) {
+	var last session.Message
+	for i := len(s.Branch) - 1; i >= 0 && last.Role != llm.Assistant; i-- {
+		last, _ = s.Branch[i].Body.(session.Message)
+	}
+	calls := last.Calls()
+	if last.Stop != llm.StopLength || len(calls) == 0 {
+		return "", ""
+	}
+	c := calls[len(calls)-1]
+	var args map[string]json.RawMessage
+	err := json.Unmarshal(c.Args, &args)
+	_, raw := args["_raw"] // what a provider hands on in place of an object
+	if err == nil && len(args) > 0 && !(len(args) == 1 && raw) {
+		return "", ""
+	}
+	limit := "the limit on its length (max_tokens)"
+	if last.Usage.Output > 0 {
+		limit += fmt.Sprintf(" after %d tokens", last.Usage.Output)
+	}
+	return c.ID, "not run: your answer reached " + limit + " in the middle of this call, so its arguments are incomplete. Call again with less in one answer: say less before the call, and split long content over several calls."
 }
 
 // partial collects an answer as it comes.

@@ -76,8 +76,8 @@ type checkpoint struct {
 	n int
 }
 
-// Room is what fits into a window beside reserve and fixed parts.
-func room(b window.Budget, fixed int) int { return max(0, b.Window-b.Reserve-fixed) }
+// room is what fits into a window beside the answer and fixed parts.
+func room(b window.Budget, fixed int) int { return max(0, b.Window-b.Kept()-fixed) }
 
 // limit is how long a summary may be.
 func limit(window int) int {

@@ -4,9 +4,29 @@ import "fmt"
 
 // Budget is how much of a window is used.
 type Budget struct {
-	Window  int // what the model takes
-	Reserve int // what is kept free for the answer
+	Window  int // what the model takes, prompt and answer together
+	Reserve int // what is kept free for the answer; 0: what Reserve says of the window
 	Used    int // what the context holds
+	Counted int // the part of Used that no model reported: it may be off
+}
+
+// What is kept free for an answer: at most maxRoom or a tenth of the window,
+// whichever is less, and at least minRoom. Neither a wish of the user nor
+// minRoom takes more than a quarter of a small window.
+const (
+	maxRoom = 16_000
+	minRoom = 1024
+)
+
+// Reserve is how many tokens of a window are kept free for the answer of a
+// model that gives output tokens at most (0: not known), where the user wants
+// want of them at least.
+func Reserve(window, output, want int) int {
+	room := min(maxRoom, window/10)
+	if output > 0 {
+		room = min(room, output)
+	}
+	return max(0, min(max(room, want, minRoom), window/4))
 }
 
 // Percent is how full the window is, 100 where more is used than fits.
@@ -17,21 +37,45 @@ func (b Budget) Percent() int {
 	return min(100, b.Used*100/b.Window)
 }
 
-// Full reports whether nothing more fits beside the reserve.
-func (b Budget) Full() bool { return b.Window > 0 && b.Used >= b.Window-b.Reserve }
+// Kept is what is kept free for the answer.
+func (b Budget) Kept() int {
+	if b.Reserve > 0 {
+		return b.Reserve
+	}
+	return Reserve(b.Window, 0, 0)
+}
 
-// slack is how far an estimate may be off, in percent of what is used.
+// slack is how far a count may be off, in percent of it.
 const slack = 3
+
+// Free is what is left for the answer. What was counted may be off, and a
+// context line and notices come on top of it.
+func (b Budget) Free() int {
+	return b.Window - b.Used - b.Counted*slack/100 - min(b.Window/100, 100)
+}
+
+// Full reports whether less is free than is kept for the answer.
+func (b Budget) Full() bool { return b.Window > 0 && b.Free() < b.Kept() }
+
+// Scarce reports whether so little is free that an answer is likely to be cut:
+// a quarter of what is kept, or fewer than 1,024 tokens where so many are kept.
+func (b Budget) Scarce() bool {
+	least := b.Kept() / 4
+	if b.Kept() >= minRoom {
+		least = max(least, minRoom)
+	}
+	return b.Window > 0 && b.Free() < least
+}
 
 // Answer is how long an answer may be beside what is used: want, or what
 // still fits, but never less than a few words. A want of 0 leaves the choice
 // to the provider as long as there is ample room.
 func (b Budget) Answer(want int) int {
-	const ample, least = 16_000, 256
+	const ample, least = 32_000, 256 // no provider chooses more than 32,000 by itself
 	if b.Window <= 0 {
 		return want
 	}
-	room := max(least, b.Window-b.Used-b.Used*slack/100-overhead)
+	room := max(least, b.Free())
 	if want == 0 && room >= ample {
 		return 0
 	}

@@ -7,7 +7,7 @@ import (
 	"goclaw/session"
 )
 
-// Measure returns b with Used set: what the model reported last, plus a count
+// Measure returns b with Used and Counted set: what the model reported last, plus a count
 // of what came after it, corrected by the ratio that this session's reports
 // show. Not used are reports from before the fold in effect, from another
 // model, and those that cannot be of what is sent: above the window, or far
@@ -16,7 +16,7 @@ import (
 // It is a function of the log from the first record sent on, and counts only
 // what no report tells.
 func Measure(s *session.Session, p Prompt, tok Tokenizer, b Budget) Budget {
-	b.Used = newScale(s, p, tok, b.Window).used()
+	b.Used, b.Counted = newScale(s, p, tok, b.Window).used()
 	return b
 }
 
@@ -33,7 +33,8 @@ type Ledger struct {
 // Weigh returns the ledger of s. window may be 0.
 func Weigh(s *session.Session, p Prompt, tok Tokenizer, window int) Ledger {
 	x := newScale(s, p, tok, window)
-	l := Ledger{Ratio: x.ratio, Fixed: x.fixed(), Summary: x.summary(), Records: make([]int, len(x.recs)), Used: x.used()}
+	l := Ledger{Ratio: x.ratio, Fixed: x.fixed(), Summary: x.summary(), Records: make([]int, len(x.recs))}
+	l.Used, _ = x.used()
 	if x.ref >= 0 {
 		l.Ref = x.recs[x.ref].ID
 	}
@@ -84,18 +85,18 @@ func (x *scale) summary() int {
 
 func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.edits) }
 
-// used is the report that is built on, and everything since.
-func (x *scale) used() int {
-	n, from := 0, x.ref
+// used is the report that is built on, and everything since, which is counted.
+func (x *scale) used() (n, counted int) {
+	told, from := 0, 0
 	if x.ref >= 0 {
-		n = x.recs[x.ref].Body.(session.Message).Usage.Prompt()
+		told, from = x.recs[x.ref].Body.(session.Message).Usage.Prompt()+x.weight(x.ref), x.ref+1
 	} else {
-		n, from = x.fixed()+x.summary(), 0
+		counted = x.fixed() + x.summary()
 	}
 	for i := from; i < len(x.recs); i++ {
-		n += x.weight(i)
+		counted += x.weight(i)
 	}
-	return n
+	return told + counted, counted
 }
 
 // weight is what record i adds to the context. A complete answer reports its

@@ -158,16 +158,42 @@ func TestImageTokens(t *testing.T) {
 }
 
 func TestAnswerFits(t *testing.T) {
-	for _, c := range []struct{ window, used, want, got int }{
-		{0, 0, 8000, 8000},
-		{200_000, 100_000, 8000, 8000},
-		{200_000, 100_000, 0, 0},
-		{8000, 7000, 4096, 1000 - 210 - 4},
-		{8000, 7000, 0, 1000 - 210 - 4},
-		{8000, 9000, 4096, 256},
+	for _, c := range []struct{ window, used, counted, want, got int }{
+		{0, 0, 0, 8000, 8000},
+		{200_000, 100_000, 100_000, 8000, 8000},
+		{200_000, 100_000, 100_000, 0, 0},
+		{200_000, 170_000, 0, 0, 30_000 - 100}, // a provider may choose more by itself
+		{8000, 7000, 7000, 4096, 1000 - 210 - 80},
+		{8000, 7000, 0, 4096, 1000 - 80},
+		{8000, 7000, 0, 0, 1000 - 80},
+		{1_000_000, 980_000, 1000, 64_000, 20_000 - 30 - 100},
+		{8000, 9000, 9000, 4096, 256},
 	} {
-		if got := (window.Budget{Window: c.window, Used: c.used}).Answer(c.want); got != c.got {
+		if got := (window.Budget{Window: c.window, Used: c.used, Counted: c.counted}).Answer(c.want); got != c.got {
 			t.Errorf("window %d, used %d, wanted %d: got %d, want %d", c.window, c.used, c.want, got, c.got)
+		}
+	}
+}
+
+func TestReserve(t *testing.T) {
+	for _, c := range []struct{ window, output, want, got int }{
+		{1_000_000, 128_000, 4000, 16_000},
+		{200_000, 64_000, 4000, 16_000},
+		{200_000, 8192, 4000, 8192},
+		{200_000, 4096, 4000, 4096},
+		{200_000, 2000, 4000, 4000}, // what the user wants is the least
+		{200_000, 64_000, 30_000, 30_000},
+		{128_000, 0, 4000, 12_800},
+		{32_000, 0, 0, 3200},
+		{32_000, 0, 4000, 4000},
+		{8192, 0, 0, 1024},
+		{8192, 0, 4000, 2048}, // never more than a quarter
+		{4096, 0, 4000, 1024},
+		{2000, 0, 4000, 500},
+		{0, 0, 4000, 0},
+	} {
+		if got := window.Reserve(c.window, c.output, c.want); got != c.got {
+			t.Errorf("of %d tokens, %d of them an answer at most, %d wanted: %d are kept free, want %d", c.window, c.output, c.want, got, c.got)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (a *app) learn(l agent.Learnt) {
 		return
 	}
 	v.budget.Window = l.Window
-	v.budget.Reserve, _ = a.conf.Reserve(l.Window)
+	v.reserve(a.conf)
 	if err := rememberWindow(a.conf.Home, v.name(), l.Window); err != nil {
 		// It is learnt again from the next refusal.
 		return

@@ -130,7 +130,7 @@ func (a *app) localVoice(s local.Server, m local.Model) (*voice, error) {
 	v.noImages = !m.Images
 	if a.conf.ContextWindow == 0 {
 		v.budget.Window = m.Usable()
-		v.budget.Reserve, v.note = a.conf.Reserve(v.budget.Window)
+		v.note = v.reserve(a.conf)
 	}
 	v.tell(fmt.Sprintf("using %s of %s on this machine", v.model, s.Name))
 	return v, nil
@@ -206,11 +206,18 @@ func (v *voice) settle(c *config.Loaded) {
 	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
 		v.budget.Window = n
 	}
-	var problem string
-	v.budget.Reserve, problem = c.Reserve(v.budget.Window)
+	problem := v.reserve(c)
 	if v.budget.Window != c.ContextWindow { // of which it was said already
 		v.note = problem
 	}
+}
+
+// reserve fills in what of the window is kept free for the answer, and returns
+// what is wrong with the configuration of it.
+func (v *voice) reserve(c *config.Loaded) (problem string) {
+	least, problem := c.Reserve(v.budget.Window)
+	v.budget.Reserve = window.Reserve(v.budget.Window, v.maxTokens, least)
+	return problem
 }
 
 // counterOf counts for the models of a provider. Anthropic's vocabulary is not

@@ -101,7 +101,7 @@ type Threshold struct {
 
 // Compaction is how the past is folded.
 type Compaction struct {
-	ReserveTokens    int  `json:"reserveTokens" doc:"tokens of the window that are kept free for the answer, at most a quarter of it"`
+	ReserveTokens    int  `json:"reserveTokens" doc:"tokens of the window that are kept free for the answer at least, up to a quarter of it; a large window keeps more: up to a tenth of it, 16k or the model's longest answer"`
 	PreferCheckpoint bool `json:"preferCheckpoint"`
 }
 
@@ -113,8 +113,8 @@ type Retention struct {
 }
 
 // Reserve returns how much of a window of so many tokens is kept free for the
-// answer: what is configured, but never most of a small window. The problem is
-// "" unless what was configured is more than the window has.
+// answer at least: what is configured, but never most of a small window. The
+// problem is "" unless what was configured is more than the window has.
 func (l *Loaded) Reserve(window int) (tokens int, problem string) {
 	const key = "session.compaction.reserveTokens"
 	want := l.Session.Compaction.ReserveTokens
