@@ -37,7 +37,8 @@ func (a *app) askCmd() *cobra.Command {
 		Short: "One turn: ask, stream the answer, exit",
 		Long: `Says TEXT in a session, streams the answer and exits. What comes on standard
 input is attached. With --json every event is a line: delta, recorded, tool,
-notice, error, done.`,
+notice, error, done. An answer that was cut because it reached the limit on its
+length ("cut" in done) is kept, and exits 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if goOn {
 				if len(args) > 0 || len(attach) > 0 {
@@ -184,6 +185,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	} else if v.note != "" {
 		fmt.Fprintln(a.err, a.style().Dim(v.note))
 	}
+	cut := false
 	var unseen error // nobody reads any more; the turn is finished all the same
 	for ev, err := range r.RunID(ctx, id, in) {
 		if err != nil {
@@ -196,12 +198,21 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 			}
 			return err
 		}
+		if d, ok := ev.(agent.Done); ok {
+			cut = d.Stop == llm.StopLength
+		}
 		if unseen == nil {
 			unseen = show(ev, nil)
 		}
 	}
 	if unseen != nil {
 		return fmt.Errorf("the answer is kept, but could not be shown: %w", unseen)
+	}
+	switch {
+	case cut && asJSON:
+		return errQuiet
+	case cut:
+		return errors.New(`the answer was cut: it reached the limit on its length; goclaw ask "go on" asks for the rest`)
 	}
 	return nil
 }
@@ -361,7 +372,7 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})
 		case agent.Done:
 			u := ev.Usage
-			return enc.Encode(map[string]any{"type": "done", "usage": map[string]int{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite}})
+			return enc.Encode(map[string]any{"type": "done", "stopReason": ev.Stop, "cut": ev.Stop == llm.StopLength, "usage": map[string]int{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite}})
 		}
 		return nil
 	}

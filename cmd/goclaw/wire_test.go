@@ -16,7 +16,9 @@ import (
 // fakewire anthropic|openai [status BODYFILE] starts a server that speaks the
 // provider's wire format, and points the environment at it. It answers "echo:
 // " and the last words of the user; asked to "list", or to "call NAME
-// ARGUMENTS", it calls the tool first. What it was sent is appended to the file wire.log, a request a line. With a
+// ARGUMENTS", it calls the tool first. Asked to "overdo" something it reaches
+// the limit on the answer's length, and asked to "overwrite" in the middle of a
+// call. What it was sent is appended to the file wire.log, a request a line. With a
 // status it fails that way.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -113,10 +115,18 @@ func anthropicAnswer(w io.Writer, text string, results bool) {
 	ev := func(name, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data) }
 	ev("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_read_input_tokens":20,"cache_creation_input_tokens":3,"output_tokens":1}}}`)
 	stop := "end_turn"
+	if strings.Contains(text, "overdo") {
+		stop = "max_tokens"
+	}
 	if name, args := wanted(text); name != "" && !results {
 		stop = "tool_use"
 		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_01","name":"`+name+`","input":{}}}`)
 		ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+args+`}}`)
+		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
+	} else if strings.Contains(text, "overwrite") && !results {
+		stop = "max_tokens"
+		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_02","name":"write_file","input":{}}}`)
+		ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"path\": \"long.txt\", \"content\": \"Once upon"}}`)
 		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	} else {
 		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
@@ -139,12 +149,20 @@ func openaiAnswer(w io.Writer, text string, results bool) {
 		chunk(`{"tool_calls":[{"index":0,"id":"call_01","type":"function","function":{"name":"`+name+`","arguments":""}}]}`, "null")
 		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":`+args+`}}]}`, "null")
 		chunk(`{}`, `"tool_calls"`)
+	} else if strings.Contains(text, "overwrite") && !results {
+		chunk(`{"tool_calls":[{"index":0,"id":"call_02","type":"function","function":{"name":"write_file","arguments":""}}]}`, "null")
+		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":\"long.txt\",\"content\":\"Once upon"}}]}`, "null")
+		chunk(`{}`, `"length"`)
 	} else {
 		for _, part := range []string{"echo: ", text} {
 			t, _ := json.Marshal(part)
 			chunk(`{"content":`+string(t)+`}`, "null")
 		}
-		chunk(`{}`, `"stop"`)
+		finish := `"stop"`
+		if strings.Contains(text, "overdo") {
+			finish = `"length"`
+		}
+		chunk(`{}`, finish)
 	}
 	fmt.Fprint(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-5\",\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":7,\"total_tokens\":127,\"prompt_tokens_details\":{\"cached_tokens\":20}}}\n\n")
 	fmt.Fprint(w, "data: [DONE]\n\n")

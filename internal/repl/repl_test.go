@@ -447,7 +447,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "answers", out, "too lo\n")
-	want(t, "notes", errs, "[the answer was cut: it reached the model's limit; say \"go on\" for more]\n[the model gave an empty answer]\n")
+	want(t, "notes", errs, "[the answer was cut: it reached the limit on its length; say \"go on\" for more]\n[the model gave an empty answer]\n")
 }
 
 func TestTorn(t *testing.T) {

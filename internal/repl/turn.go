@@ -183,8 +183,10 @@ func (r *REPL) recorded(rec session.Record) {
 		}
 		r.screen.finish()
 		switch {
+		case b.Stop == llm.StopLength && len(b.Calls()) > 0:
+			r.note("[the answer was cut: it reached the limit on its length; the model is told and goes on]")
 		case b.Stop == llm.StopLength:
-			r.note("[the answer was cut: it reached the model's limit; say \"go on\" for more]")
+			r.note("[the answer was cut: it reached the limit on its length; say \"go on\" for more]")
 		case b.Stop == llm.StopEnd && b.Text() == "" && len(b.Calls()) == 0:
 			r.note("[the model gave an empty answer]")
 		}
