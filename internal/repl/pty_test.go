@@ -133,6 +133,22 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.Press("\x03")
 		over()
 	})
+	t.Run("keeps what was typed ahead", func(t *testing.T) {
+		b := newBench(hang("so far"))
+		p, over := b.sit(t, context.Background())
+		p.Press("go\r")
+		p.See("so far")
+		p.Press("and then?\r/quit\r\x04")
+		p.Press("\x03")
+		p.See("so far\n[stopped; what was said so far is kept]\n\n> and then?\n  /quit")
+		p.Press("\x7f\x7f\x7f\x7f\x7fthis\r")
+		p.See("echo: and then?\nthis")
+		p.Press("\x04")
+		over()
+		if got := b.model.Requests()[1].Messages; got[len(got)-1].Text() != "and then?\nthis" {
+			t.Errorf("said is %q", got[len(got)-1].Text())
+		}
+	})
 	t.Run("twice quits", func(t *testing.T) {
 		b := newBench(hang("so far"))
 		p, over := b.sit(t, context.Background())

@@ -3,7 +3,8 @@
 //
 // A Terminal holds its terminal from Open to Close. In between keys are read
 // also while nobody asks for a line: they wait for the next ReadLine, except
-// Ctrl-C, which is told at once.
+// Ctrl-C, which is told at once. What was typed before it then stands in the
+// next line, and is not sent by itself.
 package line
 
 import (
@@ -105,7 +106,7 @@ func (t *Terminal) got(k key) {
 	if !t.reading {
 		switch k.code {
 		case interrupt:
-			t.queue = nil // as a terminal does it
+			t.queue = draft(t.queue)
 			t.mu.Unlock()
 			if t.interrupt != nil {
 				t.interrupt()
@@ -122,6 +123,25 @@ func (t *Terminal) got(k key) {
 	}
 	t.mu.Unlock()
 	t.wake()
+}
+
+// draft returns what was typed ahead of a Ctrl-C as a text to be edited: the
+// next ReadLine shows it, and the user decides whether to send it.
+func draft(keys []key) []key {
+	var out []key
+	for _, k := range keys {
+		switch k.code {
+		case enter:
+			k.code = newline
+		case eof:
+			continue
+		}
+		out = append(out, k)
+	}
+	for len(out) > 0 && out[len(out)-1].code == newline {
+		out = out[:len(out)-1]
+	}
+	return out
 }
 
 // sleep is Ctrl-Z: the shell gets its terminal back for a while.

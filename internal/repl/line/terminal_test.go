@@ -177,15 +177,15 @@ func TestTypedAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tm.Close()
-	p.Press("lost\x03kept\ry\r")
+	p.Press("typed\r\x03 ahead\ry\r")
 	select {
 	case <-pressed:
 	case <-time.After(20 * time.Second):
 		t.Fatal("Ctrl-C was not told while no line was read")
 	}
 	got, err := tm.ReadLine(context.Background(), "> ")
-	if got != "kept" || err != nil {
-		t.Errorf("read %q, %v; want what was typed after Ctrl-C", got, err)
+	if got != "typed ahead" || err != nil {
+		t.Errorf("read %q, %v; want what was typed before Ctrl-C and after it", got, err)
 	}
 	// A question is not answered by what was typed before it.
 	next := reader(t, func() (string, error) { return tm.Ask(context.Background(), "sure? ") })
