@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -36,6 +37,8 @@ type app struct {
 
 	voices map[string]*voice // by name, as far as they were asked for
 	server *local.Server     // on this machine, once looked for
+
+	interrupted atomic.Bool // Ctrl-C was pressed
 
 	still     bool // a look changes nothing, not even what could be made anew
 	embedding bool // vectors are made while the user waits

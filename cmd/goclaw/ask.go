@@ -177,7 +177,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if mirror, n, err := session.Behind(ctx, a.st, s.Info, s.Updated); err == nil && n > 0 && !asJSON {
 		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable(transcript.Behind(mirror, s.Info, n))))
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	show := a.plainEvents()
 	if asJSON {
@@ -245,7 +245,7 @@ func (a *app) torn(ctx context.Context, s *session.Session, goOn bool) error {
 
 // interruptible returns a context that the first Ctrl-C cancels; the second
 // ends the program at once.
-func interruptible(ctx context.Context) (context.Context, func()) {
+func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signal.Ignore(syscall.SIGPIPE) // a reader that leaves does not end the turn
 	sig := make(chan os.Signal, 2)
@@ -256,6 +256,7 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 		if _, ok := <-sig; !ok {
 			return
 		}
+		a.interrupted.Store(true)
 		cancel()
 		if _, ok := <-sig; ok {
 			os.Exit(130)

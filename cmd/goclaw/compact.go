@@ -56,7 +56,7 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 		return err
 	}
 	defer done()
-	ctx, stop := interruptible(ctx)
+	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	if undo {
 		return a.unfold(ctx, r, in, asJSON)

@@ -117,7 +117,7 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 			return errors.New("HOME is not set, which leaves unknown where other agents keep their sessions: give a PATH")
 		}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	memo, err := inherit.OpenMemo(a.memoPath())
 	if err != nil {

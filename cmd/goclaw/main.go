@@ -23,7 +23,7 @@ func main() {
 }
 
 // run is main without the process: what a test calls. It returns the exit
-// code: 0 done, 1 failed, 2 wrong usage.
+// code: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
 func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string) string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -34,19 +34,21 @@ func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.Is(err, errQuiet):
-		return 1
 	}
-	fmt.Fprintln(errOut, "goclaw: "+oneLine(err))
-	if h := hint(err); h != "" {
-		fmt.Fprintln(errOut, "  "+h)
+	if !errors.Is(err, errQuiet) {
+		fmt.Fprintln(errOut, "goclaw: "+oneLine(err))
+		if h := hint(err); h != "" {
+			fmt.Fprintln(errOut, "  "+h)
+		}
 	}
 	var u *usageError
-	if errors.As(err, &u) {
+	switch {
+	case errors.As(err, &u):
 		return 2
+	case a.interrupted.Load():
+		return 130
 	}
 	return 1
 }
