@@ -34,9 +34,9 @@ var floors = []struct {
 // beside are the arrows that stay on one floor.
 var beside = map[string][]string{
 	"compact":                    nil,
-	"store/sqlite":               {"store/internal/sqlstore", "store/internal/hold"},
+	"store/sqlite":               {"store/internal/sqlstore", "store/internal/hold", "store/internal/space"},
 	"store/postgres":             {"store/internal/sqlstore"},
-	"store/jsonl":                {"store/internal/hold"},
+	"store/jsonl":                {"store/internal/hold", "store/internal/space"},
 	"store/storetest/benchtable": {"store/sqlite", "store/jsonl", "store/storetest"},
 }
 

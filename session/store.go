@@ -17,6 +17,7 @@ var (
 	ErrClosed   = errors.New("session: store is closed")
 	ErrTooLarge = errors.New("session: record is too large")
 	ErrHeld     = errors.New("session: held by another")
+	ErrFull     = errors.New("session: no space left on the disk")
 	ErrStale    = errors.New("session: index and log differ")
 	ErrPartial  = errors.New("session: the past is not loaded")
 )

@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 
 	"goclaw/session"
+	"goclaw/store/internal/space"
 )
 
 // Append implements session.Store: one write and one sync.
 //
 // Several records take a batch file besides: they are written there first, so
 // that whoever finds it after a crash can complete them.
-func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
+func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Record) (err error) {
+	defer func() { err = space.Wrap("jsonl", s.dir, err) }()
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"goclaw/session"
+	"goclaw/store/internal/space"
 )
 
 // Check reads every log from its first byte to its last, and reports what is
@@ -276,6 +277,7 @@ func differ(index, log session.Info) string {
 // does not touch, and returns how many sessions and files were not told of as
 // they are.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
+	defer func() { err = space.Wrap("jsonl", s.dir, err) }()
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

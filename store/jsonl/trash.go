@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goclaw/session"
+	"goclaw/store/internal/space"
 )
 
 // Delete implements session.Store: the log moves to the folder trash beside
@@ -48,7 +49,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 
 // move calls f with the log id held and locked, if it is where it must be.
 func (s *Store) move(ctx context.Context, id session.ID, trashed bool, f func(*log) error) error {
-	return s.with(ctx, id, func(l *log) error {
+	return space.Wrap("jsonl", s.dir, s.with(ctx, id, func(l *log) error {
 		unlock, err := s.flock(ctx, lockName(id))
 		if err != nil {
 			return err
@@ -64,7 +65,7 @@ func (s *Store) move(ctx context.Context, id session.ID, trashed bool, f func(*l
 			return fmt.Errorf("jsonl: session %q: %w", id, err)
 		}
 		return nil
-	})
+	}))
 }
 
 // relocate moves l's file to the path rel.

@@ -3,21 +3,20 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
+	"goclaw/store/internal/space"
 	"goclaw/store/internal/sqlstore"
 )
 
 // full reports whether err says that the disk of the database is full.
 func (s *Store) full(err error) bool {
 	switch {
-	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, sqlite3.FULL), space.Full(err):
 		return true
 	case errors.Is(err, sqlite3.IOERR): // not all of SQLite's errors say why
 		free, ok := s.free(filepath.Dir(s.path))
@@ -108,15 +107,3 @@ func (s *Store) purgeByBits(ctx context.Context, id session.ID) error {
 		}
 	}
 }
-
-// fullError is an error of a full disk.
-type fullError struct {
-	path string
-	err  error
-}
-
-func (e *fullError) Error() string {
-	return fmt.Sprintf("sqlite: no space left on the disk of %s: free some and try again (%v)", e.path, e.err)
-}
-
-func (e *fullError) Unwrap() error { return e.err }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,6 +96,9 @@ func TestFullDisk(t *testing.T) {
 	if want := "no space left on the disk of " + s.path + ": free some and try again"; err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "no space") != 1 {
 		t.Errorf("an append to a full disk: %v, want %q", err, want)
 	}
+	if !errors.Is(err, session.ErrFull) {
+		t.Errorf("an append to a full disk: %v does not wrap %v", err, session.ErrFull)
+	}
 	if len(kept) < 5 {
 		t.Fatalf("%d sessions fill the disk", len(kept))
 	}
@@ -138,6 +142,7 @@ func TestFull(t *testing.T) {
 	}{
 		{sqlite3.FULL, 1 << 30, true},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), 1 << 30, true},
+		{fmt.Errorf("write: %w", syscall.EDQUOT), 1 << 30, true},
 		{sqlite3.IOERR, 0, true},
 		{sqlite3.IOERR_WRITE, 4096, true},
 		{sqlite3.IOERR, 1 << 30, false},

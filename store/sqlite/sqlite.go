@@ -24,6 +24,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/store/internal/hold"
+	"goclaw/store/internal/space"
 	"goclaw/store/internal/sqlstore"
 )
 
@@ -77,7 +78,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s := &Store{
-		path: abs, vfs: gatherVFS, clock: session.System{}, free: freeSpace,
+		path: abs, vfs: gatherVFS, clock: session.System{}, free: space.Free,
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.writer.s, s.writer.measures = s, usual
@@ -357,12 +358,11 @@ func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
 
 // wrap says which file an error of SQLite is about.
 func (s *Store) wrap(err error) error {
-	var said *fullError
-	if errors.As(err, &said) {
+	if errors.Is(err, session.ErrFull) {
 		return err
 	}
 	if s.full(err) {
-		return &fullError{s.path, err}
+		return &space.Error{Store: "sqlite", Path: s.path, Err: err}
 	}
 	var e *sqlite3.Error
 	var code sqlite3.ErrorCode

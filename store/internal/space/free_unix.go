@@ -1,12 +1,12 @@
 //go:build linux || darwin || freebsd
 
-package sqlite
+package space
 
 import "syscall"
 
-// freeSpace returns how many bytes the disk of dir has left for everyone. Some
-// file systems do not say.
-func freeSpace(dir string) (int64, bool) {
+// Free returns how many bytes the disk of dir has left for everyone; ok is false
+// where the file system does not say.
+func Free(dir string) (bytes int64, ok bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil || st.Blocks == 0 {
 		return 0, false

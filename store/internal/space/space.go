@@ -1,0 +1,37 @@
+// Package space holds what stores say about a full disk.
+package space
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"goclaw/session"
+)
+
+// Full reports whether err says that a disk or a quota is full.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Error says that Path could not be written because its disk is full. It
+// wraps session.ErrFull and Err.
+type Error struct {
+	Store string // the package that says so
+	Path  string
+	Err   error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: no space left on the disk of %s: free some and try again (%v)", e.Store, e.Path, e.Err)
+}
+
+func (e *Error) Unwrap() []error { return []error{session.ErrFull, e.Err} }
+
+// Wrap returns err, as an Error about path if it says that the disk is full.
+func Wrap(store, path string, err error) error {
+	if !Full(err) || errors.Is(err, session.ErrFull) {
+		return err
+	}
+	return &Error{store, path, err}
+}
