@@ -1,21 +1,36 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
 
-// version returns the module's version as the build recorded it.
+// release is the version in CHANGELOG.md that this source belongs to.
+const release = "v0.2.0"
+
+// version says which release this is, and the commit and its date where the
+// build recorded them (go run records none).
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return release
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			return "devel " + s.Value[:min(12, len(s.Value))]
-		}
+	return describe(info.Settings)
+}
+
+func describe(settings []debug.BuildSetting) string {
+	vcs := map[string]string{}
+	for _, s := range settings {
+		vcs[strings.TrimPrefix(s.Key, "vcs.")] = s.Value
 	}
-	if v == "" || v == "(devel)" {
-		return "devel"
+	commit, date := vcs["revision"], vcs["time"]
+	if commit == "" {
+		return release + " (commit unknown)"
 	}
-	return v
+	commit = commit[:min(12, len(commit))]
+	if vcs["modified"] == "true" {
+		commit += ", modified"
+	}
+	return fmt.Sprintf("%s (commit %s, %s)", release, commit, date[:min(len("2006-01-02"), len(date))])
 }
