@@ -339,6 +339,7 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 		return llmtest.Say(tokens(60))(ctx, req)
 	})}
 	env := guarded(m, 2000)
+	env.Budget.Reserve = 150 // it is full after 90 percent, where the notice is due
 	env.Flush = flush
 	env.Tools = hands{"write_file": func(context.Context) (string, error) { return "wrote", nil }}
 	s := Replay(t, talk(11, 100)...)
