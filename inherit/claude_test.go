@@ -237,7 +237,7 @@ func TestCodex(t *testing.T) {
 	}{
 		"calls of every kind": {[]string{meta, turn,
 			line("response_item", say("developer", "input_text", "instructions")),
-			line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}`),
+			line("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]}`),
 			line("response_item", `{"type":"reasoning","summary":[{"type":"summary_text","text":"thinking"}],"content":null,"encrypted_content":"gAAA"}`),
 			line("response_item", `{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c1"}`),
 			line("event_msg", `{"type":"token_count","info":{"total_token_usage":{"total_tokens":109},"last_token_usage":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":9}}}`),
@@ -304,7 +304,7 @@ func TestCodex(t *testing.T) {
 			say("user", "input_text", "hello"),
 			`{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`,
 			`{"type":"local_shell_call","id":"ls_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"]}}`,
-			`{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a.txt"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}`,
+			`{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a.txt"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]}`,
 			`{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"gAAA"}`,
 			say("assistant", "output_text", "hi"),
 		}, []string{"user hello", "assistant hm", `call c1 local_shell {"type":"exec","command":["ls"]}`, "result c1 false a.txt(image)", "assistant hi"}},

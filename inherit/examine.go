@@ -142,10 +142,15 @@ func outlined(r session.Record) session.Record {
 	case session.Message:
 		m := session.Message{Message: llm.Message{Role: b.Role}, Stop: b.Stop}
 		for _, c := range b.Calls() {
-			m.Blocks = append(m.Blocks, llm.ToolCall{ID: strings.Clone(c.ID)})
+			kept := llm.ToolCall{ID: strings.Clone(c.ID)}
+			if sent := llm.Sendable(llm.Message{Role: llm.Assistant, Blocks: []llm.Block{c}}); sent[0].(llm.ToolCall).Name != c.Name {
+				kept.Name = fmt.Sprintf("%.80q", c.Name) // the odd ones only
+			}
+			m.Blocks = append(m.Blocks, kept)
 		}
 		for _, res := range b.Results() {
-			m.Blocks = append(m.Blocks, llm.ToolResult{CallID: strings.Clone(res.CallID)})
+			// A failed one is kept as such only where it says nothing.
+			m.Blocks = append(m.Blocks, llm.ToolResult{CallID: strings.Clone(res.CallID), IsError: res.IsError && llm.Blank(res.Text())})
 		}
 		out.Body = m
 	case session.Compaction:
@@ -232,7 +237,8 @@ func forgets(messages int) string {
 	return fmt.Sprintf("a reader that does not heal it forgets the %d messages before", messages)
 }
 
-// calls looks for calls without a result on the live branch, and the reverse.
+// calls looks for calls without a result on the live branch, for the reverse,
+// and for what an API would refuse of both.
 func (x *examiner) calls(s *session.Session) {
 	open, results := map[string]session.Record{}, map[string]bool{}
 	var order []string
@@ -248,11 +254,16 @@ func (x *examiner) calls(s *session.Session) {
 				order = append(order, c.ID)
 			}
 			results[c.ID] = true
+			if c.Name != "" {
+				x.find(x.lines[r.ID], fmt.Sprintf("the call %q is of a tool named %s", c.ID, c.Name), "APIs refuse every request with that name in it; goclaw sends another")
+			}
 		}
 		for _, res := range m.Results() {
 			delete(open, res.CallID)
 			if !results[res.CallID] {
 				x.find(x.lines[r.ID], fmt.Sprintf("a result of %q without its call", res.CallID), "no model would accept it: it is not sent")
+			} else if res.IsError {
+				x.find(x.lines[r.ID], fmt.Sprintf("the failed result of %q says nothing", res.CallID), "Anthropic refuses every request with it in it; goclaw sends words in its place")
 			}
 		}
 	}

@@ -19,6 +19,9 @@ import (
 
 func TestExamine(t *testing.T) {
 	answer := `{"type":"message","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{}}],"stopReason":"toolUse"}}`
+	failed := func(id int, text string) string {
+		return fmt.Sprintf(`{"type":"message","id":"%d","parentId":"%d","timestamp":"2026-11-15T00:00:02.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"%s"}],"isError":true}}`, id, id-1, text)
+	}
 	tests := map[string]struct {
 		lines []string
 		want  []string
@@ -30,6 +33,8 @@ func TestExamine(t *testing.T) {
 		"own parent":     {[]string{header("s"), userLine("1", "1", "a")}, []string{"2 it is its own parent"}},
 		"the same id":    {[]string{header("s"), userLine("1", "", "a"), userLine("1", "", "b")}, []string{`3 the id "1" is on line 2 already`}},
 		"no result":      {[]string{header("s"), userLine("1", "", "a"), answer}, []string{`3 the call "c1" has no result`}},
+		"silent failure": {[]string{header("s"), userLine("1", "", "a"), answer, failed(3, ""), failed(4, "why"), failed(5, " \\n")}, []string{`4 the failed result of "c1" says nothing`, `6 the failed result of "c1" says nothing`}},
+		"odd name":       {[]string{header("s"), userLine("1", "", "a"), strings.Replace(answer, "bash", "functions.bash", 1), failed(3, "why")}, []string{`3 the call "c1" is of a tool named "functions.bash"`}},
 		"folds too much": {[]string{header("s"), userLine("1", "", "a"), `{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","summary":"s","firstKeptEntryId":"gone","tokensBefore":1}`}, []string{`3 it folds up to "gone", which is not before it`}},
 	}
 	for name, test := range tests {

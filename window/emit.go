@@ -141,14 +141,14 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 		case llm.Thinking:
 			switch {
 			case m.Stop == llm.StopAborted || b.Redacted && (!same || b.Signature == ""):
-			case !same && strings.TrimSpace(b.Text) != "":
+			case !same && !llm.Blank(b.Text):
 				out = append(out, llm.Text{Text: b.Text})
 				leads = false
 			case same && b.Signature != "" && leads:
 				out = append(out, b)
 			}
 		case llm.Text:
-			if strings.TrimSpace(b.Text) != "" {
+			if !llm.Blank(b.Text) {
 				if !same {
 					b.Signature = ""
 				}
@@ -168,7 +168,7 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 	if leads { // thinking alone is no answer
 		return nil
 	}
-	return out
+	return llm.Sendable(llm.Message{Role: llm.Assistant, Blocks: out})
 }
 
 // injected reports whether a program wrote m in the model's name, for people
@@ -179,27 +179,29 @@ func injected(m session.Message) bool {
 
 const noImage = "(image left out: this model reads text only)"
 
-// plain keeps the blocks that a user message may hold and that say something.
+// plain returns what of a user message is sent.
 func plain(blocks []llm.Block, p Prompt) []llm.Block {
-	var out []llm.Block
+	if p.NoImages {
+		blocks = withoutImages(blocks)
+	}
+	return llm.Sendable(llm.Message{Role: llm.User, Blocks: blocks})
+}
+
+// withoutImages puts words in the place of images.
+func withoutImages(blocks []llm.Block) []llm.Block {
+	out := make([]llm.Block, 0, len(blocks))
 	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			if strings.TrimSpace(b.Text) != "" {
-				out = append(out, llm.Text{Text: b.Text})
-			}
+		switch v := b.(type) {
 		case llm.Image:
-			switch {
-			case b.Data == "" || b.MIME == "":
-			case p.NoImages:
-				out = append(out, llm.Text{Text: noImage})
-			default:
-				out = append(out, b)
+			if v.Data == "" {
+				continue
 			}
+			b = llm.Text{Text: noImage}
 		case llm.ToolResult:
-			b.Blocks = plain(b.Blocks, p)
-			out = append(out, b)
+			v.Blocks = withoutImages(v.Blocks)
+			b = v
 		}
+		out = append(out, b)
 	}
 	return out
 }

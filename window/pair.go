@@ -2,11 +2,7 @@ package window
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"strconv"
-	"strings"
 
 	"goclaw/llm"
 )
@@ -72,7 +68,7 @@ func bind(items []item, whole bool) (results map[spot]llm.ToolResult, doubles ma
 }
 
 func sameCall(a, b llm.ToolCall) bool {
-	return a.ID != "" && a.Name == b.Name && bytes.Equal(object(a.Args), object(b.Args))
+	return a.ID != "" && a.Name == b.Name && bytes.Equal(a.Args, b.Args)
 }
 
 // pair makes messages of items: calls with their results, roles in turns.
@@ -101,7 +97,7 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 				continue
 			}
 			at := spot{i, j}
-			if c.Name == "" || doubles[at] {
+			if doubles[at] {
 				continue
 			}
 			c = w.call(c)
@@ -161,48 +157,13 @@ func onlyThinking(blocks []llm.Block) bool {
 	return true
 }
 
-// call returns c as it may be sent: with an id of its own that every API
-// takes, and an object for arguments.
+// call returns c with an id of its own that every API takes.
 func (w *writer) call(c llm.ToolCall) llm.ToolCall {
-	c.Args = object(c.Args)
-	id := callID(c.ID)
+	id := llm.CallID(c.ID)
 	for n := 2; w.ids[id]; n++ {
-		id = callID(c.ID + "#" + strconv.Itoa(n))
+		id = llm.CallID(c.ID + "#" + strconv.Itoa(n))
 	}
 	w.ids[id] = true
 	c.ID = id
 	return c
-}
-
-// maxCallID is the longest id that every API takes.
-const maxCallID = 40
-
-// callID returns id if every API takes it, else one made from it.
-func callID(id string) string {
-	ok := id != "" && len(id) <= maxCallID
-	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		ok = false
-		return '_'
-	}, id)
-	if ok {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return clean[:min(len(clean), maxCallID-17)] + "_" + hex.EncodeToString(sum[:8])
-}
-
-// object returns raw if it is a JSON object, else one that holds it.
-func object(raw json.RawMessage) json.RawMessage {
-	t := bytes.TrimSpace(raw)
-	if len(t) == 0 || bytes.Equal(t, []byte("null")) {
-		return json.RawMessage("{}")
-	}
-	if t[0] == '{' && json.Valid(t) {
-		return t
-	}
-	text, _ := json.Marshal(map[string]string{"_raw": strings.ToValidUTF8(string(raw), "\uFFFD")})
-	return text
 }

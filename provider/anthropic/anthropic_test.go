@@ -175,7 +175,7 @@ func everything() llm.Request {
 	call := func(id, args string) llm.ToolCall {
 		return llm.ToolCall{ID: id, Name: "read_file", Args: json.RawMessage(args)}
 	}
-	png := llm.Image{MIME: "image/png", Data: "iVBORw0KGgo="}
+	png := llmtest.Images[0]
 	a, b := call("toolu_1", `{"path":"a","n":12345678901234567890}`), call("toolu_2", `{}`)
 	shown := llm.Result(a, "a picture")
 	shown.Blocks = append(shown.Blocks, png)
@@ -219,13 +219,13 @@ func TestRequestOnTheWire(t *testing.T) {
 	   "input_schema":{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z"],"additionalProperties":false}}],
 	 "messages":[
 	  {"role":"user","content":[{"type":"text","text":"look <at> \u2028 this"},
-	   {"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]},
+	   {"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 	  {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"text","text":"Looking."},
 	   {"type":"tool_use","id":"toolu_1","name":"read_file","input":{"path":"a","n":12345678901234567890}},
 	   {"type":"tool_use","id":"toolu_2","name":"read_file","input":{}}]},
 	  {"role":"user","content":[
 	   {"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"a picture"},
-	    {"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]},
+	    {"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 	   {"type":"tool_result","tool_use_id":"toolu_2","is_error":true,"content":[{"type":"text","text":"no such file"}]},
 	   {"type":"text","text":"and then?","cache_control":{"type":"ephemeral"}}]},
 	  {"role":"assistant","content":[{"type":"redacted_thinking","data":"enc"},{"type":"text","text":"Done."}]},
@@ -253,7 +253,7 @@ func TestUnsendable(t *testing.T) {
 		{Role: llm.Assistant, Blocks: []llm.Block{llm.Thinking{Text: "nothing else"}}},
 		llm.UserText("go on"),
 	}})
-	want := `[{"content":[{"cache_control":{"type":"ephemeral"},"text":"[image of type image/heic left out]","type":"text"}],"role":"user"},` +
+	want := `[{"content":[{"cache_control":{"type":"ephemeral"},"text":"[image left out: \"image/heic\" cannot be read]","type":"text"}],"role":"user"},` +
 		`{"content":[{"text":"ok","type":"text"}],"role":"assistant"},` +
 		`{"content":[{"cache_control":{"type":"ephemeral"},"text":"go on","type":"text"}],"role":"user"}]`
 	if got := compact(t, msgs); got != want {
@@ -403,12 +403,12 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Arguments that are no object are kept as the model wrote them.
+// Arguments that are no object are kept as the model wrote them; null is none.
 func TestRawArguments(t *testing.T) {
 	for in, want := range map[string]string{
 		`{\"path\": \"a`:      `{"_raw":"{\"path\": \"a"}`,
 		`[1,2]`:               `{"_raw":"[1,2]"}`,
-		`null`:                `{"_raw":"null"}`,
+		`null`:                `{}`,
 		`{} {}`:               `{"_raw":"{} {}"}`,
 		` {\"a\" : 1.50 } \n`: `{"a":1.50}`,
 	} {

@@ -78,7 +78,7 @@ const tooLarge = "request_too_large"
 var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, bound *regexp.Regexp }) {
 	p.tooLong = regexp.MustCompile(`(?i)^prompt is too long(?:: (\d+) tokens > (\d+) maximum)?$`)
 	p.noRoom = regexp.MustCompile("^input length and `max_tokens` exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")
-	p.bound = regexp.MustCompile("(?i)(?:Invalid `?signature`? in `?thinking`? block|`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified)")
+	p.bound = regexp.MustCompile("(?i)(?:Invalid `?signature`? in `?thinking`? block|`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified|each thinking block must contain (?:non-whitespace )?thinking)")
 	return p
 })
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -14,9 +15,8 @@ import (
 	"goclaw/provider/internal/wire"
 )
 
-// build translates req into a body. Blocks that the API would reject for their
-// shape alone are left out: blank text, thinking without a signature, and
-// llm.Other.
+// build translates req into a body. Each message passes llm.Sendable, and what
+// only this API refuses is put right here.
 func build(req llm.Request, maxTokens int) ([]byte, []option.RequestOption, error) {
 	params, opts := settings(req, maxTokens)
 	rest, err := params.MarshalJSON()
@@ -63,11 +63,75 @@ const mark = `,"cache_control":{"type":"ephemeral"}`
 func conversation(req llm.Request) (sent []llm.Message, size int) {
 	sent = make([]llm.Message, 0, len(req.Messages))
 	for _, m := range req.Messages {
-		if m = sendable(m, &size); len(m.Blocks) > 0 {
+		if m.Blocks = llm.Sendable(m); len(m.Blocks) > 0 {
 			sent = append(sent, m)
+			size += wire.Length(m.Blocks)
 		}
 	}
+	fewImages(sent)
+	trimEnd(sent)
 	return sent, size
+}
+
+// The API takes no more than maxImages in a request. In one with more than
+// manyImages each may have manySide pixels a side.
+const (
+	maxImages  = 100
+	manyImages = 20
+	manySide   = 2000
+)
+
+// fewImages puts words in the place of the images that are too many, the
+// oldest first, and of those that are too large beside so many.
+func fewImages(sent []llm.Message) {
+	total := 0
+	each(sent, func(img llm.Image) llm.Block { total++; return img })
+	if total <= manyImages {
+		return
+	}
+	n := 0
+	each(sent, func(img llm.Image) llm.Block {
+		n++
+		w, h := img.Size()
+		switch {
+		case n <= total-maxImages:
+			return llm.Text{Text: fmt.Sprintf("[image left out: %d newer ones follow]", maxImages)}
+		case w > manySide || h > manySide:
+			return llm.Text{Text: fmt.Sprintf("[image left out: %d x %d pixels are too many beside more than %d images]", w, h, manyImages)}
+		}
+		return img
+	})
+}
+
+// each replaces every image of the messages by what change makes of it.
+func each(sent []llm.Message, change func(llm.Image) llm.Block) {
+	for _, m := range sent {
+		for i, b := range m.Blocks {
+			switch b := b.(type) {
+			case llm.Image:
+				m.Blocks[i] = change(b)
+			case llm.ToolResult:
+				for j, in := range b.Blocks {
+					if img, ok := in.(llm.Image); ok {
+						b.Blocks[j] = change(img)
+					}
+				}
+			}
+		}
+	}
+}
+
+// trimEnd cuts the white space that the API refuses at the end of an answer
+// that is to be continued.
+func trimEnd(sent []llm.Message) {
+	if len(sent) == 0 || sent[len(sent)-1].Role != llm.Assistant {
+		return
+	}
+	blocks := sent[len(sent)-1].Blocks
+	if t, ok := blocks[len(blocks)-1].(llm.Text); ok {
+		t.Text = strings.TrimRightFunc(t.Text, unicode.IsSpace)
+		blocks[len(blocks)-1] = t
+	}
 }
 
 // messages writes a conversation and marks where its cached prefix ends:
@@ -114,42 +178,6 @@ func messages(out []byte, sent []llm.Message, tail string) []byte {
 	return append(out, ']')
 }
 
-// sendable returns m with the blocks that can be sent, and adds their length
-// to size.
-func sendable(m llm.Message, size *int) llm.Message {
-	out := llm.Message{Role: m.Role, Blocks: make([]llm.Block, 0, len(m.Blocks))}
-	for _, b := range m.Blocks {
-		switch v := b.(type) {
-		case llm.Text:
-			if strings.TrimSpace(v.Text) == "" {
-				continue
-			}
-			*size += len(v.Text)
-		case llm.Image:
-			*size += len(v.Data)
-			if !wire.ImageType(v.MIME) {
-				b = llm.Text{Text: wire.NoImage(v)}
-			}
-		case llm.Thinking:
-			if v.Signature == "" {
-				continue
-			}
-			*size += len(v.Text) + len(v.Signature)
-		case llm.ToolCall:
-			*size += len(v.Args)
-		case llm.ToolResult:
-			inner := sendable(llm.Message{Blocks: v.Blocks}, size)
-			v.Blocks = inner.Blocks
-			b = v
-		default:
-			continue
-		}
-		*size += 64
-		out.Blocks = append(out.Blocks, b)
-	}
-	return out
-}
-
 // block writes one block; end goes in before its closing brace.
 func block(out []byte, b llm.Block, end string) []byte {
 	str := func(key, s string) { out = wire.AppendString(append(out, key...), s) }
@@ -168,24 +196,22 @@ func block(out []byte, b llm.Block, end string) []byte {
 		str(`{"type":"thinking","thinking":`, b.Text)
 		str(`,"signature":`, b.Signature)
 	case llm.ToolCall:
-		str(`{"type":"tool_use","id":`, b.ID)
+		str(`{"type":"tool_use","id":`, llm.CallID(b.ID))
 		str(`,"name":`, b.Name)
-		out = append(append(out, `,"input":`...), wire.Object(b.Args)...)
+		out = append(append(out, `,"input":`...), b.Args...)
 	case llm.ToolResult:
-		str(`{"type":"tool_result","tool_use_id":`, b.CallID)
+		str(`{"type":"tool_result","tool_use_id":`, llm.CallID(b.CallID))
 		if b.IsError {
 			out = append(out, `,"is_error":true`...)
 		}
-		if len(b.Blocks) > 0 {
-			out = append(out, `,"content":[`...)
-			for i, in := range b.Blocks {
-				if i > 0 {
-					out = append(out, ',')
-				}
-				out = block(out, in, "")
+		out = append(out, `,"content":[`...)
+		for i, in := range b.Blocks {
+			if i > 0 {
+				out = append(out, ',')
 			}
-			out = append(out, ']')
+			out = block(out, in, "")
 		}
+		out = append(out, ']')
 	}
 	return append(append(out, end...), '}')
 }

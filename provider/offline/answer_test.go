@@ -359,7 +359,7 @@ func TestNotices(t *testing.T) {
 	if diff := cmp.Diff(c.msgs[n-1], a.Message); diff != "" {
 		t.Errorf("a notice behind the results changes the answer (-want +got):\n%s", diff)
 	}
-	c = newChat(t, append(told[:2:2], llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Image{MIME: "image/png", Data: "AA=="}}})...)
+	c = newChat(t, append(told[:2:2], llm.Message{Role: llm.User, Blocks: []llm.Block{llmtest.Images[0]}})...)
 	if got := c.goOn(); !strings.HasPrefix(got, "I cannot see pictures") {
 		t.Errorf("answer to a picture: %q", got)
 	}

@@ -63,7 +63,7 @@ func someResult(t *rapid.T, c llm.ToolCall) llm.ToolResult {
 	switch rapid.IntRange(0, 5).Draw(t, "result") {
 	case 0: // nothing at all
 	case 1:
-		r.Blocks = []llm.Block{llm.Image{MIME: "image/png", Data: "AA=="}}
+		r.Blocks = []llm.Block{llmtest.Images[0]}
 	case 2:
 		r.Blocks = []llm.Block{llm.Text{Text: "2026-08-01.md  3 B\n2026-08-02.md  9 B\nsub/\n"}}
 	default:
@@ -80,7 +80,7 @@ func somePast(t *rapid.T) []llm.Message {
 		if rapid.Bool().Draw(t, "calls") {
 			c := llm.ToolCall{ID: fmt.Sprintf("old_%d", i), Name: rapid.SampledFrom(wide).Draw(t, "tool").Name, Args: json.RawMessage(`{"path":"a.md","offset":3}`)}
 			msgs = append(msgs, llm.Message{Role: llm.Assistant, Blocks: []llm.Block{c}},
-				llm.Message{Role: llm.User, Blocks: []llm.Block{someResult(t, c)}})
+				llm.Message{Role: llm.User, Blocks: llm.Sendable(llm.Message{Role: llm.User, Blocks: []llm.Block{someResult(t, c)}})})
 		}
 		msgs = append(msgs, llm.AssistantText(someText().Draw(t, "assistant")))
 	}
@@ -89,7 +89,7 @@ func somePast(t *rapid.T) []llm.Message {
 		last.Blocks = append(last.Blocks, llm.Text{Text: someText().Draw(t, "asked")})
 	}
 	if rapid.IntRange(0, 5).Draw(t, "picture") == 0 {
-		last.Blocks = append(last.Blocks, llm.Image{MIME: "image/png", Data: "AA=="})
+		last.Blocks = append(last.Blocks, llmtest.Images[0])
 	}
 	return append(msgs, last)
 }
@@ -141,6 +141,7 @@ func TestAnyConversation(t *testing.T) {
 				}
 				results.Blocks = append(results.Blocks, someResult(t, c))
 			}
+			results.Blocks = llm.Sendable(results)
 			req.Messages = append(req.Messages, results)
 		}
 	})

@@ -123,7 +123,7 @@ func TestParallelTools(t *testing.T) {
 			chunk(`{"tool_calls":[{"index":0,"id":"functions.read_file:0","function":{"name":"read_file","arguments":"{\"path\":\"a.go\"}"}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":1,"id":"old","function":{"name":"now","arguments":"{}"}}]}`, "null"),
 			chunk("{}", `"tool_calls"`), done},
-			[]llm.ToolCall{{ID: "functions_read_file_0", Name: a.Name, Args: a.Args}, {ID: "old-2", Name: b.Name, Args: b.Args}}},
+			[]llm.ToolCall{{ID: "functions_read_file_0_f9cc2c7822d54220", Name: a.Name, Args: a.Args}, {ID: "old-2", Name: b.Name, Args: b.Args}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			old := llm.ToolCall{ID: "old", Name: "now", Args: json.RawMessage(`{}`)}
@@ -164,7 +164,7 @@ func TestReasoning(t *testing.T) {
 
 // everything is a request with one of everything that Validate accepts.
 func everything() llm.Request {
-	png := llm.Image{MIME: "image/png", Data: "iVBORw0KGgo="}
+	png := llmtest.Images[0]
 	a := llm.ToolCall{ID: "call_1", Name: "shoot", Args: json.RawMessage(`{"path":"a","n":12345678901234567890}`)}
 	b := llm.ToolCall{ID: "call_2", Name: "read_file", Args: json.RawMessage(`{}`)}
 	shown := llm.Result(a, "a picture")
@@ -204,7 +204,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	   "parameters":{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer"}},"required":["z"]}}}],
 	 "messages":[
 	  {"role":"system","content":"Be brief."},
-	  {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},
+	  {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}},
 	   {"type":"text","text":"look <at> \u2028 \u0001\"this\"\nclosely"}]},
 	  {"role":"assistant","content":"Looking.","tool_calls":[
 	   {"id":"call_1","type":"function","function":{"name":"shoot","arguments":"{\"path\":\"a\",\"n\":12345678901234567890}"}},
@@ -212,7 +212,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	  {"role":"tool","tool_call_id":"call_1","content":"a picture\n\n[images: 1, see the next message]"},
 	  {"role":"tool","tool_call_id":"call_2","content":"Error: no such file"},
 	  {"role":"user","content":[{"type":"text","text":"[from shoot, call call_1]"},
-	   {"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},
+	   {"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}},
 	   {"type":"text","text":"and then?"}]},
 	  {"role":"assistant","tool_calls":[{"id":"call_3","type":"function","function":{"name":"read_file","arguments":"{\"z\":\"b\"}"}}]},
 	  {"role":"tool","tool_call_id":"call_3","content":"b's text\n\n[Context: 1k/200k tokens (1%)]"}]}`
@@ -237,7 +237,7 @@ func TestUnsendable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"stream":true,"messages":[{"role":"user","content":"[image of type image/heic left out]"},{"role":"assistant","content":"ok"},{"role":"user","content":"now"}],"model":"m","stream_options":{"include_usage":true}}`
+	want := `{"stream":true,"messages":[{"role":"user","content":"[image left out: \"image/heic\" cannot be read]"},{"role":"assistant","content":"ok"},{"role":"user","content":"now"}],"model":"m","stream_options":{"include_usage":true}}`
 	if string(body) != want {
 		t.Errorf("sent\n%s\nwant\n%s", body, want)
 	}

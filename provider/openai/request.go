@@ -63,24 +63,8 @@ func (p *Provider) settings(req llm.Request) sdk.ChatCompletionNewParams {
 // size is about how long the messages are.
 func size(req llm.Request) int {
 	n := len(req.System) + len(req.Tail)
-	var add func(blocks []llm.Block)
-	add = func(blocks []llm.Block) {
-		for _, b := range blocks {
-			n += 64
-			switch b := b.(type) {
-			case llm.Text:
-				n += len(b.Text)
-			case llm.Image:
-				n += len(b.Data)
-			case llm.ToolCall:
-				n += len(b.Args) + len(b.Args)/4
-			case llm.ToolResult:
-				add(b.Blocks)
-			}
-		}
-	}
 	for _, m := range req.Messages {
-		add(m.Blocks)
+		n += wire.Length(m.Blocks)
 	}
 	return n
 }
@@ -221,6 +205,7 @@ func (w *writer) messages(req llm.Request) {
 	}
 	last := len(req.Messages) - 1
 	for i, m := range req.Messages {
+		m.Blocks = llm.Sendable(m)
 		switch {
 		case m.Role == llm.Assistant:
 			w.assistant(m)
@@ -274,11 +259,8 @@ func (w *writer) content(parts []part) {
 
 func (w *writer) assistant(m llm.Message) {
 	text, calls := m.Text(), m.Calls()
-	if strings.TrimSpace(text) == "" {
-		if len(calls) == 0 {
-			return
-		}
-		text = ""
+	if text == "" && len(calls) == 0 {
+		return
 	}
 	w.open("assistant")
 	if text != "" {
@@ -290,9 +272,9 @@ func (w *writer) assistant(m llm.Message) {
 		} else {
 			w.raw(",")
 		}
-		w.str(`{"id":`, c.ID)
+		w.str(`{"id":`, llm.CallID(c.ID))
 		w.str(`,"type":"function","function":{"name":`, c.Name)
-		w.str(`,"arguments":`, string(wire.Object(c.Args)))
+		w.str(`,"arguments":`, string(c.Args))
 		w.raw("}}")
 	}
 	if len(calls) > 0 {
@@ -312,19 +294,13 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
-			if strings.TrimSpace(b.Text) != "" {
-				texts = append(texts, b.Text)
-			}
+			texts = append(texts, b.Text)
 		case llm.Image:
-			if wire.ImageType(b.MIME) {
-				parts = append(parts, picture(b))
-			} else {
-				texts = append(texts, wire.NoImage(b))
-			}
+			parts = append(parts, picture(b))
 		case llm.ToolResult:
 			results = append(results, b)
 			if images := pictures(b); len(images) > 0 {
-				parts = append(parts, part{text: fmt.Sprintf("[from %s, call %s]", b.Name, b.CallID)})
+				parts = append(parts, part{text: fmt.Sprintf("[from %s, call %s]", b.Name, llm.CallID(b.CallID))})
 				parts = append(parts, images...)
 			}
 		}
@@ -336,7 +312,7 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 			text, tail = join(text, tail), ""
 		}
 		w.open("tool")
-		w.str(`,"tool_call_id":`, r.CallID)
+		w.str(`,"tool_call_id":`, llm.CallID(r.CallID))
 		w.str(`,"content":`, text)
 		w.raw("}")
 	}
@@ -367,7 +343,7 @@ func picture(img llm.Image) part { return part{url: "data:" + img.MIME + ";base6
 
 func pictures(r llm.ToolResult) (out []part) {
 	for _, b := range r.Blocks {
-		if img, ok := b.(llm.Image); ok && wire.ImageType(img.MIME) {
+		if img, ok := b.(llm.Image); ok {
 			out = append(out, picture(img))
 		}
 	}
@@ -378,11 +354,6 @@ func pictures(r llm.ToolResult) (out []part) {
 // so the text says it, unless it does already.
 func result(r llm.ToolResult) string {
 	text := r.Text()
-	for _, b := range r.Blocks {
-		if img, ok := b.(llm.Image); ok && !wire.ImageType(img.MIME) {
-			text = join(text, wire.NoImage(img))
-		}
-	}
 	if n := len(pictures(r)); n > 0 {
 		text = join(text, fmt.Sprintf("[images: %d, see the next message]", n))
 	}

@@ -197,15 +197,10 @@ func (a *answer) end(req llm.Request) *llm.Answer {
 // letters that every API accepts. Servers that give none, the same one in each
 // answer, or one like functions.read:0 are common.
 func (a *answer) identify(id string, i int, used map[string]bool) string {
-	id = strings.Map(func(r rune) rune {
-		if r < 128 && (r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r|32 && r|32 <= 'z') {
-			return r
-		}
-		return '_'
-	}, id)
 	if id == "" {
 		id = fmt.Sprintf("call_%d_%d", len(used), i)
 	}
+	id = llm.CallID(id)
 	for n := 2; used[id]; n++ {
 		cut := strings.TrimSuffix(id, fmt.Sprintf("-%d", n-1))
 		id = fmt.Sprintf("%s-%d", cut, n)

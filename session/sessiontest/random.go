@@ -3,6 +3,7 @@ package sessiontest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -154,4 +155,113 @@ func stranger(r session.Record) json.RawMessage {
 		panic(err) // strings and numbers only
 	}
 	return raw
+}
+
+// AnyBodies draws the bodies of a log, the sane and the insane alike: what
+// models, tools, crashes and other programs put into one. Answers are by the
+// model of the provider given, or by nobody.
+func AnyBodies(t *rapid.T, provider, model string) []session.Body {
+	var log []session.Body
+	n := rapid.IntRange(0, 30).Draw(t, "n")
+	for range n {
+		b := anyBody(t, provider, model)
+		if e, ok := b.(session.Edit); ok && e.Target == fmt.Sprint("e", n+1) {
+			e.Target = "e1" // nothing is edited before it is said
+			b = e
+		}
+		log = append(log, b)
+	}
+	return log
+}
+
+var (
+	oddIDs   = []string{"c1", "c2", "c3", "", "bad id|é", "functions.read:0", strings.Repeat("x", 99), "a\xff"}
+	oddNames = []string{"read", "list", "", "functions.read_file", "bad name!", "读文件", strings.Repeat("n", 201), "\xff", "--"}
+	oddTexts = []string{"hi", "", " \n", "\x1c\u00a0", "ends with space \n", "\x00", "\xff\xfe", "\ufeff", "\u2028 \U0001F980", "long " + strings.Repeat("x", 5000)}
+	oddArgs  = []string{`{}`, `{"a":1}`, `[1]`, `null`, `{broken`, "\xff", "{\"a\":\"\xff\"}", `{"s":"\ud83d"}`, `{"s":"\udc00\ud83d\ude00 \\ud800"}`, " {\"a\" : 1} ",
+		strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300), `{"a":1}{"b":2}`, `"text"`, `{"n":1e999}`}
+	oddImages = []llm.Image{
+		{MIME: "image/png", Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
+		{MIME: "image/jpg", Data: "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"},
+		{MIME: "", Data: "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"},
+		{MIME: "image/gif", Data: "R0lGODlhAQABAIAAAAAAAP___yH5BAEAAAAALAAA\nAAABAAEAAAIBRAA7"},
+		{MIME: "image/png", Data: ""}, {MIME: "image/png", Data: "AAAA"}, {MIME: "image/png", Data: "no base64!"}, {MIME: "image/heic", Data: "AA=="},
+		{MIME: "image/png", Data: "data:,x"},
+		{MIME: "image/png", Data: "iVBORw0KGgoAAAANSUhEUgAAJxAAAAABCAYAAAAfFcSJ"}, // 10,000 pixels wide
+	}
+)
+
+func pick[T any](t *rapid.T, from []T, what string) T {
+	return from[rapid.IntRange(0, len(from)-1).Draw(t, what)]
+}
+
+// anyBody draws what a log may hold.
+func anyBody(t *rapid.T, provider, model string) session.Body {
+	id, text := pick(t, oddIDs, "call"), pick(t, oddTexts, "text")
+	target := fmt.Sprint("e", rapid.IntRange(1, 30).Draw(t, "target"))
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
+	case 0, 1:
+		m := User(text)
+		if rapid.Bool().Draw(t, "image") {
+			m.Blocks = append(m.Blocks, pick(t, oddImages, "picture"))
+		}
+		return m
+	case 2, 3:
+		return anyAuthor(t, Answer(text), provider, model)
+	case 4, 5:
+		m := Calls(llm.ToolCall{ID: id, Name: pick(t, oddNames, "name"), Args: json.RawMessage(pick(t, oddArgs, "args"))},
+			llm.ToolCall{ID: "c2", Name: "list", Args: json.RawMessage(`{}`)})
+		if rapid.Bool().Draw(t, "says") {
+			m.Blocks = append(m.Blocks, llm.Text{Text: text})
+		}
+		return anyAuthor(t, m, provider, model)
+	case 6, 7:
+		return anyResult(t, id, text)
+	case 8:
+		return Compaction("SUM", target)
+	case 9:
+		return Unfold(target)
+	case 10:
+		return session.Reset{Reason: "new", FirstKept: pick(t, []string{"", target}, "kept")}
+	case 11:
+		return session.Edit{Target: target, Drop: rapid.Bool().Draw(t, "drop"), Blocks: []llm.Block{llm.Text{Text: text}}}
+	case 12:
+		return session.Message{Message: llm.Message{Role: llm.System, Blocks: []llm.Block{llm.Text{Text: "sys"}}}}
+	}
+	return session.CustomMessage{Type: "x", Blocks: []llm.Block{llm.Text{Text: text}}}
+}
+
+// anyAuthor lets someone say m: thinking before it, or not, and whole or not.
+func anyAuthor(t *rapid.T, m session.Message, provider, model string) session.Message {
+	if rapid.Bool().Draw(t, "mine") {
+		m = By(provider, model, m)
+	}
+	m.Stop = pick(t, []llm.Stop{llm.StopEnd, llm.StopTool, llm.StopError, llm.StopAborted, ""}, "stop")
+	lead := func(th llm.Thinking) { m.Blocks = append([]llm.Block{th}, m.Blocks...) }
+	if rapid.Bool().Draw(t, "thinks") {
+		lead(llm.Thinking{Text: pick(t, []string{"hm", "", " "}, "thought"), Signature: pick(t, []string{"", "sig"}, "sig")})
+	}
+	if rapid.IntRange(0, 5).Draw(t, "redacted") == 0 {
+		lead(llm.Thinking{Signature: "xx", Redacted: true})
+	}
+	if rapid.IntRange(0, 9).Draw(t, "afterthought") == 0 {
+		m.Blocks = append(m.Blocks, llm.Thinking{Text: "hm", Signature: "late"})
+	}
+	return m
+}
+
+// anyResult draws a result: good or failed, of words, pictures or nothing.
+func anyResult(t *rapid.T, id, text string) session.Message {
+	r := llm.ToolResult{CallID: id, Name: pick(t, oddNames, "tool"), IsError: rapid.Bool().Draw(t, "failed")}
+	for range rapid.IntRange(0, 2).Draw(t, "texts") {
+		r.Blocks = append(r.Blocks, llm.Text{Text: text})
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "pictures") {
+		r.Blocks = append(r.Blocks, pick(t, oddImages, "picture"))
+	}
+	m := result(r)
+	if rapid.Bool().Draw(t, "speaks") {
+		m.Blocks = append(m.Blocks, llm.Text{Text: text}, llm.Other{Raw: json.RawMessage(`{}`)})
+	}
+	return m
 }

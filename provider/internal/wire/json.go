@@ -1,8 +1,9 @@
 package wire
 
 import (
-	"encoding/json"
 	"unicode/utf8"
+
+	"goclaw/llm"
 )
 
 // The conversation is most of a request: 800 KB at 200k tokens. The SDKs'
@@ -82,13 +83,24 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// Object returns args if they are a JSON object, and otherwise what Args makes
-// of them, so that nothing in a log can break the request around it.
-func Object(args json.RawMessage) json.RawMessage {
-	if len(args) > 1 && args[0] == '{' && json.Valid(args) && utf8.Valid(args) {
-		return args
+// Length is about how long blocks are on the wire.
+func Length(blocks []llm.Block) (n int) {
+	for _, b := range blocks {
+		n += 64
+		switch b := b.(type) {
+		case llm.Text:
+			n += len(b.Text)
+		case llm.Image:
+			n += len(b.Data)
+		case llm.Thinking:
+			n += len(b.Text) + len(b.Signature)
+		case llm.ToolCall:
+			n += len(b.Args) + len(b.Args)/4
+		case llm.ToolResult:
+			n += Length(b.Blocks)
+		}
 	}
-	return Args(string(args))
+	return n
 }
 
 // Body makes a request of the messages, a JSON array that write appends and

@@ -210,45 +210,16 @@ func Line(s string) string {
 	return s
 }
 
-// RawKey holds the text of arguments that are no JSON object.
-const RawKey = "_raw"
-
-// Args makes a JSON object of what a model wrote as arguments. Nothing at all
-// is the empty object. Anything else that is not one object becomes
-// {"_raw": "the text"}: the call keeps its place, no tool's schema accepts it,
-// and the model reads what it did wrong.
+// Args makes a JSON object of what a model wrote as arguments, without spaces
+// between its parts. What is no object becomes one as llm.Object says.
 func Args(text string) json.RawMessage {
-	text = Clean(text)
-	trimmed := strings.TrimSpace(text)
-	if trimmed == "" {
-		return json.RawMessage("{}")
+	args := llm.Object(json.RawMessage(Clean(text)))
+	var b bytes.Buffer
+	if json.Compact(&b, args) != nil {
+		return args
 	}
-	if trimmed[0] == '{' {
-		var b bytes.Buffer
-		if json.Compact(&b, []byte(trimmed)) == nil {
-			return b.Bytes()
-		}
-	}
-	raw, err := json.Marshal(map[string]string{RawKey: text})
-	if err != nil {
-		panic(err) // a map of strings always has a JSON form
-	}
-	return raw
+	return b.Bytes()
 }
-
-// ImageType reports whether mime is one of the four picture types that the
-// APIs read. Others are replaced by NoImage: one unreadable picture in a log
-// must not make every later request fail.
-func ImageType(mime string) bool {
-	switch mime {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		return true
-	}
-	return false
-}
-
-// NoImage stands for a picture that cannot be sent.
-func NoImage(img llm.Image) string { return fmt.Sprintf("[image of type %s left out]", img.MIME) }
 
 // Sink hands deltas on and remembers that it did.
 type Sink struct {

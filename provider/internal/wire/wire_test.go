@@ -29,14 +29,6 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-func TestObject(t *testing.T) {
-	for in, want := range map[string]string{`{"a":1}`: `{"a":1}`, "": `{}`, `[]`: `{"_raw":"[]"}`, `{"a"`: `{"_raw":"{\"a\""}`} {
-		if got := string(Object(json.RawMessage(in))); got != want {
-			t.Errorf("Object(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestLine(t *testing.T) {
 	if got := Line(" a\r\n\tb \xff "); got != "a b \uFFFD" {
 		t.Errorf("got %q", got)

@@ -1,8 +1,12 @@
 package wiretest
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 
 	"pgregory.net/rapid"
 
@@ -24,8 +28,12 @@ func Conversation(t *rapid.T) llm.Request {
 		if i%2 == 0 {
 			for _, c := range open {
 				r := llm.ToolResult{CallID: c.ID, Name: c.Name, IsError: rapid.Bool().Draw(t, "failed")}
-				for range rapid.IntRange(0, 3).Draw(t, "parts") {
-					r.Blocks = append(r.Blocks, words(t))
+				for range rapid.IntRange(1, 3).Draw(t, "parts") {
+					if r.IsError {
+						r.Blocks = append(r.Blocks, text(t))
+					} else {
+						r.Blocks = append(r.Blocks, words(t))
+					}
 				}
 				m.Blocks = append(m.Blocks, r)
 			}
@@ -79,8 +87,16 @@ func text(t *rapid.T) llm.Block { return llm.Text{Text: "." + rapid.String().Dra
 // words draws a text or a picture.
 func words(t *rapid.T) llm.Block {
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
-		mime := rapid.SampledFrom([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}).Draw(t, "mime")
-		return llm.Image{MIME: mime, Data: rapid.SampledFrom([]string{"AAAA", "iVBORw0KGgo="}).Draw(t, "data")}
+		return rapid.SampledFrom(llmtest.Images).Draw(t, "image")
 	}
 	return text(t)
+}
+
+// Wide is a picture of more pixels than one may have among many.
+func Wide() llm.Image {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 2500, 1))); err != nil {
+		panic(err) // to memory
+	}
+	return llm.Image{MIME: "image/png", Data: base64.StdEncoding.EncodeToString(b.Bytes())}
 }
