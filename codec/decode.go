@@ -200,8 +200,27 @@ func (d *decoder) body(typ string, e entry) session.Body {
 				Messages: d.int(get("messages")), Model: text("model"), Usage: d.usage(get("usage")),
 			}
 		}
+		if c, ok := d.nestedCheckpoint(e); ok {
+			return c
+		}
 	}
 	return session.Unknown{Type: typ}
+}
+
+// nestedCheckpoint reads a checkpoint as the first GoClaw wrote it: in an
+// object of its own, covering everything up to its parent.
+func (d *decoder) nestedCheckpoint(e entry) (session.Checkpoint, bool) {
+	at := d.get(0, "checkpoint")
+	if d.kindOf(at) != object || d.kindOf(d.get(at, "summary")) != str {
+		return session.Checkpoint{}, false
+	}
+	get := func(key string) int { return d.get(at, key) }
+	_, covers := d.parent(e.parent)
+	return session.Checkpoint{
+		Summary: d.string(get("summary")), Topics: d.texts(get("topics")), Decisions: d.texts(get("keyDecisions")),
+		Questions: d.texts(get("openQuestions")), Covers: covers, Tokens: d.int(get("tokensAtCheckpoint")),
+		Messages: d.int(get("messageCountAtCheckpoint")),
+	}, true
 }
 
 func (d *decoder) header() session.Header {

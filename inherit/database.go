@@ -185,7 +185,10 @@ func (f *finder) database(path string, st stat, named bool) {
 		f.problem(path, err)
 		return
 	}
-	if !d.tables["transcript_events"] {
+	list := d.list
+	if _, ok := d.earlier(); ok {
+		list = d.earlierSessions
+	} else if !d.tables["transcript_events"] {
 		if named {
 			f.problem(path, errors.New("not a database of sessions that is known here"))
 		}
@@ -195,7 +198,7 @@ func (f *finder) database(path string, st stat, named bool) {
 	f.c.databases = append(f.c.databases, d)
 	var found []*Transcript
 	err = d.read(func() error {
-		found, err = d.list()
+		found, err = list()
 		return err
 	})
 	if err != nil {
@@ -303,6 +306,9 @@ const (
 func (d *database) records(ctx context.Context, t *Transcript, after int64) iter.Seq2[session.Record, error] {
 	if t.blob != inEvents {
 		return d.archive(ctx, t)
+	}
+	if t.Program == EarlierGoclaw {
+		return d.earlierRecords(ctx, t)
 	}
 	cols := "seq, octet_length(event_json), NULL, event_json"
 	if d.zstd {

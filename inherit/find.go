@@ -298,7 +298,7 @@ const ext = ".jsonl"
 
 // candidate reports whether a file of this name can be a transcript.
 func candidate(name string) bool {
-	if strings.HasSuffix(name, ".sqlite") {
+	if strings.HasSuffix(name, ".sqlite") || name == earlierName {
 		return true
 	}
 	_, _, ok := parseName(name)
@@ -351,10 +351,14 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 	}
 	f.files[path] = nil
 	st := statOf(fi)
-	if strings.HasSuffix(path, ".sqlite") && st.Size == 0 && !named {
+	db := strings.HasSuffix(path, ".sqlite") || filepath.Base(path) == earlierName && (st.Size == 0 || isDatabase(path))
+	if filepath.Base(path) == earlierName && !db && !named {
+		return // any program may have a file of this name
+	}
+	if db && st.Size == 0 && !named {
 		return // its owner has not begun it
 	}
-	if strings.HasSuffix(path, ".sqlite") || named && isDatabase(path) {
+	if db || named && isDatabase(path) {
 		f.database(path, st, named)
 		return
 	}

@@ -28,10 +28,14 @@ const (
 	ClaudeCode = "claude-code"
 	Codex      = "codex"
 	Goclaw     = "goclaw"
+
+	// EarlierGoclaw is the first program of that name, with a database of its
+	// own.
+	EarlierGoclaw = "goclaw-sqlite"
 )
 
 // Programs are the values of Options.From.
-var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, Goclaw}
+var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, Goclaw, EarlierGoclaw}
 
 // Transcript is one session of another program, as it lies on disk.
 type Transcript struct {
@@ -52,6 +56,7 @@ type Transcript struct {
 	window string    // its rows there
 	blob   int       // an archive there: of which table
 	cwd    string
+	begun  time.Time // if its owner says so apart from its records
 	side   bool // a subagent's
 	named  bool // the user gave its path
 	// What the owner's index says, if it can be read: that Key is t's, or
