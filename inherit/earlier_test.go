@@ -161,4 +161,3 @@ func spoken(s *session.Session) (said []string, check session.Checkpoint) {
 	}
 	return said, check
 }
-

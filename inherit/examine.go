@@ -110,7 +110,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		if x.old != nil {
 			line = int(r.Seq)
 		}
-		if len(recs) == 0 && r.Raw == nil && x.form == codec.FormNative {
+		if len(recs) == 0 && r.Raw == nil && x.form == codec.FormNative && x.Program != EarlierGoclaw {
 			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
 		}
 		r.ID = strings.Clone(r.ID) // not the line with it

@@ -194,7 +194,8 @@ func (f *finder) folder(dir string) {
 		return
 	}
 	f.walked[dir] = true
-	if isState(dir) {
+	// An agent's own folder of sessions is none, even if a store was made in it.
+	if isState(dir) && agentOf(filepath.Join(dir, "x")) == "" {
 		f.moved(dir)
 		list = slices.DeleteFunc(list, func(e fs.DirEntry) bool {
 			return !slices.Contains([]string{"agents", "sessions", "transcripts"}, e.Name())

@@ -57,8 +57,8 @@ type Transcript struct {
 	blob   int       // an archive there: of which table
 	cwd    string
 	begun  time.Time // if its owner says so apart from its records
-	side   bool // a subagent's
-	named  bool // the user gave its path
+	side   bool      // a subagent's
+	named  bool      // the user gave its path
 	// What the owner's index says, if it can be read: that Key is t's, or
 	// nothing of t.
 	listed, unlisted bool

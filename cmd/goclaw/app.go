@@ -43,6 +43,9 @@ type app struct {
 	still     bool // a look changes nothing, not even what could be made anew
 	embedding bool // vectors are made while the user waits
 	noInherit bool // other agents' sessions were looked for, or shall not be
+
+	foreign string // the folder that session.path names, if it is another program's
+	placed  string // says so
 }
 
 // store is what both stores can do beside session.Store.
@@ -73,6 +76,7 @@ func (a *app) config() (*config.Loaded, error) {
 	for _, w := range l.Warnings {
 		fmt.Fprintln(a.err, "goclaw: "+w)
 	}
+	a.place(l)
 	a.conf = l
 	return l, nil
 }
@@ -89,12 +93,18 @@ func (a *app) store() (store, error) {
 		return nil, err
 	}
 	if c.Session.Store == "jsonl" {
+		if _, err := os.Stat(c.Session.Path); err != nil && a.placed != "" {
+			fmt.Fprintln(a.err, "goclaw: "+a.placed)
+		}
 		st, err := jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], Still: a.still})
 		if err != nil {
 			return nil, err
 		}
 		a.st = st
 		return st, nil
+	}
+	if err := notForeign(c.Session.Path); err != nil {
+		return nil, err
 	}
 	st, err := sqlite.Open(c.Session.Path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/store/jsonl"
@@ -67,8 +68,14 @@ func (a *app) copySessions(ctx context.Context, to, dir string, refs []string, a
 	}
 	var dst session.Store
 	if to == "sqlite" {
+		if err := notForeign(path); err != nil {
+			return err
+		}
 		dst, err = sqlite.Open(path)
 	} else {
+		if owner, _ := inherit.Owner(absolute(path)); owner != "" && !a.conf.Session.Shared {
+			return fmt.Errorf("%s is %s's and stays as it is: DIR must be a folder of its own", path, owner)
+		}
 		dst, err = jsonl.Open(path, jsonl.Options{})
 	}
 	if err != nil {

@@ -80,6 +80,12 @@ func (a *app) sources() []string {
 	if filepath.IsAbs(in.Source) { // else it is in a home that is not known
 		paths = append(paths, in.Source)
 	}
+	if a.foreign != "" {
+		paths = append(paths, a.foreign)
+	}
+	if s := a.conf.Session; s.Store == "jsonl" { // its own store, shared or not, is nobody else's
+		paths = slices.DeleteFunc(paths, func(p string) bool { return within(s.Path, p) })
+	}
 	return paths
 }
 
@@ -269,10 +275,7 @@ func (a *app) foundNothing(w io.Writer, cat *inherit.Catalogue, given bool) {
 // outermost leaves out the folders that are inside of others.
 func outermost(paths []string) (out []string) {
 	for i, p := range paths {
-		if !slices.ContainsFunc(paths, func(q string) bool {
-			rel, err := filepath.Rel(q, p)
-			return err == nil && filepath.IsLocal(rel) && rel != "."
-		}) && !slices.Contains(paths[:i], p) {
+		if !slices.ContainsFunc(paths, func(q string) bool { return q != p && within(q, p) }) && !slices.Contains(paths[:i], p) {
 			out = append(out, p)
 		}
 	}

@@ -57,7 +57,8 @@ type Search struct {
 // Session is how conversations are kept.
 type Session struct {
 	Store       string      `json:"store" doc:"sqlite or jsonl"`
-	Path        string      `json:"path" doc:"the database, or the folder of logs; empty: in the home folder"`
+	Path        string      `json:"path" doc:"the database, or the folder of logs; empty: in the home folder. Another program's is inherited from, not written to"`
+	Shared      bool        `json:"shared" doc:"jsonl: write into path even where another program keeps its sessions, under its locks"`
 	Layout      string      `json:"layout" doc:"of the jsonl store: openclaw, claw0 or claw0-old"`
 	DefaultKey  string      `json:"defaultKey" doc:"the session that a chat opens"`
 	Inherit     Inherit     `json:"inherit"`

@@ -109,6 +109,7 @@ func TestWrong(t *testing.T) {
 		{`{"search": {"embeddings": "endpoint", "baseUrl": "http://localhost:11434/v1"}}`, `config.json:1: search.embeddings is "endpoint", which needs search.model`},
 		{`{"search": {"baseUrl": "localhost"}}`, "search.baseUrl must be an address such as"},
 		{`{"models": {"a/b": {"outputPrice": -1}}}`, "models.a/b.outputPrice must be at least 0, not -1"},
+		{`{"session": {"shared": true}}`, `config.json:1: session.shared is for the jsonl store, and session.store is "sqlite"`},
 		{`{"tools": {"bashTimeout": "1h"}}`, "config.json:1: tools.bashTimeout must be at most 10m, not 1h"},
 		{`// a comment` + "\n" + `{"model": 3} {}`, "config.json: line 2"},
 		{`{"thinking": "lots"}`, `thinking must be off, minimal, low, medium, high, xhigh, not "lots"`},

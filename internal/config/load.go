@@ -507,6 +507,9 @@ func (l *Loaded) check() error {
 		endpoint("search.baseUrl", l.Search.BaseURL),
 		endpoint("search.model", l.Search.Model),
 	}
+	if s.Shared && s.Store != "jsonl" {
+		errs = append(errs, fmt.Errorf(`config: %s: session.shared is for the jsonl store, and session.store is %q`, l.Source("session.shared"), s.Store))
+	}
 	if t := time.Duration(l.Tools.BashTimeout); t > maxBashTimeout {
 		errs = append(errs, fmt.Errorf("config: %s: tools.bashTimeout must be at most %s, not %s", l.Source("tools.bashTimeout"), Duration(maxBashTimeout), Duration(t)))
 	}

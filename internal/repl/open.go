@@ -3,6 +3,7 @@ package repl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -52,7 +53,14 @@ func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 		return nil, err
 	}
 	if last.ID == "" {
-		return r.Runner.Load(ctx, r.DefaultKey)
+		left, err := r.inherited(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if left.ID == "" {
+			return r.Runner.Load(ctx, r.DefaultKey)
+		}
+		return session.Open(ctx, r.Store, left.ID)
 	}
 	cur, err := session.Current(ctx, r.Store, last.Key)
 	if err != nil {
@@ -79,6 +87,52 @@ func (r *REPL) last(ctx context.Context) (session.Info, error) {
 		return in, err
 	}
 	return session.Info{}, nil
+}
+
+// inherited returns the session to go on with where nothing was said here yet:
+// the main one that another program left, if the user wants it, or the one that
+// continues it already.
+func (r *REPL) inherited(ctx context.Context) (session.Info, error) {
+	if _, err := session.Current(ctx, r.Store, r.DefaultKey); !errors.Is(err, session.ErrNotFound) {
+		return session.Info{}, err
+	}
+	var main session.Info
+	begun := false
+	agent := r.DefaultKey.Parts().Agent
+	for in, err := range r.Store.List(ctx, session.Query{}) {
+		if err != nil {
+			return session.Info{}, err
+		}
+		p := in.Key.Parts()
+		switch {
+		case in.Turns == 0:
+		case !in.Mirror():
+			begun = true
+		case p.Channel != "main" || p.Peer != "":
+		case main.ID == "" || p.Agent == agent && main.Key.Parts().Agent != agent: // of several, the one used last
+			main = in
+		}
+	}
+	if main.ID == "" {
+		return session.Info{}, nil
+	}
+	own, err := session.Own(ctx, r.Store, main)
+	if err == nil || !errors.Is(err, session.ErrNotFound) {
+		return own, err
+	}
+	what := fmt.Sprintf("%s of %s (%s)", main.Key, main.Origin.Program, transcript.Count(main.Turns, "turn"))
+	switch {
+	case begun:
+		return session.Info{}, nil
+	case !r.Interactive:
+		r.note("goclaw --session %s goes on with %s", main.Key, what)
+		return session.Info{}, nil
+	}
+	answer, err := r.read(ctx, true, "Go on with "+what+"? [Y/n] ")
+	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "" && a != "y" && a != "yes" {
+		return session.Info{}, nil
+	}
+	return main, nil
 }
 
 // enter makes s the session that is talked in.

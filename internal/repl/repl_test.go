@@ -714,6 +714,50 @@ func TestStart(t *testing.T) {
 	})
 }
 
+// TestInherited: where nothing was said here yet, the chat offers the main
+// session that another program left, and later goes on with what continues it.
+func TestInherited(t *testing.T) {
+	inherit := func(t *testing.T) *bench {
+		b := newBench(llmtest.Say("hello to you"), llmtest.Say("and again"))
+		for i, key := range []session.Key{"agent:main:main", "agent:ops:main", "agent:main:telegram:direct:7"} {
+			id := session.ID(fmt.Sprint("m", i))
+			head := session.Header{Version: session.Version, ID: id, Key: key, Origin: session.Origin{Program: "openclaw", Path: "/x", Key: key, ID: id}}
+			if err := b.store.Append(context.Background(), id, Log(append([]session.Body{head}, talk...)...)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b
+	}
+	t.Run("yes", func(t *testing.T) {
+		b := inherit(t)
+		got := b.person(t, "\nhello\n")
+		for _, want := range []string{"Go on with agent:main:main of openclaw (2 turns)? [Y/n] ", "Restored: 2 previous turns of agent:main:main", "this goes on in goclaw:main:main", "hello to you"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("it does not say %q:\n%s", want, got)
+			}
+		}
+		if _, errs, err := b.pipe(t, ""); err != nil || !strings.Contains(errs, "Restored: 3 previous turns of goclaw:main:main") {
+			t.Errorf("the next time: %v\n%s", err, errs)
+		}
+	})
+	t.Run("no", func(t *testing.T) {
+		b := inherit(t)
+		if got := b.person(t, "n\nhello\n"); !strings.Contains(got, "A new session, main:cli:user") {
+			t.Errorf("it says\n%s", got)
+		}
+		if got := b.person(t, ""); strings.Contains(got, "Go on with") || !strings.Contains(got, "Restored: 1 previous turn of main:cli:user") {
+			t.Errorf("the next time it says\n%s", got)
+		}
+	})
+	t.Run("in a pipe", func(t *testing.T) {
+		_, errs, err := inherit(t).pipe(t, "hello\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "err", errs, "goclaw --session agent:main:main goes on with agent:main:main of openclaw (2 turns)\n")
+	})
+}
+
 func TestSessionRemembersItsModel(t *testing.T) {
 	b := newBench()
 	for _, step := range []struct{ in, out, errs string }{

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"goclaw/inherit"
+	"goclaw/internal/config"
+)
+
+// place decides where goclaw's own sessions are. A folder in which another
+// program keeps its sessions is inherited from and never written to, unless
+// session.shared says so: then goclaw's own are in its home.
+func (a *app) place(c *config.Loaded) {
+	if c.Session.Store != "jsonl" || within(c.Home, c.Session.Path) {
+		return
+	}
+	owner, root := inherit.Owner(c.Session.Path)
+	switch {
+	case owner == "":
+	case c.Session.Shared:
+		c.Session.Path = root
+	default:
+		own := filepath.Join(c.Home, "sessions")
+		a.foreign = root
+		a.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", c.Session.Path, owner, own)
+		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
+		c.Session.Path = own
+	}
+}
+
+// notForeign says what to do about a file at path that is not a database of
+// goclaw's, which opening it would touch.
+func notForeign(path string) error {
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 {
+		return nil // the store says what is wrong, if anything is
+	}
+	switch owner, n := inherit.DatabaseOwner(path); owner {
+	case "":
+		return nil
+	case inherit.EarlierGoclaw:
+		return fmt.Errorf("%s is the database of an earlier GoClaw and stays as it is: mv %s %s.old, and goclaw import %s.old takes its sessions over (%d)", path, path, path, path, n)
+	case inherit.OpenClaw:
+		return fmt.Errorf("%s is OpenClaw's and stays as it is: set session.path to another file, and goclaw import %s takes its sessions over (%d)", path, path, n)
+	default:
+		return fmt.Errorf("%s is a database of another program and stays as it is: move it away, or set session.path to another file", path)
+	}
+}
+
+// within reports whether path is dir or inside of it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
