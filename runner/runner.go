@@ -91,35 +91,69 @@ func New(o Options) *Runner {
 // Load returns the current session of key, begun now if there is none or if
 // the last one has been idle for too long.
 func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, error) {
-	id, err := r.find(ctx, key)
+	return r.Begin(ctx, session.Header{Key: key})
+}
+
+// Begin is Load with a header for the session that it begins, if it does.
+func (r *Runner) Begin(ctx context.Context, h session.Header) (*session.Session, error) {
+	id, err := r.find(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	return session.Open(ctx, r.o.Store, id)
 }
 
-// find is Load without the reading.
-func (r *Runner) find(ctx context.Context, key session.Key) (session.ID, error) {
+// Peek is Load without the beginning: where Load would begin a session, Peek
+// returns a draft of it, and nothing is kept.
+func (r *Runner) Peek(ctx context.Context, key session.Key) (*session.Session, error) {
+	id, _, err := r.current(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return session.Draft(session.Header{Key: key}, r.o.Clock), nil
+	}
+	return session.Open(ctx, r.o.Store, id)
+}
+
+// find is Begin without the reading.
+func (r *Runner) find(ctx context.Context, h session.Header) (session.ID, error) {
+	id, seen, err := r.current(ctx, h.Key)
+	if err != nil || id != "" {
+		return id, err
+	}
+	s, err := session.Renew(ctx, r.o.Store, h, seen, r.o.Clock)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// current returns the session of key to go on in, "" if one is to be begun
+// instead of the one that was seen.
+func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session.ID, err error) {
 	in, err := session.Current(ctx, r.o.Store, key)
-	seen := in.ID
-	if err == nil && in.Mirror() {
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return "", "", nil
+	case err != nil:
+		return "", "", err
+	}
+	seen = in.ID
+	if in.Mirror() {
 		own, err := session.Own(ctx, r.o.Store, in)
 		switch {
 		case errors.Is(err, session.ErrNotFound): // begun when something is said
-			return in.ID, nil
+			return in.ID, seen, nil
 		case err != nil:
-			return "", err
+			return "", seen, err
 		}
 		in = own
 	}
-	if errors.Is(err, session.ErrNotFound) || err == nil && r.expired(in) {
-		s, err := session.Renew(ctx, r.o.Store, session.Header{Key: key}, seen, r.o.Clock)
-		if err != nil {
-			return "", err
-		}
-		return s.ID, nil
+	if r.expired(in) {
+		return "", seen, nil
 	}
-	return in.ID, err
+	return in.ID, seen, nil
 }
 
 func (r *Runner) expired(in session.Info) bool {
@@ -144,7 +178,7 @@ func (r *Runner) open(ctx context.Context, in session.Info) (*session.Session, e
 // when it is seen. Breaking out of the loop ends the turn.
 func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
-		id, err := r.find(ctx, key)
+		id, err := r.find(ctx, session.Header{Key: key})
 		if err != nil {
 			yield(nil, err)
 			return

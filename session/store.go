@@ -255,6 +255,17 @@ func begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	return s, s.Apply(r)
 }
 
+// Draft returns the session that h would begin. It has no ID, and nothing of it
+// is kept: that begins with the first words.
+func Draft(h Header, c Clock) *Session {
+	h.ID = ""
+	s := &Session{outline: NewOutline("")}
+	if err := s.Apply(Record{Seq: 1, Time: c.Now().UTC().Truncate(time.Millisecond), Body: h}); err != nil {
+		panic(err) // a header can always be the first record
+	}
+	return s
+}
+
 // claim makes the caller the one who begins sessions of key, across processes,
 // until release is called. Beginning one takes moments, and so does waiting.
 // No session has the id that is locked: ids have no NUL.

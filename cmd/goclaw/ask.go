@@ -118,38 +118,36 @@ func attachment(path string) (llm.Block, error) {
 	return llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, data)}, nil
 }
 
-// target resolves the session that is asked: an existing one, or a key that
-// begins one.
-func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (session.ID, error) {
-	st, err := a.store()
-	if err != nil {
-		return "", err
-	}
+// target resolves the session that is asked: an existing one, or the draft of
+// one that begins with what is said. The note is what to say about the choice.
+func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (s *session.Session, note string, err error) {
 	if ref == "" || ref == a.conf.Session.DefaultKey { // a key, whatever its form
-		s, err := r.Load(ctx, session.Key(a.conf.Session.DefaultKey))
-		if err != nil {
-			return "", err
-		}
-		return s.ID, nil
+		s, err = r.Peek(ctx, session.Key(a.conf.Session.DefaultKey))
+		return s, "", err
 	}
-	in, err := session.Address(ctx, st, ref)
+	in, err := session.Address(ctx, a.st, ref)
 	if err != nil {
-		return "", a.noSession(err)
+		return nil, "", a.noSession(err)
 	}
 	switch {
 	case in.ID == "":
-		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable("a new session, "+string(in.Key))))
-	case string(in.ID) == ref:
-		return in.ID, nil
-	case string(in.Key) != ref:
-		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable("continuing "+transcript.Called(in))))
-		return in.ID, nil
+		note = "a new session, " + string(in.Key)
+	case string(in.ID) != ref && string(in.Key) != ref:
+		note = "continuing " + transcript.Called(in)
 	}
-	s, err := r.Load(ctx, in.Key)
-	if err != nil {
-		return "", err
+	if string(in.Key) == ref && string(in.ID) != ref {
+		s, err = r.Peek(ctx, in.Key)
+	} else {
+		s, err = session.Open(ctx, a.st, in.ID)
 	}
-	return s.ID, nil
+	return s, note, err
+}
+
+// addressed says which session was meant.
+type addressed struct {
+	agent.Event
+	note string
+	key  session.Key
 }
 
 func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) error {
@@ -158,11 +156,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 		return err
 	}
 	defer done()
-	id, err := a.target(ctx, r, ref)
-	if err != nil {
-		return err
-	}
-	s, err := session.Open(ctx, a.st, id)
+	s, note, err := a.target(ctx, r, ref)
 	if err != nil {
 		return err
 	}
@@ -186,8 +180,15 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 		fmt.Fprintln(a.err, a.style().Dim(v.note))
 	}
 	cut := false
+	turn := r.RunID(ctx, s.ID, in)
+	if s.ID == "" {
+		turn = r.Run(ctx, s.Key, in)
+	}
 	var unseen error // nobody reads any more; the turn is finished all the same
-	for ev, err := range r.RunID(ctx, id, in) {
+	if note != "" {
+		unseen = show(addressed{note: note, key: s.Key}, nil)
+	}
+	for ev, err := range turn {
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("stopped: what was said so far is kept")
@@ -289,6 +290,8 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			if ev.Result.IsError {
 				fmt.Fprintln(a.err, st.Red("← "+transcript.OneLine(transcript.Printable(ev.Result.Text()), 160)))
 			}
+		case addressed:
+			fmt.Fprintln(a.err, st.Dim(transcript.Printable(ev.note)))
 		case agent.Squeezed:
 			fmt.Fprintln(a.err, st.Dim(squeezed(ev)))
 		case agent.Folding:
@@ -358,6 +361,8 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "tool", "state": "running", "id": ev.Call.ID, "name": ev.Call.Name, "input": ev.Call.Args})
 		case agent.Called:
 			return enc.Encode(map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()})
+		case addressed:
+			return enc.Encode(map[string]any{"type": "notice", "text": ev.note, "key": ev.key})
 		case agent.Squeezed:
 			return enc.Encode(map[string]any{"type": "notice", "text": squeezed(ev), "squeeze": ev.To.String()})
 		case agent.Folding:

@@ -48,10 +48,13 @@ func setID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], id)
 }
 
-// oneline checks that the last command's error is one clear line, a hint
-// aside.
+// oneline checks that the last command's error is one clear line, a hint and
+// the word that a session was begun aside.
 func oneLineOf(ts *testscript.TestScript, neg bool, args []string) {
 	lines := strings.Split(strings.TrimRight(ts.ReadFile("stderr"), "\n"), "\n")
+	if strings.HasPrefix(lines[0], "a new session, ") {
+		lines = lines[1:]
+	}
 	for i, l := range lines {
 		if i == 0 && !strings.HasPrefix(l, "goclaw: ") || i == 1 && !strings.HasPrefix(l, "  ") || i > 1 {
 			ts.Fatalf("the error is not one line and a hint: %q", lines)

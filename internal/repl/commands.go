@@ -232,7 +232,7 @@ func (r *REPL) quit(context.Context, string) error {
 }
 
 func (r *REPL) goOn(ctx context.Context, _ string) error {
-	s, err := session.Open(ctx, r.Store, r.cur.ID)
+	s, err := r.opened(ctx)
 	if err != nil {
 		return err
 	}
@@ -266,11 +266,12 @@ func (r *REPL) newSession(ctx context.Context, label string) error {
 	if err != nil {
 		return err
 	}
-	s, err := session.Begin(ctx, r.Store, session.Header{Key: key, CWD: r.CWD}, r.Clock)
-	if err != nil {
-		return err
-	}
-	if label != "" {
+	h := session.Header{Key: key, CWD: r.CWD}
+	s := session.Draft(h, r.Clock)
+	if label != "" { // asked for by name, it is kept without a word
+		if s, err = session.Begin(ctx, r.Store, h, r.Clock); err != nil {
+			return err
+		}
 		rec, err := r.Runner.Record(ctx, s.ID, session.Title{Title: label})
 		if err != nil {
 			return err
@@ -367,7 +368,11 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 		}
 		rows = append(rows, []string{mark, cell(string(in.Key), 48), cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
 	}
-	if len(rows) == 1 {
+	switch {
+	case len(rows) == 1 && q.Text == "":
+		r.print("no sessions yet")
+		return nil
+	case len(rows) == 1:
 		r.print("no session fits %q", text)
 		return nil
 	}
@@ -421,8 +426,34 @@ func (r *REPL) history(ctx context.Context, arg string) error {
 	return nil
 }
 
+// errEmpty: the session has not begun.
+var errEmpty = errors.New("nothing was said yet")
+
+// begin begins this session if it has not begun.
+func (r *REPL) begin(ctx context.Context) error {
+	if r.cur.ID != "" {
+		return nil
+	}
+	s, err := r.Runner.Begin(ctx, session.Header{Key: r.cur.Key, CWD: r.CWD})
+	if err == nil {
+		r.cur = s.Info
+	}
+	return err
+}
+
+// opened reads this session as far as its context needs it.
+func (r *REPL) opened(ctx context.Context) (*session.Session, error) {
+	if r.cur.ID == "" {
+		return session.Draft(session.Header{Key: r.cur.Key, CWD: r.CWD}, r.Clock), nil
+	}
+	return session.Open(ctx, r.Store, r.cur.ID)
+}
+
 // whole replays this session from its first record.
 func (r *REPL) whole(ctx context.Context) (*session.Session, error) {
+	if r.cur.ID == "" {
+		return r.opened(ctx)
+	}
 	return session.Replay(r.cur.ID, r.Store.Read(ctx, r.cur.ID, 0))
 }
 
@@ -462,6 +493,9 @@ func (r *REPL) model(ctx context.Context, spec string) error {
 		}
 		r.continued(runner.Continued{From: r.cur, To: own})
 	}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
 	rec, err := r.Runner.Record(ctx, r.cur.ID, session.ModelChange{Provider: m.Provider, Model: m.Model, Chosen: true})
 	if err != nil {
 		return err
@@ -485,6 +519,9 @@ func (r *REPL) title(ctx context.Context, text string) error {
 		}
 		return nil
 	}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
 	rec, err := r.Runner.Record(ctx, r.cur.ID, session.Title{Title: text})
 	if err != nil {
 		return err
@@ -495,6 +532,9 @@ func (r *REPL) title(ctx context.Context, text string) error {
 }
 
 func (r *REPL) fork(ctx context.Context, key string) error {
+	if r.cur.ID == "" {
+		return errEmpty
+	}
 	s, err := r.whole(ctx)
 	if err != nil {
 		return err
@@ -593,6 +633,9 @@ var extensions = map[string]string{".md": "markdown", ".markdown": "markdown", "
 func (r *REPL) export(ctx context.Context, arg string) error {
 	if r.Export == nil {
 		return errors.New("there is no export here")
+	}
+	if r.cur.ID == "" {
+		return errEmpty
 	}
 	format, path, _ := strings.Cut(arg, " ")
 	path = strings.TrimSpace(path)

@@ -13,7 +13,7 @@ import (
 
 // context shows how full the window is, and of what.
 func (r *REPL) context(ctx context.Context, _ string) error {
-	s, err := session.Open(ctx, r.Store, r.cur.ID)
+	s, err := r.opened(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,9 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		}
 	}
 	focus := strings.Join(words, " ")
+	if r.cur.ID == "" {
+		return foldError(runner.ErrNothingToFold)
+	}
 	if dry {
 		cut, err := r.Runner.Plan(ctx, r.cur.ID, focus)
 		if err != nil {
@@ -96,6 +99,9 @@ func foldError(err error) error {
 
 // undo takes the last fold back.
 func (r *REPL) undo(ctx context.Context, _ string) error {
+	if r.cur.ID == "" {
+		return foldError(runner.ErrNotFolded)
+	}
 	undone, err := r.Runner.Unfold(ctx, r.cur.ID)
 	if err != nil {
 		return foldError(err)

@@ -34,7 +34,7 @@ func (r *REPL) open(ctx context.Context) error {
 func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 	if r.Session != "" {
 		if r.Session == string(r.DefaultKey) { // a key, whatever its form
-			return r.Runner.Load(ctx, r.DefaultKey)
+			return r.Runner.Peek(ctx, r.DefaultKey)
 		}
 		in, err := session.Address(ctx, r.Store, r.Session)
 		if err != nil {
@@ -44,7 +44,7 @@ func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 			r.note("a new session, %s", in.Key)
 		}
 		if string(in.Key) == r.Session && string(in.ID) != r.Session {
-			return r.Runner.Load(ctx, in.Key)
+			return r.Runner.Peek(ctx, in.Key)
 		}
 		return session.Open(ctx, r.Store, in.ID)
 	}
@@ -58,7 +58,7 @@ func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 			return nil, err
 		}
 		if left.ID == "" {
-			return r.Runner.Load(ctx, r.DefaultKey)
+			return r.Runner.Peek(ctx, r.DefaultKey)
 		}
 		return session.Open(ctx, r.Store, left.ID)
 	}
@@ -69,7 +69,7 @@ func (r *REPL) start(ctx context.Context) (*session.Session, error) {
 	if cur.ID != last.ID { // an older one of its key, opened by its id
 		return session.Open(ctx, r.Store, last.ID)
 	}
-	s, err := r.Runner.Load(ctx, last.Key)
+	s, err := r.Runner.Peek(ctx, last.Key)
 	if err == nil && s.ID != last.ID && !last.Mirror() {
 		r.note("%s was idle for too long: a new session begins, the old one is %s", last.Key, last.ID)
 	}

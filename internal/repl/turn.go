@@ -15,7 +15,11 @@ import (
 // turn says in to the model, or goes on if in is empty, and shows what
 // happens until the turn is over.
 func (r *REPL) turn(ctx context.Context, in llm.Message) {
-	if err := r.news(ctx); err != nil {
+	err := r.begin(ctx)
+	if err == nil {
+		err = r.news(ctx)
+	}
+	if err != nil {
 		r.failed = true
 		r.problem(err)
 		return
@@ -79,6 +83,9 @@ func (r *REPL) stopped(stops int) {
 
 // news tells of records that another program added since.
 func (r *REPL) news(ctx context.Context) error {
+	if r.cur.ID == "" {
+		return nil
+	}
 	in, err := session.Stat(ctx, r.Store, r.cur.ID)
 	if err != nil {
 		return err
@@ -195,7 +202,7 @@ func (r *REPL) recorded(rec session.Record) {
 
 // unfinished returns what the session was doing when it broke off.
 func (r *REPL) unfinished(ctx context.Context) (runner.Torn, bool) {
-	s, err := session.Open(ctx, r.Store, r.cur.ID)
+	s, err := r.opened(ctx)
 	if err != nil {
 		return runner.Torn{}, false
 	}
