@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/term"
 
 	"goclaw/internal/config"
+	"goclaw/internal/repl/line"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/provider/local"
@@ -166,8 +168,10 @@ func (a *app) confirm(question string) bool {
 	if !a.isTerminal(a.in) {
 		return false
 	}
-	fmt.Fprintf(a.err, "%s [y/N] ", question)
-	var answer string
-	fmt.Fscanln(a.in, &answer)
+	answer, err := line.NewPlain(a.in, a.err).Ask(context.Background(), question+" [y/N] ")
+	if err != nil {
+		return false
+	}
+	answer = strings.TrimSpace(answer)
 	return answer == "y" || answer == "Y" || answer == "yes"
 }

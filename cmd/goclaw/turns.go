@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -10,7 +9,8 @@ import (
 	"time"
 
 	"goclaw/agent"
-	"goclaw/internal/transcript"
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/line"
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/tool"
@@ -127,28 +127,8 @@ func (a *app) approver(quiet bool) tool.Approver {
 	if err != nil {
 		return nil
 	}
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for in := bufio.NewScanner(tty); in.Scan(); {
-			lines <- in.Text()
-		}
-	}()
-	return tool.ApproverFunc(func(ctx context.Context, r tool.Request) (tool.Decision, error) {
-		fmt.Fprintf(tty, "run %s ? [y]es once, [a]lways this command, [N]o: ", transcript.Printable(r.Command))
-		var line string
-		select {
-		case line = <-lines:
-		case <-ctx.Done(): // Ctrl-C is an answer, too
-			fmt.Fprintln(tty)
-			return tool.No, ctx.Err()
-		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return tool.Once, nil
-		case "a", "always":
-			return tool.Always, a.allow(r.Command)
-		}
-		return tool.No, nil
-	})
+	// Lines are read when there is a question, and not before: what is typed
+	// ahead is for someone else, and standard input is never an answer.
+	in := line.NewPlain(tty, tty)
+	return repl.Leave{Style: a.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: a.allow}
 }

@@ -255,7 +255,7 @@ func TestTerminalApproval(t *testing.T) {
 	p.Press("second\r")
 	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
 	p.Press("a\r")
-	p.See("this command is allowed until the chat ends: disk full")
+	p.See("this command is allowed until goclaw ends: disk full")
 	p.See("two\n\n>")
 	p.Press("third\r")
 	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 3 })

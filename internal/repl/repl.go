@@ -248,39 +248,15 @@ func (r *REPL) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 	}
 	resume := r.screen.pause()
 	defer resume()
-	r.screen.note(r.Style.Yellow(req.Tool+" wants to run") + r.Style.Dim(" in "+transcript.Printable(req.Dir)) + ":")
-	r.screen.note(exactly(req.Command))
-	for {
-		answer, err := r.read(ctx, true, "[y]es once, [a]lways this command, [N]o: ")
-		switch {
-		case errors.Is(err, line.ErrInterrupt) && ctx.Err() == nil:
-			r.Interrupt()
-			return tool.No, nil
-		case err != nil:
-			return tool.No, nil
-		}
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes", "once":
-			return tool.Once, nil
-		case "a", "always":
-			if r.Allow == nil {
-				return tool.Always, nil
-			}
-			if err := r.Allow(req.Command); err != nil {
-				r.note("this command is allowed until the chat ends: %v", err)
-			}
-			return tool.Always, nil
-		case "", "n", "no":
-			return tool.No, nil
-		}
+	leave := Leave{Style: r.Style, Show: r.screen.note, Allow: r.Allow, Ask: func(ctx context.Context, prompt string) (string, error) {
+		return r.read(ctx, true, prompt)
+	}}
+	d, err := leave.Approve(ctx, req)
+	if errors.Is(err, line.ErrInterrupt) && ctx.Err() == nil {
+		r.Interrupt()
 	}
-}
-
-// exactly shows a command as it is. If there is something in it that would
-// not be seen, it is quoted.
-func exactly(command string) string {
-	if transcript.Printable(command) != command {
-		return fmt.Sprintf("  %q", command)
+	if err != nil {
+		return tool.No, nil
 	}
-	return "  " + strings.ReplaceAll(strings.TrimRight(command, "\n"), "\n", "\n  ")
+	return d, nil
 }

@@ -154,6 +154,7 @@ func (t *Terminal) sleep() {
 // Discard forgets keys that were pressed ahead: no question is answered by
 // what was typed before it was asked.
 func (t *Terminal) Discard() {
+	flush(int(t.in.Fd()))
 	t.mu.Lock()
 	t.queue = nil
 	t.mu.Unlock()

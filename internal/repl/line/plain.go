@@ -6,18 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"sync"
 )
 
 // Plain reads lines from what is no terminal, or one that can do nothing. It
-// shows Prompt on Out before each line, if Out is set.
+// shows Prompt on Out before each line, if Out is set. One goroutine reads at
+// a time.
 type Plain struct {
 	Out io.Writer
 
-	lines chan read
-	once  sync.Once
-	in    io.Reader
+	file *os.File // what is read, if it is a file
+	in   *bufio.Reader
+	wait chan read // of the line that is being read; nil: none is
 }
 
 type read struct {
@@ -30,22 +31,28 @@ const maxLine = 8 << 20
 
 // NewPlain returns a reader of the lines of in.
 func NewPlain(in io.Reader, out io.Writer) *Plain {
-	return &Plain{Out: out, in: in, lines: make(chan read)}
+	f, _ := in.(*os.File)
+	return &Plain{Out: out, file: f, in: bufio.NewReader(in)}
 }
 
 // ReadLine returns the next line; one that ends in a backslash goes on in the
 // next. The last line need not have an end.
 func (p *Plain) ReadLine(ctx context.Context, prompt string) (string, error) {
-	p.once.Do(func() { go p.pump() })
 	text := ""
 	for {
 		if p.Out != nil {
 			io.WriteString(p.Out, prompt)
 		}
+		if p.wait == nil {
+			c := make(chan read, 1)
+			go func() { c <- p.line() }()
+			p.wait = c
+		}
 		select {
 		case <-ctx.Done():
-			return text, context.Cause(ctx)
-		case r := <-p.lines:
+			return text, context.Cause(ctx) // the next call gets what is read
+		case r := <-p.wait:
+			p.wait = nil
 			if r.err != nil && text+r.text == "" {
 				return "", r.err
 			}
@@ -59,24 +66,38 @@ func (p *Plain) ReadLine(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Ask is ReadLine: there is nothing to forget.
+// Ask is ReadLine, and forgets what was typed ahead on a terminal: for
+// questions.
 func (p *Plain) Ask(ctx context.Context, prompt string) (string, error) {
+	if p.file != nil && flush(int(p.file.Fd())) {
+		select {
+		case <-p.wait:
+			p.wait = nil
+		default:
+		}
+		if p.wait == nil {
+			p.in.Discard(p.in.Buffered())
+		}
+	}
 	return p.ReadLine(ctx, prompt)
 }
 
-func (p *Plain) pump() {
-	sc := bufio.NewScanner(p.in)
-	sc.Buffer(nil, maxLine)
-	for sc.Scan() {
-		p.lines <- read{text: strings.ToValidUTF8(sc.Text(), "\uFFFD")}
-	}
-	err := sc.Err()
-	if err == nil {
-		err = io.EOF
-	} else if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("a line is longer than %d MiB", maxLine>>20)
-	}
+// line reads one line. An error after some text is kept for the next call by
+// the reader, which fails again.
+func (p *Plain) line() read {
+	var b []byte
 	for {
-		p.lines <- read{err: err}
+		part, err := p.in.ReadSlice('\n')
+		if b = append(b, part...); len(b) > maxLine {
+			return read{err: fmt.Errorf("a line is longer than %d MiB", maxLine>>20)}
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil && len(b) == 0:
+			return read{err: err}
+		default:
+			text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+			return read{text: strings.ToValidUTF8(text, "\uFFFD")}
+		}
 	}
 }

@@ -1,0 +1,127 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"goclaw/internal/repl/ptytest"
+)
+
+// asks starts goclaw on a terminal of its own, with what was typed before
+// it began. in is its standard input; "": the terminal.
+func asks(t *testing.T, home, typed, in string, args ...string) (*ptytest.Person, *exec.Cmd) {
+	t.Helper()
+	p := ptytest.New(t, 100, 40)
+	p.Press(typed)
+	cmd := exec.Command("goclaw", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
+	if in != "" {
+		cmd.Stdin = strings.NewReader(in)
+	}
+	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH")}
+	cmd.Dir = home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return p, cmd
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// TestTypedAheadIsNoLeave: what was typed before a question was asked does not
+// answer it, in any face of the program, and what comes through a pipe never
+// does.
+func TestTypedAheadIsNoLeave(t *testing.T) {
+	const question = "bash wants to run in "
+	for name, start := range map[string]func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd){
+		"ask": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+			return asks(t, home, "y\ny\ny", "", "ask", "run touch ran")
+		},
+		"ask with a pipe": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+			return asks(t, home, "y\n", "run touch ran\n", "ask")
+		},
+		"lines in a pipe": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+			return asks(t, home, "y\n", "run touch ran\ny\ny\n")
+		},
+		"chat": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+			p, cmd := sit(t, home, "xterm")
+			p.See("\n>")
+			p.Press("run touch ran\ry\ry\ry")
+			return p, cmd
+		},
+		"chat on a dumb terminal": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+			p, cmd := sit(t, home, "dumb")
+			p.See("\n>")
+			p.Press("run touch ran\ny\ny\ny")
+			return p, cmd
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			p, cmd := start(t, home)
+			p.See(question)
+			p.See("\n  touch ran\n[y]es once, [a]lways this command, [N]o:")
+			p.Press("n\r")
+			p.See("did not allow")
+			if strings.HasPrefix(name, "chat") {
+				p.See("\n>")
+				p.Press("\x04")
+			}
+			exits(t, cmd)
+			if exists(filepath.Join(home, "workspace", "ran")) {
+				t.Errorf("the command ran without leave: %q", p.All())
+			}
+		})
+	}
+}
+
+// TestLeaveInAsk: ask shows a command as the chat does, with what would hide
+// in it, and an answer counts.
+func TestLeaveInAsk(t *testing.T) {
+	home := t.TempDir()
+	p, cmd := asks(t, home, "", "", "ask", "run touch ran # \x1b[8mhidden")
+	p.See(`  "touch ran # \x1b[8mhidden"` + "\n[y]es once, [a]lways this command, [N]o:")
+	p.Press("what?\r")
+	p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+	p.Press("a\r")
+	if code := exits(t, cmd); code != 0 || !exists(filepath.Join(home, "workspace", "ran")) {
+		t.Errorf("exit code %d, the command ran: %v", code, exists(filepath.Join(home, "workspace", "ran")))
+	}
+	if got, err := os.ReadFile(filepath.Join(home, "allowed")); err != nil || string(got) != `"touch ran # \x1b[8mhidden"`+"\n" {
+		t.Errorf("allowed for always is %q, %v", got, err)
+	}
+
+	// What names goclaw's own files is asked about each time.
+	for range 2 {
+		p, cmd = asks(t, home, "", "", "ask", "run ls "+home+"/allowed")
+		p.See("It names goclaw's own files: you are asked each time.\n[y]es once, [N]o:")
+		p.Press("a\r")
+		p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+		p.Press("y\r")
+		exits(t, cmd)
+	}
+}
+
+// TestConfirmIsNotTypedAhead: nor is a deletion confirmed that way.
+func TestConfirmIsNotTypedAhead(t *testing.T) {
+	home := t.TempDir()
+	_, cmd := asks(t, home, "", "", "ask", "hello")
+	exits(t, cmd)
+	p, cmd := asks(t, home, "y\n", "", "sessions", "delete", "--purge", "main:cli:user")
+	p.See("[y/N]")
+	p.Press("n\n")
+	if code := exits(t, cmd); code == 0 || !strings.Contains(p.All(), "was not removed") {
+		t.Errorf("exit code %d: %q", code, p.All())
+	}
+}

@@ -1,0 +1,66 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"goclaw/internal/transcript"
+	"goclaw/tool"
+)
+
+// Leave asks a person whether a command may run: a tool.Approver for every
+// face of the program.
+type Leave struct {
+	Style transcript.Style
+	Show  func(line string)
+	// Ask shows prompt and returns the answer. What was typed before it was
+	// called is no answer.
+	Ask func(ctx context.Context, prompt string) (string, error)
+	// Allow remembers a command as allowed for always. nil: nothing is.
+	Allow func(command string) error
+}
+
+// Approve implements tool.Approver. The end of the input means no.
+func (l Leave) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
+	l.Show(l.Style.Yellow(req.Tool+" wants to run") + l.Style.Dim(" in "+transcript.Printable(req.Dir)) + ":")
+	l.Show(exactly(req.Command))
+	prompt := "[y]es once, [a]lways this command, [N]o: "
+	if req.Private {
+		l.Show(l.Style.Dim("It names goclaw's own files: you are asked each time."))
+		prompt = "[y]es once, [N]o: "
+	}
+	for {
+		answer, err := l.Ask(ctx, prompt)
+		if errors.Is(err, io.EOF) {
+			return tool.No, nil
+		}
+		if err != nil {
+			return tool.No, err
+		}
+		switch answer = strings.ToLower(strings.TrimSpace(answer)); {
+		case answer == "y" || answer == "yes" || answer == "once":
+			return tool.Once, nil
+		case (answer == "a" || answer == "always") && !req.Private:
+			if l.Allow != nil {
+				if err := l.Allow(req.Command); err != nil {
+					l.Show(l.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw ends: %v", err))))
+				}
+			}
+			return tool.Always, nil
+		case answer == "" || answer == "n" || answer == "no":
+			return tool.No, nil
+		}
+	}
+}
+
+// exactly shows a command as it is. If there is something in it that would
+// not be seen, it is quoted.
+func exactly(command string) string {
+	if transcript.Printable(command) != command {
+		return fmt.Sprintf("  %q", command)
+	}
+	return "  " + strings.ReplaceAll(strings.TrimRight(command, "\n"), "\n", "\n  ")
+}
