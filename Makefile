@@ -8,7 +8,7 @@ help: ## this list
 
 .PHONY: build
 build: ## the static binary, in bin/goclaw
-	$(GO) build -trimpath -ldflags "-s -w" -o bin/goclaw ./cmd/goclaw
+	$(GO) build -buildvcs=auto -trimpath -ldflags "-s -w" -o bin/goclaw ./cmd/goclaw
 
 .PHONY: test
 test: ## every test, with the race detector where a C compiler is found
