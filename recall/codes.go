@@ -137,14 +137,6 @@ func (ix *Index) uncoded(ctx context.Context) (out []uncoded, err error) {
 	if err := ix.sync(ctx); err != nil {
 		return nil, err
 	}
-	if ix.o.Shared {
-		err = ix.db.each(func(s *sqlite3.Stmt) error {
-			out = append(out, uncoded{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3))})
-			return nil
-		}, `SELECT s.id, s.last, r.n, r.coded FROM sessions s JOIN recall_sessions r ON r.id = s.id
-			WHERE s.trashed IS NULL AND s.last > r.coded ORDER BY s.updated DESC LIMIT ?`, uncodedAtOnce)
-		return out, err
-	}
 	known := map[session.ID]uncoded{}
 	err = ix.db.each(func(s *sqlite3.Stmt) error {
 		known[session.ID(s.ColumnText(1))] = uncoded{n: s.ColumnInt64(0), coded: session.Seq(s.ColumnInt64(2))}

@@ -61,19 +61,8 @@ CREATE TRIGGER IF NOT EXISTS recall_drop AFTER DELETE ON recall_segments BEGIN
 END;
 `
 
-// shared ties the index to the table of sessions in the same database: what
-// goes into the trash or is purged leaves the index in the same transaction.
-const shared = `
-CREATE TRIGGER IF NOT EXISTS recall_trash AFTER UPDATE OF trashed ON sessions WHEN NEW.trashed IS NOT NULL BEGIN
-	DELETE FROM recall_sessions WHERE id = OLD.id;
-END;
-CREATE TRIGGER IF NOT EXISTS recall_purge AFTER DELETE ON sessions BEGIN
-	DELETE FROM recall_sessions WHERE id = OLD.id;
-END;
-`
-
 // format is the version of what the tables hold.
-const format = "6"
+const format = "7"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;
@@ -81,6 +70,24 @@ DROP TRIGGER IF EXISTS recall_forget; DROP TRIGGER IF EXISTS recall_drop;
 DROP TABLE IF EXISTS recall_meta; DROP TABLE IF EXISTS recall_sessions; DROP TABLE IF EXISTS recall_segments; DROP TABLE IF EXISTS recall_in;
 DROP TABLE IF EXISTS recall_terms; DROP TABLE IF EXISTS recall_codes; DROP TABLE IF EXISTS recall_notes;
 `
+
+// RemoveFrom removes the index that versions before v0.2.0 kept in the database
+// of the sessions at path. The index has a file of its own now.
+func RemoveFrom(path string) error {
+	d, err := connect(path, sqlite3.OPEN_READWRITE, func(d *db) error { return d.BusyTimeout(maxWait) })
+	if err != nil {
+		return fmt.Errorf("recall: %w", err)
+	}
+	defer d.close()
+	n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'")
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := d.Exec("PRAGMA secure_delete = ON"); err != nil {
+		return err
+	}
+	return d.within(func() error { return d.Exec(dropAll) })
+}
 
 // db is one connection to the index.
 type db struct {
@@ -92,12 +99,12 @@ type db struct {
 // index can do without.
 const maxWait = 5 * time.Second
 
-// openDB opens the index at path, "" for one in memory. A file of its own
-// that is damaged is made anew.
-func openDB(path string, isShared bool) (*db, error) {
+// openDB opens the index at path, "" for one in memory. A file that is damaged
+// is made again.
+func openDB(path string) (*db, error) {
 	if path == "" {
 		path = ":memory:"
-	} else if !isShared {
+	} else {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("recall: %w", err)
 		}
@@ -107,10 +114,12 @@ func openDB(path string, isShared bool) (*db, error) {
 		}
 		f.Close()
 	}
-	d, err := dial(path, isShared)
-	if err != nil && !isShared && path != ":memory:" && damaged(err) {
-		removeDB(path)
-		d, err = dial(path, isShared)
+	d, err := dial(path)
+	if err != nil && path != ":memory:" && damaged(err) {
+		if err := Remove(path); err != nil {
+			return nil, fmt.Errorf("recall: %w", err)
+		}
+		d, err = dial(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recall: the index in %s: %w", path, err)
@@ -131,8 +140,8 @@ func look(path string) (*db, error) {
 	return connect(path, sqlite3.OPEN_READONLY, func(d *db) error { return d.BusyTimeout(maxWait) })
 }
 
-func dial(path string, isShared bool) (*db, error) {
-	return connect(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, func(d *db) error { return d.prepare(isShared) })
+func dial(path string) (*db, error) {
+	return connect(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, (*db).prepare)
 }
 
 // connect opens a connection and makes it ready.
@@ -149,36 +158,25 @@ func connect(path string, flags sqlite3.OpenFlag, ready func(*db) error) (*db, e
 	return d, nil
 }
 
-func (d *db) prepare(isShared bool) error {
+func (d *db) prepare() error {
 	if err := d.BusyTimeout(maxWait); err != nil {
 		return err
 	}
-	if isShared {
-		if _, err := d.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true); err != nil {
-			return err
-		}
-	} else if err := d.Exec("PRAGMA journal_mode = WAL"); err != nil {
+	// Words of what was deleted must not stay in the file.
+	if err := d.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"); err != nil {
 		return err
 	}
-	// Words of what was deleted shall not stay in the file.
-	if err := d.Exec("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"); err != nil {
+	if ok, err := d.complete(); ok || err != nil {
 		return err
 	}
-	if ok, err := d.complete(isShared); ok || err != nil {
-		return err
-	}
-	return d.create(isShared, d.complete)
+	return d.create(d.complete)
 }
 
 // complete reports whether everything is there, in the format of today. A
 // part of it is none: it may claim what is not there any more.
-func (d *db) complete(isShared bool) (bool, error) {
-	sql := schema
-	if isShared {
-		sql += shared
-	}
+func (d *db) complete() (bool, error) {
 	want := map[string]bool{}
-	for _, m := range created.FindAllStringSubmatch(sql, -1) {
+	for _, m := range created.FindAllStringSubmatch(schema, -1) {
 		want[m[1]] = true
 	}
 	err := d.each(func(s *sqlite3.Stmt) error { delete(want, s.ColumnText(0)); return nil }, "SELECT name FROM sqlite_schema")
@@ -192,42 +190,45 @@ func (d *db) complete(isShared bool) (bool, error) {
 var created = regexp.MustCompile(`CREATE \w+ IF NOT EXISTS (\w+)`)
 
 // create makes the tables, empty, unless another has done so.
-func (d *db) create(isShared bool, done func(isShared bool) (bool, error)) error {
+func (d *db) create(done func() (bool, error)) error {
 	return d.within(func() error {
-		if ok, err := done(isShared); ok || err != nil {
+		if ok, err := done(); ok || err != nil {
 			return err
 		}
-		sql := dropAll + schema
-		if isShared {
-			sql += shared
-		}
-		if err := d.Exec(sql); err != nil {
+		if err := d.Exec(dropAll + schema); err != nil {
 			return err
 		}
 		return d.exec("INSERT OR REPLACE INTO recall_meta VALUES ('format', ?)", format)
 	})
 }
 
-// rebuild makes the tables anew. A file that is the index's own is removed if
-// that does not go otherwise.
-func (d *db) rebuild(path string, isShared bool) (*db, error) {
-	err := d.create(isShared, func(bool) (bool, error) { return false, nil })
-	if err == nil || isShared || path == "" || !damaged(err) {
+// rebuild makes the tables again, empty. If that cannot be done in the file, it
+// is replaced by a new one.
+func (d *db) rebuild(path string) (*db, error) {
+	err := d.create(func() (bool, error) { return false, nil })
+	if err == nil || path == "" || !damaged(err) {
 		return d, err
 	}
 	d.close()
-	removeDB(path)
-	n, err := openDB(path, isShared)
+	if err := Remove(path); err != nil {
+		return d, err
+	}
+	n, err := openDB(path)
 	if err != nil {
 		return d, err
 	}
 	return n, nil
 }
 
-func removeDB(path string) {
+// Remove removes the index at path. The next one who opens it makes a new one.
+func Remove(path string) error {
+	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		os.Remove(path + suffix)
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // unwritable reports whether err says that nothing can be written now.

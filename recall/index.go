@@ -6,8 +6,8 @@
 // from a model that is part of the program (package embed) or any other
 // Embedder. A query is text: nothing in it is syntax.
 //
-// The index is a projection. It lies in tables beside the log: segments of
-// postings, made of what was appended, and written each in one transaction.
+// The index is a projection in a file of its own: segments of postings, made of
+// what was appended, each written in one transaction.
 // What no segment holds yet is read from the log itself by every search, so
 // that a message can be found from the moment on that it is appended, and a
 // process that is killed leaves nothing to repair but a segment to be written
@@ -16,6 +16,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -36,12 +37,9 @@ import (
 type Options struct {
 	// Store holds the transcripts; nil: there are none.
 	Store session.Store
-	// Path is the database of the index, made if it is missing; "": in memory.
+	// Path is the file of the index, made if it is missing; "": in memory. It
+	// holds nothing else.
 	Path string
-	// Shared says that Path is the database of Store itself, an SQLite store:
-	// what leaves its table of sessions (id, last, trashed) leaves the index
-	// with it.
-	Shared bool
 	// Workspace is the folder of the memory files; "": there are none. Memory
 	// names more files and folders of it than MEMORY.md and memory/.
 	Workspace string
@@ -66,8 +64,10 @@ type Index struct {
 
 	mu      sync.Mutex
 	db      *db
-	version int64 // of the database, as tail and segs know it
-	fresh   bool  // they know it
+	logs    map[session.ID]session.Change // of the store, up to position
+	now     string                        // the position in the store's changes
+	version int64                         // of the database, as tail and segs know it
+	fresh   bool                          // they know it
 	segs    map[int64]*segment
 	tail    *segment
 	ids     map[uint32]session.ID // by group
@@ -104,15 +104,14 @@ func Open(o Options) (*Index, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d, aside := openDB(o.Path, o.Shared)
+	d, aside := openDB(o.Path)
 	if unwritable(aside) {
 		// What is there cannot be used, and nothing can be written: the logs
 		// can be read.
 		var err error
-		if d, err = openDB("", false); err != nil {
+		if d, err = openDB(""); err != nil {
 			return nil, err
 		}
-		o.Shared = false
 	} else if aside != nil {
 		return nil, aside
 	}
@@ -175,11 +174,6 @@ type lag struct {
 	gen        int64
 }
 
-// generations is a store whose logs other programs may write anew.
-type generations interface {
-	Generation(id session.ID) uint64
-}
-
 // sync makes segs and tail what the log is now.
 func (ix *Index) sync(ctx context.Context) error {
 	if ix.db == nil {
@@ -189,28 +183,23 @@ func (ix *Index) sync(ctx context.Context) error {
 		return nil
 	}
 	defer ix.db.interrupted(ctx)()
-	if ix.o.Shared {
-		// Asking anything makes the store put everything into its place.
-		for _, err := range ix.o.Store.Read(ctx, "", 0) {
-			if err != nil && !errors.Is(err, session.ErrNotFound) {
-				return err
-			}
-			break
-		}
-		v, err := ix.db.int("PRAGMA data_version")
-		if err != nil {
-			return err
-		}
-		if ix.fresh && v == ix.version {
-			return nil
-		}
-		ix.version = v
+	changed, err := ix.follow(ctx)
+	if err != nil {
+		return err
 	}
+	version, err := ix.db.int("PRAGMA data_version")
+	if err != nil {
+		return err
+	}
+	if ix.fresh && !changed && version == ix.version {
+		return nil
+	}
+	ix.version = version
 	if err := ix.check(); err != nil {
 		return err
 	}
 	ix.unread = map[session.ID]error{}
-	lags, err := ix.lags(ctx)
+	lags, err := ix.lags()
 	if err != nil {
 		return err
 	}
@@ -226,7 +215,7 @@ func (ix *Index) sync(ctx context.Context) error {
 		case err != nil:
 			return err
 		default:
-			if lags, err = ix.lags(ctx); err != nil {
+			if lags, err = ix.lags(); err != nil {
 				return err
 			}
 		}
@@ -252,60 +241,84 @@ func (ix *Index) sync(ctx context.Context) error {
 	return nil
 }
 
-// lags returns the sessions that are not in the trash and have records that
-// no segment holds. Each has a number afterwards.
-func (ix *Index) lags(ctx context.Context) ([]lag, error) {
-	var out []lag
-	if ix.o.Shared {
-		err := ix.db.each(func(s *sqlite3.Stmt) error {
-			out = append(out, lag{session.ID(s.ColumnText(0)), s.ColumnInt64(2), session.Seq(s.ColumnInt64(1)), session.Seq(s.ColumnInt64(3)), 0})
-			return nil
-		}, `SELECT s.id, s.last, r.n, r.have FROM sessions s LEFT JOIN recall_sessions r ON r.id = s.id
-			WHERE s.trashed IS NULL AND s.last > coalesce(r.have, 0)`)
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		known := map[session.ID]lag{}
-		err := ix.db.each(func(s *sqlite3.Stmt) error {
-			id := session.ID(s.ColumnText(1))
-			known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2)), gen: s.ColumnInt64(3)}
-			return nil
-		}, "SELECT n, id, have, gen FROM recall_sessions")
-		if err != nil {
-			return nil, err
-		}
-		for in, err := range ix.o.Store.List(ctx, session.Query{}) {
-			if err != nil {
-				return nil, err
-			}
-			l := known[in.ID]
-			delete(known, in.ID)
-			gen := int64(0)
-			if g, ok := ix.o.Store.(generations); ok {
-				gen = int64(g.Generation(in.ID))
-			}
-			if l.n != 0 && (l.have > in.Last || l.gen != gen) { // another log under the same id
-				if err := ix.forget(l.n); err != nil {
-					return nil, err
-				}
-				l = lag{}
-			}
-			if l.have < in.Last {
-				l.id, l.last, l.gen = in.ID, in.Last, gen
-				out = append(out, l)
-			}
-		}
-		for _, l := range known { // in the trash, or gone
-			if err := ix.forget(l.n); err != nil {
-				return nil, err
-			}
-			ix.fresh = false
-		}
-		if len(known) > 0 {
-			return ix.lags(ctx)
+// follow asks the store what changed, and reports whether anything did.
+func (ix *Index) follow(ctx context.Context) (changed bool, err error) {
+	ch, err := session.ChangesOf(ctx, ix.o.Store, ix.now)
+	if err != nil {
+		return false, err
+	}
+	ix.now = ch.Now
+	if ch.All || ix.logs == nil {
+		ix.logs = make(map[session.ID]session.Change, len(ch.Logs))
+	}
+	for _, l := range ch.Logs {
+		if l.Gone {
+			delete(ix.logs, l.ID)
+		} else {
+			ix.logs[l.ID] = l
 		}
 	}
+	return ch.All || len(ch.Logs) > 0, nil
+}
+
+// known returns the sessions that the index has heard of.
+func (ix *Index) known() (map[session.ID]lag, error) {
+	known := map[session.ID]lag{}
+	err := ix.db.each(func(s *sqlite3.Stmt) error {
+		id := session.ID(s.ColumnText(1))
+		known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2)), gen: s.ColumnInt64(3)}
+		return nil
+	}, "SELECT n, id, have, gen FROM recall_sessions")
+	return known, err
+}
+
+// forget removes from the index what is in the trash, purged, or another log
+// under the same id, and reports whether there was any.
+func (ix *Index) forget(known map[session.ID]lag) (bool, error) {
+	var gone []int64
+	for id, l := range known {
+		now, ok := ix.logs[id]
+		if !ok || l.have > now.Last || l.gen != int64(now.Written) {
+			gone = append(gone, l.n)
+		}
+	}
+	if len(gone) == 0 {
+		return false, nil
+	}
+	ix.fresh = false
+	return true, ix.db.within(func() error {
+		for _, n := range gone {
+			if err := ix.db.exec("DELETE FROM recall_sessions WHERE n = ?", n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// lags returns the sessions that are not in the trash and have records that
+// no segment holds. Each has a number afterwards.
+func (ix *Index) lags() ([]lag, error) {
+	known, err := ix.known()
+	if err != nil {
+		return nil, err
+	}
+	// Segments go with their words, and others may have been in them.
+	forgot, err := ix.forget(known)
+	if err == nil && forgot {
+		known, err = ix.known()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []lag
+	for id, now := range ix.logs {
+		if l := known[id]; l.have < now.Last {
+			l.id, l.last, l.gen = id, now.Last, int64(now.Written)
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b lag) int { return cmp.Compare(a.id, b.id) })
 	// Those that are new get a number, in one transaction; where nothing can
 	// be written, for this search only.
 	if slices.ContainsFunc(out, func(l lag) bool { return l.n == 0 }) {
@@ -332,10 +345,6 @@ func (ix *Index) lags(ctx context.Context) ([]lag, error) {
 		ix.ids[uint32(out[i].n)] = out[i].id
 	}
 	return out, nil
-}
-
-func (ix *Index) forget(n int64) error {
-	return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_sessions WHERE n = ?", n) })
 }
 
 // gaps calls f for the records of l that no segment holds.
@@ -548,11 +557,6 @@ func (ix *Index) free(p part) error {
 	known, err := ix.db.int("SELECT count(*) FROM recall_sessions WHERE n = ?", p.n)
 	if err != nil {
 		return err
-	}
-	if ix.o.Shared && known > 0 {
-		if known, err = ix.db.int("SELECT count(*) FROM sessions WHERE id = ? AND trashed IS NULL", string(p.id)); err != nil {
-			return err
-		}
 	}
 	if taken > 0 || known == 0 {
 		return errTaken
@@ -778,7 +782,7 @@ func (ix *Index) rebuild() error {
 	ix.fresh, ix.checked, ix.memory.codes = false, false, nil
 	clear(ix.segs)
 	clear(ix.ids)
-	d, err := ix.db.rebuild(ix.o.Path, ix.o.Shared)
+	d, err := ix.db.rebuild(ix.o.Path)
 	if err != nil {
 		return err
 	}
@@ -812,10 +816,9 @@ type contradictionError struct{ wrong string }
 
 func (e *contradictionError) Error() string { return "the index contradicts itself: " + e.wrong }
 
-// Examine returns what is wrong with the index at path, in sentences; shared
-// is as in Options. It changes nothing. What is not there is not wrong: the
-// first search makes it.
-func Examine(ctx context.Context, path string, shared bool) (wrong []string, err error) {
+// Examine returns what is wrong with the index at path, in sentences. It
+// changes nothing. What is not there is not wrong: the first search makes it.
+func Examine(ctx context.Context, path string) (wrong []string, err error) {
 	d, err := look(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -831,7 +834,7 @@ func Examine(ctx context.Context, path string, shared bool) (wrong []string, err
 	case err != nil || n == 0:
 		return nil, err
 	}
-	switch ok, err := d.complete(shared); {
+	switch ok, err := d.complete(); {
 	case err != nil:
 		return []string{err.Error()}, ctx.Err()
 	case !ok:
@@ -907,7 +910,10 @@ func (ix *Index) Prune(ctx context.Context) error {
 		return session.ErrClosed
 	}
 	if ix.o.Store != nil {
-		if _, err := ix.lags(ctx); err != nil {
+		if _, err := ix.follow(ctx); err != nil {
+			return err
+		}
+		if _, err := ix.lags(); err != nil {
 			return err
 		}
 	}
@@ -938,8 +944,7 @@ func (ix *Index) Count(ctx context.Context) (messages, notes int, err error) {
 	return messages, notes, nil
 }
 
-// Size returns how many bytes of the database are in use, by the index and by
-// what else is in it.
+// Size returns how many bytes of the index's file are in use.
 func (ix *Index) Size() (int64, error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

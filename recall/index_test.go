@@ -203,7 +203,8 @@ func TestDamagedLog(t *testing.T) {
 	before := segments()
 	w.ix.Close()
 	w.Close()
-	data, err := os.ReadFile(w.path)
+	file := filepath.Join(filepath.Dir(w.path), "sessions.db")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,15 +222,15 @@ func TestDamagedLog(t *testing.T) {
 	if spoiled == 0 {
 		t.Fatal("no page holds the line: the test tests nothing")
 	}
-	if err := os.WriteFile(w.path, data, 0o600); err != nil {
+	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st, err := sqlite.Open(w.path)
+	st, err := sqlite.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if w.ix, err = Open(Options{Store: st, Path: w.path, Shared: true}); err != nil {
+	if w.ix, err = Open(Options{Store: st, Path: w.path}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -247,7 +248,7 @@ func TestDamagedLog(t *testing.T) {
 	if n := segments(); n != before {
 		t.Errorf("%d segments, were %d: a damaged log has cost the index", n, before)
 	}
-	if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
+	if wrong, err := Examine(t.Context(), w.path); len(wrong) > 0 || err != nil {
 		t.Errorf("the index is said to be wrong: %q, %v", wrong, err)
 	}
 }
@@ -265,19 +266,19 @@ func TestExamine(t *testing.T) {
 			say(t, w, "a", fmt.Sprintf("user: filler %d", i))
 		}
 		first(t, w.ix, "filler 123", "a#125")
-		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path); len(wrong) > 0 || err != nil {
 			t.Fatalf("%s: before: %q, %v", name, wrong, err)
 		}
 		if err := w.ix.db.Exec(sql); err != nil {
 			t.Fatal(err)
 		}
-		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) == 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path); len(wrong) == 0 || err != nil {
 			t.Errorf("%s: %q, %v", name, wrong, err)
 		}
 		if err := w.ix.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if wrong, err := Examine(t.Context(), w.path, true); len(wrong) > 0 || err != nil {
+		if wrong, err := Examine(t.Context(), w.path); len(wrong) > 0 || err != nil {
 			t.Errorf("%s: rebuilt: %q, %v", name, wrong, err)
 		}
 		first(t, w.ix, "filler 123", "a#125")
@@ -287,13 +288,14 @@ func TestExamine(t *testing.T) {
 // TestAside: an index that can be neither made nor written is made in memory,
 // for as long as it is open, and the answer says so.
 func TestAside(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	st, err := sqlite.Open(path)
+	dir := t.TempDir()
+	st, err := sqlite.Open(filepath.Join(dir, "sessions.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
 	say(t, st, "a", "user: the ferry leaves at ten")
+	path := filepath.Join(dir, "index.db")
 	other, err := sqlite3.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +304,7 @@ func TestAside(t *testing.T) {
 	if err := other.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	ix, err := Open(Options{Store: st, Path: path, Shared: true})
+	ix, err := Open(Options{Store: st, Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,5 +392,53 @@ func TestWrittenAnew(t *testing.T) {
 	first(t, w.ix, "and so on", "a#302")
 	if again, err := w.ix.db.int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
 		t.Errorf("session %d is now %d, %v", n, again, err)
+	}
+}
+
+// TestRemoveFrom: an index in the database of the sessions, as older versions
+// kept it, is removed from there, and the sessions stay.
+func TestRemoveFrom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	st, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	say(t, st, "a", "user: the ferry leaves at ten")
+	old, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	// The triggers of the older version.
+	err = old.Exec(schema + `
+CREATE TRIGGER recall_trash AFTER UPDATE OF trashed ON sessions WHEN NEW.trashed IS NOT NULL BEGIN
+	DELETE FROM recall_sessions WHERE id = OLD.id;
+END;
+CREATE TRIGGER recall_purge AFTER DELETE ON sessions BEGIN
+	DELETE FROM recall_sessions WHERE id = OLD.id;
+END;`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := RemoveFrom(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*' OR sql LIKE '%recall_%'"); n != 0 || err != nil {
+		t.Errorf("%d tables and triggers are left, %v", n, err)
+	}
+	say(t, st, "a", "user: and comes back at noon")
+	if err := st.Delete(t.Context(), "a"); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if err := st.Restore(t.Context(), "a"); err != nil {
+		t.Errorf("restore: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -65,19 +66,19 @@ func say(t testing.TB, st session.Store, id string, lines ...string) {
 type world struct {
 	session.Store
 	ix   *Index
-	path string // of the database with the index
+	path string // of the index
 	open func() *Index
 }
 
 // worlds are the kinds of stores there are.
 var worlds = map[string]func(t testing.TB, o Options) *world{
 	"sqlite": func(t testing.TB, o Options) *world {
-		path := filepath.Join(t.TempDir(), "sessions.db")
-		st, err := sqlite.Open(path)
+		dir := t.TempDir()
+		st, err := sqlite.Open(filepath.Join(dir, "sessions.db"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Store, o.Path, o.Shared = st, path, true
+		o.Store, o.Path = st, filepath.Join(dir, "index.db")
 		return newWorld(t, o)
 	},
 	"jsonl": func(t testing.TB, o Options) *world {
@@ -195,7 +196,7 @@ func TestGoneFromTheFile(t *testing.T) {
 	}
 	rows := func(sql string) int64 {
 		t.Helper()
-		d, err := openDB(w.path, true)
+		d, err := openDB(w.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,17 +215,22 @@ func TestGoneFromTheFile(t *testing.T) {
 	if err := w.Delete(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.ix.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if n := rows(term); n != 0 {
 		t.Errorf("in the trash: %d rows of the index hold its word", n)
 	}
 	if n := rows("SELECT count(*) FROM recall_codes"); n != before-1 {
 		t.Errorf("in the trash: %d chunks of vectors, want %d", n, before-1)
 	}
-	holds := func(word string) bool { // while others have the database open
+	holds := func(word string) bool { // while others have the databases open
 		t.Helper()
-		for _, suffix := range []string{"", "-wal"} {
-			data, err := os.ReadFile(w.path + suffix)
-			if err != nil {
+		log := filepath.Join(filepath.Dir(w.path), "sessions.db")
+		for _, file := range []string{w.path, w.path + "-wal", log, log + "-wal"} {
+			data, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the last one who closes removes the log
+
 				t.Fatal(err)
 			}
 			if bytes.Contains(data, []byte(word)) {
@@ -439,7 +445,7 @@ func TestDamage(t *testing.T) {
 		"table":     "DROP TABLE recall_segments",
 		"lists":     "DROP TABLE recall_terms",
 		"sessions":  "DROP TABLE recall_sessions",
-		"trigger":   "DROP TRIGGER recall_purge",
+		"trigger":   "DROP TRIGGER recall_forget",
 		"claims":    "UPDATE recall_sessions SET have = have + 1; UPDATE recall_in SET upto = upto + 1",
 		"miscounts": "UPDATE recall_sessions SET have = have - 1",
 	} {
@@ -527,7 +533,7 @@ func TestKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ix, err := Open(Options{Store: st, Path: path, Shared: true})
+		ix, err := Open(Options{Store: st, Path: path + "-index"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -561,7 +567,7 @@ func killMe(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := Open(Options{Store: st, Path: path, Shared: true})
+	ix, err := Open(Options{Store: st, Path: path + "-index"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	}); err != nil {
 		findings = append(findings, finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
 	}
-	index, err := a.examineIndex(ctx, st, fix)
+	index, err := a.examineIndex(ctx, fix)
 	if err != nil {
 		findings = append(findings, finding{What: "search index", Problem: oneLine(err)})
 	}

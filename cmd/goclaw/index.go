@@ -2,28 +2,30 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"goclaw/internal/config"
 	"goclaw/recall"
-	"goclaw/session"
-	"goclaw/store/sqlite"
 )
 
-// indexAt says where the search index of st is: with the SQLite store in the
-// database of the sessions (shared), with another one beside them.
-func indexAt(c *config.Loaded, st session.Store) (path string, shared bool) {
-	if _, ok := st.(*sqlite.Store); ok {
-		return c.Session.Path, true
+// indexAt says where the search index is: index.db in goclaw's home, or beside
+// a database of sessions that lies elsewhere.
+func indexAt(c *config.Loaded) string {
+	path := c.Session.Path
+	if c.Session.Store != "sqlite" || path == filepath.Join(c.Home, "sessions.db") {
+		return filepath.Join(c.Home, "index.db")
 	}
-	return filepath.Join(c.Home, "index.db"), false
+	return strings.TrimSuffix(path, ".db") + ".index.db"
 }
 
 // examineIndex returns what is wrong with the search index; if fix, it is made
-// anew.
-func (a *app) examineIndex(ctx context.Context, st session.Store, fix bool) ([]finding, error) {
-	path, shared := indexAt(a.conf, st)
-	wrong, err := recall.Examine(ctx, path, shared)
+// again.
+func (a *app) examineIndex(ctx context.Context, fix bool) ([]finding, error) {
+	wrong, err := recall.Examine(ctx, indexAt(a.conf))
 	if err != nil || len(wrong) == 0 {
 		return nil, err
 	}
@@ -36,20 +38,25 @@ func (a *app) examineIndex(ctx context.Context, st session.Store, fix bool) ([]f
 	}
 	var out []finding
 	for _, w := range wrong {
-		out = append(out, finding{What: "search index", Problem: w, Hint: "goclaw doctor --fix makes it anew from the logs; so does the next search"})
+		out = append(out, finding{What: "search index", Problem: w, Hint: "goclaw doctor --fix makes it again from the logs; so does the next search"})
 	}
 	return out, nil
 }
 
-// prune takes what was deleted out of a search index that lies beside the
-// logs. One in the database of the logs has lost it already.
-func (a *app) prune(ctx context.Context, st session.Store) error {
-	if _, shared := indexAt(a.conf, st); shared {
+// prune takes the words of deleted sessions out of the search index. An index
+// that cannot be written, because the disk is full, is removed: the next search
+// makes a new one.
+func (a *app) prune(ctx context.Context) error {
+	path := indexAt(a.conf)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	ix, err := a.index()
-	if err != nil {
+	if err == nil {
+		err = ix.Prune(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return ix.Prune(ctx)
+	return recall.Remove(path)
 }

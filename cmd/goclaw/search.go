@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +53,12 @@ func (a *app) index() (*recall.Index, error) {
 	case "endpoint":
 		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
-	o.Path, o.Shared = indexAt(c, st)
+	o.Path = indexAt(c)
+	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) && c.Session.Store == "sqlite" {
+		if err := recall.RemoveFrom(c.Session.Path); err != nil {
+			fmt.Fprintln(a.err, "goclaw: the search index of an older version stays in the database: "+oneLine(err))
+		}
+	}
 	ix, err := recall.Open(o)
 	if err != nil {
 		return nil, err

@@ -392,15 +392,12 @@ func (a *app) deleteCmd() *cobra.Command {
 				if err := a.purge(cmd.Context(), st, in); err != nil {
 					return err
 				}
-				if err := a.prune(cmd.Context(), st); err != nil {
-					return err
-				}
 				if p := in.Origin.Path; p != "" {
 					fmt.Fprintf(a.err, "it came from %s, which stays: an import takes it again only with --again\n", p)
 				}
 				return a.say(asJSON, in, "removed %s (%s) for good", in.Key, in.ID)
 			}
-			if err := a.prune(cmd.Context(), st); err != nil {
+			if err := a.prune(cmd.Context()); err != nil {
 				return err
 			}
 			return a.say(asJSON, in, "moved %s (%s) to the trash: goclaw sessions restore %s", in.Key, in.ID, in.ID)

@@ -34,14 +34,17 @@ func (a *app) sweep(ctx context.Context, st session.Store) error {
 	return nil
 }
 
-// purge removes a session for good. If it was another agent's, the next import
-// does not bring it back.
+// purge removes a session in the trash for good, its words in the search index
+// first. If it was another agent's, the next import does not bring it back.
 func (a *app) purge(ctx context.Context, st session.Store, in session.Info) error {
 	removed, err := a.removed()
 	if err == nil {
 		err = removed.Add(in)
 	}
 	if err != nil {
+		return err
+	}
+	if err := a.prune(ctx); err != nil {
 		return err
 	}
 	return st.Purge(ctx, in.ID)

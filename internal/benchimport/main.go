@@ -154,7 +154,7 @@ func take(src, home string) error {
 	}
 	cat.Close()
 	took := time.Since(begin)
-	ix, err := recall.Open(recall.Options{Store: st, Path: filepath.Join(home, "sessions.db"), Shared: true})
+	ix, err := recall.Open(recall.Options{Store: st, Path: filepath.Join(home, "index.db")})
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 			return finder{}, err
 		}
 	}
-	ix, err := recall.Open(recall.Options{Store: st, Path: path, Shared: true, Embedder: e})
+	ix, err := recall.Open(recall.Options{Store: st, Path: path + "-index", Embedder: e})
 	if err != nil {
 		return finder{}, err
 	}

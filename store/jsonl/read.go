@@ -259,10 +259,22 @@ func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.In
 	return nil
 }
 
-// Generation returns a number that changes when another program has written
-// the log anew, instead of adding to it, since it was listed last; 0 if it is
-// not known. It may change without that, too.
-func (s *Store) Generation(id session.ID) uint64 {
+// Changes returns every log that is not in the trash.
+func (s *Store) Changes(ctx context.Context, _ string) (session.Changes, error) {
+	out := session.Changes{All: true}
+	for in, err := range s.List(ctx, session.Query{}) {
+		if err != nil {
+			return session.Changes{}, err
+		}
+		out.Logs = append(out.Logs, session.Change{ID: in.ID, Last: in.Last, Written: s.written(in.ID)})
+	}
+	return out, nil
+}
+
+// written returns a number that changes when another program has written the
+// log again, instead of adding to it, since it was listed last; 0 if it is not
+// known. It may change without that, too.
+func (s *Store) written(id session.ID) uint64 {
 	s.mu.Lock()
 	l := s.logs[id]
 	s.mu.Unlock()
