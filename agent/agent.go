@@ -240,6 +240,10 @@ type Learnt struct {
 	Exact           bool // the provider said so; else it is what did not fit
 }
 
+// Silent says that the model answered a question with NO_REPLY, which is not
+// shown.
+type Silent struct{}
+
 // Done ends a turn that came to rest, with what it used and why the answer to
 // the user ended: llm.StopLength is an answer that was cut. Stop is "" if
 // nothing was asked.
@@ -255,6 +259,7 @@ func (Called) event()   {}
 func (Squeezed) event() {}
 func (Folding) event()  {}
 func (Learnt) event()   {}
+func (Silent) event()   {}
 func (Done) event()     {}
 
 // Env is what a turn needs beside the session.
@@ -266,7 +271,9 @@ type Env struct {
 	Tokens   window.Tokenizer
 	Clock    session.Clock
 	API      string // how the provider is spoken to, for the log
-	MaxSteps int    // questions to the model in one turn; 0: 200
+	// Price says what usage of the model costs; nil: that is not known.
+	Price    func(llm.Usage) llm.Cost
+	MaxSteps int // questions to the model in one turn; 0: 200
 
 	NoLine     bool               // the model is not told how full its window is
 	Flush      []window.Threshold // notices

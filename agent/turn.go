@@ -306,29 +306,71 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	var held quiet
 	for d, err := range t.env.Provider.Stream(t.ctx, req) {
 		if err != nil {
-			return t.broken(&part, began, err)
+			return t.broken(&part, req, began, err)
 		}
 		if d.End != nil {
-			t.usage = t.usage.Add(d.End.Usage)
-			if !t.flushing() {
-				t.stop = d.End.Stop
-			}
 			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
 				return errOver
 			}
-			if !t.answer(*d.End, began, "") {
-				return errOver
-			}
-			return nil
+			return t.whole(*d.End, began)
 		}
 		part.add(d)
+		if d.Begun != nil {
+			continue
+		}
 		for _, d := range held.pass(d) {
 			if !t.yield(Said{d}, nil) {
 				return errOver
 			}
 		}
 	}
-	return t.broken(&part, began, fmt.Errorf("agent: the answer of %s ended without an end: %w", req.Model, llm.ErrNetwork))
+	return t.broken(&part, req, began, fmt.Errorf("agent: the answer of %s ended without an end: %w", req.Model, llm.ErrNetwork))
+}
+
+// whole records an answer that came to its end.
+func (t *turn) whole(a llm.Answer, began time.Time) error {
+	flush := t.flushing()
+	if !flush {
+		t.stop = a.Stop
+	}
+	a.Usage = t.priced(a.Usage)
+	t.usage = t.usage.Add(a.Usage)
+	if !t.answer(a, began, "") {
+		return errOver
+	}
+	silent := !flush && len(a.Message.Calls()) == 0 && window.IsNoReply(a.Message.Text())
+	if silent && !t.yield(Silent{}, nil) {
+		return errOver
+	}
+	return nil
+}
+
+// priced returns u with what it cost, as far as that is known.
+func (t *turn) priced(u llm.Usage) llm.Usage {
+	if t.env.Price != nil {
+		u.Cost = t.env.Price(u)
+	}
+	return u
+}
+
+// spent is what an answer that did not end has used: what the provider has
+// reported, and an estimate of the rest. If the model had not begun, it is
+// nothing.
+func (t *turn) spent(part *partial, req llm.Request, blocks []llm.Block) llm.Usage {
+	if !part.begun {
+		return llm.Usage{}
+	}
+	u := part.reported
+	if t.env.Tokens != nil {
+		estimate := func(req llm.Request) int { return window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req) }
+		if u.Prompt() == 0 {
+			u.Input, u.Estimated = estimate(req), true
+		}
+		if n := estimate(llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Blocks: blocks}}}); len(blocks) > 0 && n > u.Output {
+			u.Output, u.Estimated = n, true
+		}
+	}
+	return t.priced(u)
 }
 
 // quiet holds an answer back as long as it may become NO_REPLY.
@@ -368,7 +410,7 @@ func (h *quiet) end() string {
 // broken records what came of an answer that did not end. One that the user
 // stopped is recorded even if nothing came of it: the log then tells it from a
 // crash.
-func (t *turn) broken(part *partial, began time.Time, err error) error {
+func (t *turn) broken(part *partial, req llm.Request, began time.Time, err error) error {
 	stop, text := llm.StopError, err.Error()
 	if t.ctx.Err() != nil {
 		err = t.ctx.Err()
@@ -378,7 +420,7 @@ func (t *turn) broken(part *partial, began time.Time, err error) error {
 	if len(blocks) == 0 && stop == llm.StopError {
 		return err // the question waits for an answer
 	}
-	a := llm.Answer{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, Stop: stop}
+	a := llm.Answer{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, Stop: stop, Usage: t.spent(part, req, blocks)}
 	if !t.answer(a, began, text) {
 		return errOver
 	}
@@ -536,10 +578,16 @@ type partial struct {
 	done []llm.Block
 	open strings.Builder // the block being said
 	kind llm.Block       // whose kind this is; nil: none
+
+	begun    bool // the model has
+	reported llm.Usage
 }
 
 func (p *partial) add(d llm.Delta) {
+	p.begun = true
 	switch {
+	case d.Begun != nil:
+		p.reported = *d.Begun
 	case d.Text != "":
 		p.say(llm.Text{}, d.Text)
 	case d.Thinking != "":

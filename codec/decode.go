@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -385,9 +386,50 @@ func (d *decoder) usage(n int) (u llm.Usage) {
 			u.CacheRead = d.int(k + 1)
 		case "cacheWrite":
 			u.CacheWrite = d.int(k + 1)
+		case "cost":
+			u.Cost = d.cost(k + 1)
+		case "estimated":
+			u.Estimated = d.bool(k + 1)
 		}
 	}
 	return u
+}
+
+func (d *decoder) cost(n int) (c llm.Cost) {
+	if d.kindOf(n) != object {
+		return c
+	}
+	for k, end := n+1, int(d.nodes[n].next); k < end; k = int(d.nodes[k+1].next) {
+		switch string(d.text(k)) {
+		case "input":
+			c.Input = d.dollars(k + 1)
+		case "output":
+			c.Output = d.dollars(k + 1)
+		case "cacheRead":
+			c.CacheRead = d.dollars(k + 1)
+		case "cacheWrite":
+			c.CacheWrite = d.dollars(k + 1)
+		case "total":
+			c.Total = d.dollars(k + 1)
+		}
+	}
+	return c
+}
+
+// dollars returns the amount n, or 0 if it is no number.
+func (d *decoder) dollars(n int) float64 {
+	if d.kindOf(n) != number {
+		return 0
+	}
+	s := d.raw(n)
+	if len(s) == 1 && s[0] == '0' {
+		return 0
+	}
+	usd, err := strconv.ParseFloat(string(s), 64)
+	if err != nil {
+		return 0
+	}
+	return usd
 }
 
 // content reads a string or a list of blocks. Anything else is nothing.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -427,8 +428,27 @@ func (w *writer) usage(u llm.Usage) {
 	w.int("cacheRead", u.CacheRead)
 	w.int("cacheWrite", u.CacheWrite)
 	w.int("totalTokens", u.Total())
-	w.raw("cost", `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}`)
+	w.key("cost")
+	w.open('{')
+	w.dollars("input", u.Cost.Input)
+	w.dollars("output", u.Cost.Output)
+	w.dollars("cacheRead", u.Cost.CacheRead)
+	w.dollars("cacheWrite", u.Cost.CacheWrite)
+	w.dollars("total", u.Cost.Total)
 	w.close('}')
+	if u.Estimated {
+		w.bool("estimated", true)
+	}
+	w.close('}')
+}
+
+// dollars writes an amount. What is no number is not known.
+func (w *writer) dollars(k string, usd float64) {
+	if math.IsNaN(usd) || math.IsInf(usd, 0) {
+		usd = 0
+	}
+	w.key(k)
+	w.b = strconv.AppendFloat(w.b, usd, 'f', -1, 64)
 }
 
 func (w *writer) open(c byte)  { w.b = append(w.b, c) }

@@ -83,6 +83,10 @@ var bodies = []struct {
 		`{"type":"custom","customType":"goclaw.notice","data":{"percent":75,"text":"mind","as":"system"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
 	{"unfold", rec(session.Unfold{Target: "c"}),
 		`{"type":"custom","customType":"goclaw.unfold","data":{"targetId":"c"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
+	{"cost", rec(session.Message{
+		Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Text{Text: "so f"}}}, Stop: llm.StopAborted,
+		Usage: llm.Usage{Input: 1000, Output: 2, Cost: llm.Cost{Input: 0.003, Output: 0.00003, Total: 0.00303}, Estimated: true},
+	}), `{"type":"message","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","message":{"role":"assistant","content":[{"type":"text","text":"so f"}],"api":"","provider":"","model":"","usage":{"input":1000,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":1002,"cost":{"input":0.003,"output":0.00003,"cacheRead":0,"cacheWrite":0,"total":0.00303},"estimated":true},"stopReason":"aborted"}}`},
 	{"chosen model", rec(session.ModelChange{Provider: "openai", Model: "gpt", Chosen: true}),
 		`{"type":"model_change","id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z","provider":"openai","modelId":"gpt","chosen":true}`},
 	{"model", rec(session.ModelChange{Provider: "openai", Model: "gpt"}),
@@ -350,8 +354,11 @@ func genRecord(t *rapid.T) session.Record {
 	num := rapid.IntRange(0, 1<<40)
 	yes := rapid.Bool()
 	texts := rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfN(text, 1, 3))
+	usd := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e6))
 	usage := rapid.Custom(func(t *rapid.T) llm.Usage {
-		return llm.Usage{Input: num.Draw(t, "in"), Output: num.Draw(t, "out"), CacheRead: num.Draw(t, "cr"), CacheWrite: num.Draw(t, "cw")}
+		u := llm.Usage{Input: num.Draw(t, "in"), Output: num.Draw(t, "out"), CacheRead: num.Draw(t, "cr"), CacheWrite: num.Draw(t, "cw"), Estimated: yes.Draw(t, "estimated")}
+		u.Cost = llm.Cost{Input: usd.Draw(t, "$in"), Output: usd.Draw(t, "$out"), CacheRead: usd.Draw(t, "$cr"), CacheWrite: usd.Draw(t, "$cw"), Total: usd.Draw(t, "$")}
+		return u
 	})
 	plain := rapid.Custom(func(t *rapid.T) llm.Block {
 		switch rapid.IntRange(0, 5).Draw(t, "block") {

@@ -32,6 +32,7 @@ type Model struct {
 	Window int    // 0: not known
 	Output int    // the longest answer; 0: not known
 	Tokens window.Tokenizer
+	Price  func(llm.Usage) llm.Cost // of a call; nil: not known
 }
 
 // Chain asks the first model, and the next one where it fails: the cheap one
@@ -188,6 +189,9 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 	for try := 0; ; try++ {
 		req := llm.Request{Model: m.Name, System: instructions, Messages: []llm.Message{llm.UserText(ask)}, MaxTokens: out}
 		text, u, err := say(ctx, m.Provider, req)
+		if m.Price != nil {
+			u.Cost = m.Price(u)
+		}
 		spent = spent.Add(u)
 		if err != nil {
 			return Summary{}, spent, err
@@ -220,11 +224,16 @@ func (m Model) judge(s Summary, strict bool, prev Summary, piece string, again b
 	return ""
 }
 
-// say asks for one answer and returns its text.
+// say asks for one answer and returns its text. If it breaks off, u is what
+// the provider had reported.
 func say(ctx context.Context, p llm.Provider, req llm.Request) (text string, u llm.Usage, err error) {
 	for d, err := range p.Stream(ctx, req) {
 		if err != nil {
 			return "", u, err
+		}
+		if d.Begun != nil {
+			u = *d.Begun
+			u.Estimated = u.Total() > 0
 		}
 		if d.End != nil {
 			return d.End.Message.Text(), d.End.Usage, nil

@@ -159,6 +159,19 @@ type Request struct {
 // Input + CacheRead + CacheWrite.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite int
+
+	Cost      Cost // what they cost; zero if that is not known
+	Estimated bool // the provider did not report all of it: the answer broke off
+}
+
+// Cost is in US dollars.
+type Cost struct {
+	Input, Output, CacheRead, CacheWrite, Total float64
+}
+
+// Add returns the sum of both.
+func (c Cost) Add(d Cost) Cost {
+	return Cost{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite + d.CacheWrite, c.Total + d.Total}
 }
 
 // Prompt is the number of tokens that were sent.
@@ -170,7 +183,15 @@ func (u Usage) Total() int { return u.Prompt() + u.Output }
 
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+	return Usage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output, CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Cost: u.Cost.Add(v.Cost), Estimated: u.Estimated || v.Estimated,
+	}
+}
+
+// Tokens returns the counts alone.
+func (u Usage) Tokens() Usage {
+	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 }
 
 // Stop says why an answer ended.
@@ -194,7 +215,12 @@ type Answer struct {
 
 // Delta is one step of a streamed answer. Exactly one field is set. End comes
 // last and once; it holds everything that came before it.
+//
+// Begun says that the model has begun to answer, with the tokens that it has
+// reported so far, which may be none. If the answer breaks off, that is all
+// that is known of what it used. It may come again; the last one holds.
 type Delta struct {
+	Begun    *Usage
 	Text     string
 	Thinking string
 	Call     *ToolCall // a complete call

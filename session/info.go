@@ -22,10 +22,10 @@ type Info struct {
 	Updated time.Time // of the latest record, but not before Created: a fork of old records is new
 	Trashed time.Time // zero unless in the trash; kept by the store, not the log
 
-	Records int // all of them
-	Last    Seq // position of the latest
-	Folds   int // compactions
-	Spent   llm.Usage
+	Records int       // all of them
+	Last    Seq       // position of the latest
+	Folds   int       // compactions
+	Spent   llm.Usage // tokens only: what they cost is in the records
 
 	Turns    int // what a person said
 	Provider string
@@ -130,12 +130,12 @@ func (in *Info) log(r Record) {
 			in.Key = b.Key
 		}
 	case Message:
-		in.Spent = in.Spent.Add(b.Usage)
+		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Compaction:
 		in.Folds++
-		in.Spent = in.Spent.Add(b.Usage)
+		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Checkpoint:
-		in.Spent = in.Spent.Add(b.Usage)
+		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	}
 	if in.Created.IsZero() {
 		in.Created = r.Time

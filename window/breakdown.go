@@ -30,19 +30,15 @@ type Breakdown struct {
 	// to its memory after it.
 	Warned, Saved bool
 	Spent         llm.Usage
-	Cost          float64
+	Cost          float64 // of what was spent, in dollars; 0: not known
 }
 
-// Explain returns what fills the window. cost prices usage in dollars; it may
-// be nil.
-func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget, cost func(llm.Usage) float64) Breakdown {
+// Explain returns what fills the window. Cost is left to the caller.
+func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	c := counter(tok)
 	l := Weigh(s, p, tok, b.Window)
 	b.Used = l.Used
 	out := Breakdown{Budget: b, Ratio: l.Ratio, Folds: s.Folds, Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
-	if cost != nil {
-		out.Cost = cost(s.Spent)
-	}
 	sum := 0
 	put := func(name string, tokens, count int) {
 		if tokens == 0 {

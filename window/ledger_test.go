@@ -337,7 +337,7 @@ func TestExplain(t *testing.T) {
 	s := Replay(t, User("old"), Compaction("the past", "e3"), User(words(10)), Call("c1", "read"), Result("c1", words(100)), Call("c2", "bash"), Result("c2", words(50)),
 		By("a", "m", Answer(words(20))), Pin("e3"), User(words(5)))
 	p := window.Prompt{Provider: "a", Model: "m", System: words(30), Tools: []llm.ToolSpec{{Name: "read", Description: words(8), Schema: json.RawMessage(`{}`)}}}
-	got := window.Explain(s, p, byWord{}, window.Budget{Window: 1000}, func(u llm.Usage) float64 { return 1.5 })
+	got := window.Explain(s, p, byWord{}, window.Budget{Window: 1000})
 	var parts []string
 	sum := 0
 	for _, part := range got.Parts {
@@ -349,7 +349,7 @@ func TestExplain(t *testing.T) {
 	if d := cmp.Diff(want, parts); d != "" {
 		t.Error(d)
 	}
-	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Cost != 1.5 || got.Folds != 1 {
+	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Folds != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -360,7 +360,7 @@ func TestExplainOfAModelThatCountsLess(t *testing.T) {
 	m := By("a", "m", Answer(words(20)))
 	m.Usage = llm.Usage{Input: 100, Output: 21}
 	s := Replay(t, User(words(200)), m, Pin("e1"))
-	got := window.Explain(s, window.Prompt{Provider: "a", Model: "m", System: words(900)}, byWord{}, window.Budget{Window: 100}, nil)
+	got := window.Explain(s, window.Prompt{Provider: "a", Model: "m", System: words(900)}, byWord{}, window.Budget{Window: 100})
 	sum := got.Other
 	for _, p := range got.Parts {
 		sum += p.Tokens

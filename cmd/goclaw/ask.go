@@ -298,6 +298,8 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			fmt.Fprintln(a.err, st.Dim("the window is full: folding the past"))
 		case agent.Learnt:
 			fmt.Fprintln(a.err, st.Dim(learnt(ev)))
+		case agent.Silent:
+			fmt.Fprintln(a.err, st.Dim(transcript.Silent))
 		case runner.Switched:
 			fmt.Fprintln(a.err, st.Dim(transcript.Model(ev.To.Name(), ev.From.Name())))
 		case runner.Continued:
@@ -369,6 +371,8 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Folded, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
 		case agent.Learnt:
 			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
+		case agent.Silent:
+			return enc.Encode(map[string]any{"type": "notice", "text": transcript.Silent, "noReply": true})
 		case runner.Switched:
 			to, from := ev.To.Name(), ev.From.Name()
 			return enc.Encode(map[string]any{"type": "notice", "text": transcript.Model(to, from), "model": to, "before": from})
@@ -378,7 +382,7 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.By.Error()})
 		case agent.Done:
 			u := ev.Usage
-			return enc.Encode(map[string]any{"type": "done", "stopReason": ev.Stop, "cut": ev.Stop == llm.StopLength, "usage": map[string]int{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite}})
+			return enc.Encode(map[string]any{"type": "done", "stopReason": ev.Stop, "cut": ev.Stop == llm.StopLength, "usage": map[string]any{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite, "cost": u.Cost.Total}})
 		}
 		return nil
 	}

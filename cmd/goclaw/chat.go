@@ -62,6 +62,7 @@ func (a *app) chat(ctx context.Context) error {
 		a.voice, a.model = v, "" // what is chosen now goes before what was said at the start
 		return a.spoken(), nil
 	}
+	r.Spent = a.spent
 	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		err := a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
 		if err == errQuiet { // said already
@@ -117,7 +118,7 @@ func (a *app) spoken() repl.Model {
 	v := a.voice
 	p := v.prompt(a.conf)
 	p.Tools = a.specs
-	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: a.cost}
+	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return v.cost(u).Total }}
 }
 
 // models are what /model completes: what the configuration names, and the

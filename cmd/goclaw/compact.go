@@ -10,7 +10,6 @@ import (
 
 	"goclaw/compact"
 	"goclaw/internal/transcript"
-	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
 )
@@ -143,7 +142,7 @@ type foldJSON struct {
 }
 
 func (a *app) showReport(r compact.Report, asJSON bool) error {
-	cost := a.cost(r.Cost)
+	cost := a.voice.cost(r.Cost).Total
 	if asJSON {
 		return a.printJSON(foldJSON{
 			DryRun: true, Folded: r.Folded, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
@@ -169,23 +168,9 @@ func (a *app) showFold(rec session.Record, cut compact.Cut, asJSON bool) error {
 		d := compact.DetailsOf(c)
 		return a.printJSON(foldJSON{
 			Record: rec.ID, Folded: cut.Folded, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
-			By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: a.cost(c.Usage), OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
+			By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: c.Usage.Cost.Total, OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
 		})
 	}
 	fmt.Fprintln(a.out, transcript.Folded(c, cut))
 	return nil
-}
-
-// cost is what u comes to in dollars, 0 where that is not known.
-func (a *app) cost(u llm.Usage) float64 {
-	return a.voice.cost(u)
-}
-
-// cost prices usage that may be of many calls: what single long ones cost
-// more is not known then.
-func (v *voice) cost(u llm.Usage) float64 {
-	m := v.price
-	m.Above = nil
-	usd, _ := m.Cost(u)
-	return usd
 }

@@ -117,7 +117,10 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON 
 		return err
 	}
 	p := v.prompt(a.conf)
-	x := window.Explain(s, p, v.tokens, v.budget, v.cost)
+	x := window.Explain(s, p, v.tokens, v.budget)
+	if x.Cost, err = a.contextCost(ctx, s, file); err != nil {
+		return err
+	}
 	budget := x.Budget
 	p.Tail = window.Tail(s, budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)
 	req := window.Build(s, p, window.Loose)
@@ -159,6 +162,19 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON 
 	fmt.Fprintln(a.out, st.Dim(v.name()+" "+budget.String()))
 	a.damage(s.Damage)
 	return nil
+}
+
+// contextCost is what s has cost in dollars. A file was read whole; of a
+// session in the store only what the model is sent.
+func (a *app) contextCost(ctx context.Context, s *session.Session, file bool) (float64, error) {
+	if !file {
+		return a.spent(ctx, s.ID)
+	}
+	bill := bill{conf: a.conf}
+	for _, r := range s.Branch {
+		bill.add(r.Body)
+	}
+	return bill.usd, nil
 }
 
 // wireMessage is a message in the form of the Anthropic Messages API, which

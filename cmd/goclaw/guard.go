@@ -54,7 +54,7 @@ func (a *app) summarizer(v *voice) compact.Summarizer {
 	var chain compact.Chain
 	add := func(v *voice) {
 		if v.provider != offline.Name {
-			chain = append(chain, compact.Model{Provider: v.Provider, Name: v.model, Window: v.budget.Window, Output: v.maxTokens, Tokens: v.tokens})
+			chain = append(chain, compact.Model{Provider: v.Provider, Name: v.model, Window: v.budget.Window, Output: v.maxTokens, Tokens: v.tokens, Price: v.cost})
 		}
 	}
 	if c.Model != "" && c.Model != v.name() {

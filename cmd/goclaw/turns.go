@@ -46,7 +46,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 				return agent.Env{}, err
 			}
 			env := agent.Env{
-				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: asking{tools, s.ID}, Budget: v.budget, Tokens: v.tokens, API: v.api,
+				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: asking{tools, s.ID}, Budget: v.budget, Tokens: v.tokens, API: v.api, Price: v.cost,
 			}
 			a.guard(&env, v)
 			return env, nil

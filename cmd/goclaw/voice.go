@@ -192,15 +192,11 @@ func providers() []string {
 func (v *voice) settle(c *config.Loaded) {
 	v.tokens = counterOf(v.provider)
 	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
-		v.price, v.noImages = m, !m.Images
+		v.noImages = !m.Images
 		v.budget.Window, v.maxTokens = m.Prompt(), m.Output
 	}
+	v.price = prices(c, v.provider+"/"+v.model)
 	over := c.Models[v.provider+"/"+v.model]
-	if over.InputPrice > 0 || over.OutputPrice > 0 {
-		// What is read from or written to a cache is paid for as input.
-		v.price.Prices = &catalogue.Prices{In: over.InputPrice, Out: over.OutputPrice, CacheRead: over.InputPrice, CacheWrite: over.InputPrice}
-		v.price.Above = nil
-	}
 	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
 	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
 	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {

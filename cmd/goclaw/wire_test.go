@@ -111,6 +111,14 @@ func wanted(text string) (name, args string) {
 	return name, string(quoted)
 }
 
+// answerParts is what is answered to text, in pieces.
+func answerParts(text string) []string {
+	if strings.Contains(text, "be silent") {
+		return []string{"NO_", "REPLY"}
+	}
+	return []string{"echo: ", text}
+}
+
 func anthropicAnswer(w io.Writer, text string, results bool) {
 	ev := func(name, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data) }
 	ev("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_read_input_tokens":20,"cache_creation_input_tokens":3,"output_tokens":1}}}`)
@@ -130,7 +138,7 @@ func anthropicAnswer(w io.Writer, text string, results bool) {
 		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	} else {
 		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
-		for _, part := range []string{"echo: ", text} {
+		for _, part := range answerParts(text) {
 			t, _ := json.Marshal(part)
 			ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+string(t)+`}}`)
 		}
@@ -154,7 +162,7 @@ func openaiAnswer(w io.Writer, text string, results bool) {
 		chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":\"long.txt\",\"content\":\"Once upon"}}]}`, "null")
 		chunk(`{}`, `"length"`)
 	} else {
-		for _, part := range []string{"echo: ", text} {
+		for _, part := range answerParts(text) {
 			t, _ := json.Marshal(part)
 			chunk(`{"content":`+string(t)+`}`, "null")
 		}

@@ -18,7 +18,13 @@ func (r *REPL) context(ctx context.Context, _ string) error {
 		return err
 	}
 	m := r.Model()
-	for i, line := range transcript.Window(window.Explain(s, m.Prompt, m.Tokens, m.Budget, m.Cost), 40) {
+	x := window.Explain(s, m.Prompt, m.Tokens, m.Budget)
+	if r.Spent != nil {
+		if x.Cost, err = r.Spent(ctx, s.ID); err != nil {
+			return err
+		}
+	}
+	for i, line := range transcript.Window(x, 40) {
 		if i > 0 {
 			line = r.Style.Dim(line)
 		}

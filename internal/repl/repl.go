@@ -40,7 +40,7 @@ type Model struct {
 	Budget          window.Budget
 	Tokens          window.Tokenizer
 	Prompt          window.Prompt           // with the tools
-	Cost            func(llm.Usage) float64 // in dollars; nil: not known
+	Cost            func(llm.Usage) float64 // of a call, in dollars; nil: not known
 }
 
 // REPL is a chat. Fields without a word on nil must be set; none may change
@@ -72,6 +72,9 @@ type REPL struct {
 	Decide func(ctx context.Context, s *session.Session) (m Model, problem string, err error)
 	Models func() []string // for completion; nil: none
 
+	// Spent returns what the answers of a session cost, in dollars. nil: that
+	// is not known.
+	Spent func(ctx context.Context, id session.ID) (float64, error)
 	// Allow remembers a command as allowed for always. nil: nothing is.
 	Allow func(command string) error
 	// Export writes a session to a new file, or to Out if path is empty.

@@ -149,6 +149,8 @@ func (r *REPL) show(ev agent.Event) {
 		if ev.Window > 0 {
 			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
 		}
+	case agent.Silent:
+		r.note("[%s]", transcript.Silent)
 	case runner.Switched:
 		if r.told != r.cur.ID {
 			r.note("%s", transcript.Model(ev.To.Name(), ev.From.Name()))

@@ -39,7 +39,7 @@ func WouldFold(r compact.Report, cost float64) []string {
 	case !r.Asks:
 		out = append(out, "no model is asked: checkpoint "+r.From+" has the summary")
 	case cost > 0:
-		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, $%.4f", window.Short(r.Cost.Input), window.Short(r.Cost.Output), cost))
+		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), Dollars(cost)))
 	default:
 		out = append(out, fmt.Sprintf("to summarise: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
 	}

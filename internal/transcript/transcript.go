@@ -343,6 +343,17 @@ func htmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
+// Silent says why nothing is to be seen of an answer.
+const Silent = "the model answered NO_REPLY: it has nothing to say to this"
+
+// Dollars is an amount of money, with as many digits as a small one needs.
+func Dollars(usd float64) string {
+	if usd > 0 && usd < 0.1 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
 // Model says that a session is asked with another model than before.
 func Model(name, before string) string {
 	return fmt.Sprintf("model: %s (this session last used %s)", Printable(name), Printable(before))

@@ -67,6 +67,8 @@ func (a *answer) take(ev sdk.MessageStreamEventUnion, out *wire.Sink) (done bool
 			Input: int(u.InputTokens), Output: int(u.OutputTokens),
 			CacheRead: int(u.CacheReadInputTokens), CacheWrite: int(u.CacheCreationInputTokens),
 		}
+		sofar := a.usage
+		out.Put(llm.Delta{Begun: &sofar})
 	case "content_block_start":
 		return false, a.start(ev, out)
 	case "content_block_delta":

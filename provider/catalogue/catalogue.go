@@ -55,9 +55,9 @@ func (m Model) Prompt() int {
 // Cost returns what a call came to in US dollars, and whether that is known.
 // Calls are to be added up one by one: what a call costs may depend on its
 // length.
-func (m Model) Cost(u llm.Usage) (usd float64, known bool) {
+func (m Model) Cost(u llm.Usage) (usd llm.Cost, known bool) {
 	if m.Prices == nil {
-		return 0, false
+		return llm.Cost{}, false
 	}
 	p := *m.Prices
 	for _, t := range m.Above {
@@ -65,8 +65,8 @@ func (m Model) Cost(u llm.Usage) (usd float64, known bool) {
 			p = t.Prices
 		}
 	}
-	sum := float64(u.Input)*p.In + float64(u.Output)*p.Out + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite
-	return sum / 1e6, true
+	in, out, read, write := float64(u.Input)*p.In, float64(u.Output)*p.Out, float64(u.CacheRead)*p.CacheRead, float64(u.CacheWrite)*p.CacheWrite
+	return llm.Cost{Input: in / 1e6, Output: out / 1e6, CacheRead: read / 1e6, CacheWrite: write / 1e6, Total: (in + out + read + write) / 1e6}, true
 }
 
 // Override replaces what is known of a model. What is zero or nil stays.

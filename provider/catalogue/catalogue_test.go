@@ -123,7 +123,7 @@ func TestCost(t *testing.T) {
 		{"deepseek-flash", llm.Usage{Input: 300_000, Output: 1000}, 0, false},
 	} {
 		m, _ := Lookup(c.name)
-		if got, known := m.Cost(c.usage); math.Abs(got-c.want) > 1e-9 || known != c.known {
+		if got, known := m.Cost(c.usage); math.Abs(got.Total-c.want) > 1e-9 || known != c.known {
 			t.Errorf("%s: %+v costs %v, %v, want %v, %v", c.name, c.usage, got, known, c.want, c.known)
 		}
 	}

@@ -60,7 +60,7 @@ func TestText(t *testing.T) {
 	srv := wiretest.Serve(t, wiretest.SSE(text("Hel", "lo", "!")...))
 	p, _ := provider(srv.URL)
 	got := wiretest.Collect(t, p.Stream(t.Context(), hello))
-	want := wiretest.Got{Text: "Hello!", Deltas: 4, End: &llm.Answer{
+	want := wiretest.Got{Text: "Hello!", Deltas: 4, Begun: llm.Usage{Input: 83, Output: 46, CacheRead: 1024, CacheWrite: 10}, End: &llm.Answer{
 		Message: llm.AssistantText("Hello!"), Stop: llm.StopEnd, Model: "gpt-4o-mini-2024-07-18",
 		Usage: llm.Usage{Input: 83, Output: 46, CacheRead: 1024, CacheWrite: 10},
 	}}

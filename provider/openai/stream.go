@@ -55,6 +55,7 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 
 // answer puts a message together from chunks.
 type answer struct {
+	began  bool
 	id     string
 	model  string
 	finish string
@@ -76,6 +77,10 @@ type call struct {
 }
 
 func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
+	if !a.began {
+		a.began = true
+		out.Put(llm.Delta{Begun: &llm.Usage{}})
+	}
 	if c.ID != "" {
 		a.id = c.ID
 	}
@@ -84,6 +89,8 @@ func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
 	}
 	if c.JSON.Usage.Valid() {
 		a.usage = usage(c.Usage)
+		sofar := a.usage
+		out.Put(llm.Delta{Begun: &sofar}) // some servers report it with every chunk
 	}
 	if len(c.Choices) == 0 {
 		return

@@ -236,7 +236,9 @@ func (s *Sink) Put(d llm.Delta) bool {
 	if s.Stopped {
 		return false
 	}
-	s.Sent = true
+	if d.Begun == nil { // of which nobody has seen anything yet
+		s.Sent = true
+	}
 	if !s.yield(d, nil) {
 		s.Stopped = true
 	}

@@ -138,6 +138,7 @@ type Got struct {
 	End            *llm.Answer
 	Err            error
 	Deltas         int
+	Begun          llm.Usage // reported last before the end
 }
 
 // Collect reads a stream to its end and checks the promises that every
@@ -152,6 +153,10 @@ func Collect(t *testing.T, stream iter.Seq2[llm.Delta, error]) Got {
 		}
 		if err != nil {
 			g.Err = err
+			continue
+		}
+		if d.Begun != nil && d == (llm.Delta{Begun: d.Begun}) {
+			g.Begun = *d.Begun
 			continue
 		}
 		g.Deltas++

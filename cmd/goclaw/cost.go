@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"goclaw/compact"
+	"goclaw/internal/config"
+	"goclaw/llm"
+	"goclaw/provider/catalogue"
+	"goclaw/session"
+)
+
+// prices returns what is known of the model provider/model: what the catalogue
+// says, with the prices that the configuration sets.
+func prices(c *config.Loaded, name string) catalogue.Model {
+	m, _ := catalogue.Lookup(name)
+	if over := c.Models[name]; over.InputPrice > 0 || over.OutputPrice > 0 {
+		// What is read from or written to a cache is paid for as input.
+		m.Prices = &catalogue.Prices{In: over.InputPrice, Out: over.OutputPrice, CacheRead: over.InputPrice, CacheWrite: over.InputPrice}
+		m.Above = nil
+	}
+	return m
+}
+
+// cost is what one call comes to, zero where that is not known.
+func (v *voice) cost(u llm.Usage) llm.Cost {
+	usd, _ := v.price.Cost(u)
+	return usd
+}
+
+// spent returns what the session id has cost in dollars.
+func (a *app) spent(ctx context.Context, id session.ID) (float64, error) {
+	st, err := a.store()
+	if err != nil {
+		return 0, err
+	}
+	bill := bill{conf: a.conf}
+	for r, err := range st.Read(ctx, id, 0) {
+		var d *session.Damage
+		if err != nil && !errors.As(err, &d) {
+			return 0, err
+		}
+		if err == nil {
+			bill.add(r.Body)
+		}
+	}
+	return bill.usd, nil
+}
+
+// bill adds up what records cost: what they say themselves or, if they say
+// nothing, what the model that they name costs.
+type bill struct {
+	conf  *config.Loaded
+	known map[string]catalogue.Model
+	usd   float64
+}
+
+func (l *bill) add(b session.Body) {
+	u, by := usageOf(b)
+	if u.Cost.Total > 0 || u.Total() == 0 || by == "" {
+		l.usd += u.Cost.Total
+		return
+	}
+	m, ok := l.known[by]
+	if !ok {
+		m = prices(l.conf, by)
+		if l.known == nil {
+			l.known = map[string]catalogue.Model{}
+		}
+		l.known[by] = m
+	}
+	usd, _ := m.Cost(u)
+	l.usd += usd.Total
+}
+
+// usageOf returns what a record says that was used, and by which model.
+func usageOf(b session.Body) (u llm.Usage, by string) {
+	switch b := b.(type) {
+	case session.Message:
+		return b.Usage, session.ModelChange{Provider: b.Provider, Model: b.Model}.Name()
+	case session.Compaction:
+		return b.Usage, compact.DetailsOf(b).By
+	case session.Checkpoint:
+		return b.Usage, b.Model
+	}
+	return u, ""
+}
