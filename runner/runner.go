@@ -141,7 +141,7 @@ func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session
 	}
 	seen = in.ID
 	if in.Mirror() {
-		own, err := session.Own(ctx, r.o.Store, in)
+		own, err := session.ContinuationOf(ctx, r.o.Store, in)
 		switch {
 		case errors.Is(err, session.ErrNotFound): // begun when something is said
 			return in.ID, seen, nil

@@ -2,9 +2,13 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+
+	"goclaw/llm"
 )
 
 // Mirror reports whether in is the log of another program's session, taken
@@ -18,10 +22,10 @@ func OwnKey(key Key) Key {
 	return "goclaw:" + Key(strings.TrimPrefix(string(key), "agent:"))
 }
 
-// Own returns the session in which the mirror in is continued: one of our own
-// with its key, else the one that Continue began, under whatever key the mirror
-// had then. ErrNotFound if there is none.
-func Own(ctx context.Context, st Store, in Info) (Info, error) {
+// ContinuationOf returns the session in which the mirror in is continued: one of
+// our own with its key, else the one that Continue began, under whatever key the
+// mirror had then. ErrNotFound if there is none.
+func ContinuationOf(ctx context.Context, st Store, in Info) (Info, error) {
 	keys := []Key{in.Key, OwnKey(in.Key)}
 	if in.Key != in.Origin.Key {
 		keys = append(keys, "")
@@ -56,7 +60,7 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 		return Info{}, err
 	}
 	defer release()
-	own, err := Own(ctx, st, in)
+	own, err := ContinuationOf(ctx, st, in)
 	if !errors.Is(err, ErrNotFound) {
 		return own, err
 	}
@@ -76,20 +80,14 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 	return f.Info, nil
 }
 
-// Behind returns the mirror that own continues, and how many messages were said
-// in it since, later than after: own has none of them.
-func Behind(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, n int, err error) {
-	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
-		return Info{}, 0, nil
-	}
-	mirror, err = Stat(ctx, st, own.Origin.ID)
-	if errors.Is(err, ErrNotFound) {
-		return Info{}, 0, nil
-	}
-	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq || !mirror.Updated.After(after) {
+// NewSince returns the mirror that own continues, and how many messages were
+// said in it, later than after, that own has not taken in.
+func NewSince(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, n int, err error) {
+	mirror, from, err := takenUpTo(ctx, st, own, after)
+	if err != nil || mirror.Last <= from {
 		return mirror, 0, err
 	}
-	for r, err := range st.Read(ctx, mirror.ID, own.Origin.Seq) {
+	for r, err := range st.Read(ctx, mirror.ID, from) {
 		var d *Damage
 		if err != nil && !errors.As(err, &d) {
 			return mirror, n, err
@@ -99,4 +97,142 @@ func Behind(ctx context.Context, st Store, own Info, after time.Time) (mirror In
 		}
 	}
 	return mirror, n, nil
+}
+
+// takenUpTo returns the mirror that own continues and its last record that own
+// has: from the fork, or from what was taken in later. There is no mirror, or
+// none that was written to after the time, if from is not before mirror.Last.
+func takenUpTo(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, from Seq, err error) {
+	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
+		return Info{}, 0, nil
+	}
+	mirror, err = Stat(ctx, st, own.Origin.ID)
+	if errors.Is(err, ErrNotFound) {
+		return Info{}, 0, nil
+	}
+	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq || !mirror.Updated.After(after) {
+		return mirror, mirror.Last, err
+	}
+	from = own.Origin.Seq
+	for r, err := range st.Read(ctx, own.ID, 0) {
+		var d *Damage
+		if err != nil && !errors.As(err, &d) {
+			return mirror, from, err
+		}
+		if seq, ok := takenIn(r, mirror.ID); ok && err == nil {
+			from = max(from, seq)
+		}
+	}
+	return mirror, from, nil
+}
+
+// typeMerged marks the note before what was taken in from a mirror. Its details
+// name the mirror and the last record that was taken.
+const typeMerged = "goclaw.merged"
+
+type merged struct {
+	ID  ID  `json:"id"`
+	Seq Seq `json:"seq"`
+}
+
+func takenIn(r Record, mirror ID) (Seq, bool) {
+	b, ok := r.Body.(CustomMessage)
+	if !ok || b.Type != typeMerged {
+		return 0, false
+	}
+	var m merged
+	ok = json.Unmarshal(b.Details, &m) == nil && m.ID == mirror
+	return m.Seq, ok
+}
+
+// Merge appends to own, which continues a mirror, what was said in the mirror
+// since: a note that says where and when, and the messages as they were said, up
+// to the last answer that is complete. Nothing that own has changes. It returns
+// how many messages that were.
+func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) {
+	release, err := lockSoon(ctx, st, own.ID, "goclaw, merging")
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	mirror, from, err := takenUpTo(ctx, st, own, time.Time{})
+	if err != nil || mirror.Last <= from {
+		return 0, err
+	}
+	theirs, err := Replay(mirror.ID, st.Read(ctx, mirror.ID, 0))
+	if err != nil {
+		return 0, err
+	}
+	news := sayings(theirs.Branch, from)
+	if len(news) == 0 {
+		return 0, nil
+	}
+	s, err := Replay(own.ID, st.Read(ctx, own.ID, 0))
+	if err != nil {
+		return 0, err
+	}
+	last := news[len(news)-1]
+	details, err := json.Marshal(merged{mirror.ID, last.Seq})
+	if err != nil {
+		return 0, err
+	}
+	note := fmt.Sprintf("[Meanwhile in %s of %s, %s:]", mirror.Key, mirror.Origin.Program, span(news[0].Time.UTC(), last.Time.UTC()))
+	bodies := []Body{CustomMessage{Type: typeMerged, Blocks: []llm.Block{llm.Text{Text: note}}, Display: true, Details: details}}
+	for _, r := range news {
+		bodies = append(bodies, r.Body)
+	}
+	var recs []Record
+	for i, b := range bodies {
+		r := s.Next(b, c)
+		if i > 0 {
+			if id := news[i-1].ID; id != "" && !s.has(id) {
+				r.ID = id
+			}
+			if m, ok := b.(Message); ok {
+				m.Usage = llm.Usage{} // it says how full their window was
+				if m.At.IsZero() {
+					m.At = news[i-1].Time
+				}
+				r.Body = m
+				if len(m.Results()) == 0 {
+					n++
+				}
+			}
+		}
+		if err := s.Apply(r); err != nil {
+			return 0, err
+		}
+		recs = append(recs, r)
+	}
+	return n, st.Append(ctx, own.ID, recs...)
+}
+
+func span(from, to time.Time) string {
+	const minute = "2006-01-02 15:04"
+	end := to.Format(minute)
+	if from.Format(time.DateOnly) == to.Format(time.DateOnly) {
+		end = to.Format("15:04")
+	}
+	return fmt.Sprintf("%s to %s UTC", from.Format(minute), end)
+}
+
+// sayings returns what was said on a branch behind from, up to the last answer
+// that is complete: the rest may still be going on.
+func sayings(branch []Record, from Seq) (out []Record) {
+	end := 0
+	for _, r := range branch {
+		if r.Seq <= from {
+			continue
+		}
+		switch b := r.Body.(type) {
+		case Message:
+			out = append(out, r)
+			if b.Role == llm.Assistant && len(b.Calls()) == 0 {
+				end = len(out)
+			}
+		case CustomMessage, Shell, BranchSummary:
+			out = append(out, r)
+		}
+	}
+	return out[:end]
 }

@@ -139,9 +139,9 @@ func TestCurrentOfCopies(t *testing.T) {
 	}
 }
 
-// TestBehind: what is said in a mirror after it was continued is counted, until
+// TestNewSince: what is said in a mirror after it was continued is counted, until
 // it is continued again from there.
-func TestBehind(t *testing.T) {
+func TestNewSince(t *testing.T) {
 	ctx := context.Background()
 	st := session.NewMemory()
 	say := func(seq session.Seq, id, parent string) session.Record {
@@ -165,7 +165,7 @@ func TestBehind(t *testing.T) {
 	}
 	behind := func(own session.Info, after int64) int {
 		t.Helper()
-		_, n, err := session.Behind(ctx, st, own, time.Unix(after, 0))
+		_, n, err := session.NewSince(ctx, st, own, time.Unix(after, 0))
 		if err != nil {
 			t.Error(err)
 		}
@@ -190,5 +190,103 @@ func TestBehind(t *testing.T) {
 	again, err := session.Continue(ctx, st, m, session.System{})
 	if err != nil || again.ID != f.ID || behind(again, 0) != 0 {
 		t.Errorf("continued in %s, %v, %d behind; want %s, 0", again.ID, err, behind(again, 0), f.ID)
+	}
+}
+
+// TestMerge: what was said in a mirror since is appended to what continues it,
+// once, with a note before it; what was said here stays as it was.
+func TestMerge(t *testing.T) {
+	ctx := context.Background()
+	st := session.NewMemory()
+	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
+	say := func(seq session.Seq, id, parent string, role llm.Role, blocks ...llm.Block) session.Record {
+		return session.Record{Seq: seq, ID: id, Parent: parent, Time: at(int64(seq)), Body: session.Message{Message: llm.Message{Role: role, Blocks: blocks}, Usage: llm.Usage{Input: 1000 * int(seq)}}}
+	}
+	text := func(s string) llm.Block { return llm.Text{Text: s} }
+	origin := session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}
+	add := func(recs ...session.Record) {
+		t.Helper()
+		if err := st.Append(ctx, "m", recs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(session.Record{Seq: 1, Time: at(1), Body: session.Header{Version: 3, ID: "m", Key: origin.Key, Origin: origin}},
+		say(2, "a", "", llm.User, text("one")), say(3, "b", "a", llm.Assistant, text("first")))
+	m, err := session.Stat(ctx, st, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := session.Continue(ctx, st, m, session.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(ctx, st, own.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []llm.Message{llm.UserText("ours"), {Role: llm.Assistant, Blocks: []llm.Block{text("to us")}}} {
+		if _, err := session.Keep(ctx, st, s, s.Next(session.Message{Message: m}, session.System{}), session.System{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merge := func(want int) []string {
+		t.Helper()
+		n, err := session.Merge(ctx, st, own, session.System{})
+		if err != nil || n != want {
+			t.Errorf("%d messages, %v; want %d", n, err, want)
+		}
+		s, err := session.Replay(own.ID, st.Read(ctx, own.ID, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, r := range s.Branch {
+			switch b := r.Body.(type) {
+			case session.Message:
+				for _, bl := range b.Blocks {
+					switch bl := bl.(type) {
+					case llm.Text:
+						out = append(out, bl.Text)
+					case llm.ToolCall:
+						out = append(out, "call "+bl.ID)
+					case llm.ToolResult:
+						out = append(out, "result "+bl.CallID)
+					}
+				}
+			case session.CustomMessage:
+				out = append(out, llm.Message{Blocks: b.Blocks}.Text())
+			}
+		}
+		if s.Used != 3000 {
+			t.Errorf("the window of another program counts here: %d tokens", s.Used)
+		}
+		return out
+	}
+	past := []string{"one", "first", "ours", "to us"}
+	if got := merge(0); !cmp.Equal(past, got) {
+		t.Errorf("nothing is new, and yet: %q", got)
+	}
+	add(say(4, "c", "b", llm.User, text("two")), say(5, "d", "c", llm.Assistant, llm.ToolCall{ID: "t1", Name: "f", Args: []byte("{}")}),
+		say(6, "e", "d", llm.User, llm.ToolResult{CallID: "t1", Blocks: []llm.Block{text("x")}}), say(7, "f", "e", llm.Assistant, text("second")), say(8, "g", "f", llm.User, text("three")))
+	past = append(past, "[Meanwhile in agent:main:main of openclaw, 1970-01-01 00:00 to 00:00 UTC:]", "two", "call t1", "result t1", "second")
+	if diff := cmp.Diff(past, merge(3)); diff != "" {
+		t.Errorf("merged (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(past, merge(0)); diff != "" {
+		t.Errorf("a question without an answer is waited for (-want +got):\n%s", diff)
+	}
+	if _, n, err := session.NewSince(ctx, st, own, time.Time{}); err != nil || n != 1 {
+		t.Errorf("%d messages are new, %v; want the question", n, err)
+	}
+	add(say(9, "h", "g", llm.Assistant, text("third")))
+	past = append(past, "[Meanwhile in agent:main:main of openclaw, 1970-01-01 00:00 to 00:00 UTC:]", "three", "third")
+	if diff := cmp.Diff(past, merge(2)); diff != "" {
+		t.Errorf("merged again (-want +got):\n%s", diff)
+	}
+	if _, n, err := session.NewSince(ctx, st, own, time.Time{}); err != nil || n != 0 {
+		t.Errorf("%d messages are new, %v", n, err)
+	}
+	if n, err := session.Merge(ctx, st, m, session.System{}); n != 0 || err != nil {
+		t.Errorf("a mirror takes in %d messages, %v", n, err)
 	}
 }

@@ -168,8 +168,8 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 		return err
 	}
 	// Said when it is news: what was written there since the last words here.
-	if mirror, n, err := session.Behind(ctx, a.st, s.Info, s.Updated); err == nil && n > 0 && !asJSON {
-		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable(transcript.Behind(mirror, s.Info, n))))
+	if mirror, n, err := session.NewSince(ctx, a.st, s.Info, s.Updated); err == nil && n > 0 && !asJSON {
+		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable(transcript.GoneOn(mirror, s.Info, n, "goclaw sessions merge "+string(s.Key)))))
 	}
 	ctx, stop := a.interruptible(ctx)
 	defer stop()

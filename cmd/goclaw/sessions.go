@@ -39,7 +39,7 @@ a word in them, if only one session fits.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
 	}
 	listFlags(cmd, &q, &asJSON)
-	cmd.AddCommand(a.showCmd(), a.newCmd(), a.renameCmd(), a.deleteCmd(), a.restoreCmd(), a.forkCmd(), a.exportCmd(), a.copyCmd(), a.verifyCmd(), a.tailCmd(), a.listCmd())
+	cmd.AddCommand(a.showCmd(), a.newCmd(), a.renameCmd(), a.deleteCmd(), a.restoreCmd(), a.forkCmd(), a.mergeCmd(), a.exportCmd(), a.copyCmd(), a.verifyCmd(), a.tailCmd(), a.listCmd())
 	return cmd
 }
 
@@ -109,11 +109,12 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 	}
 	a.firstStart(ctx, st)
 	rows := []row{}
+	var infos []session.Info
 	for in, err := range st.List(ctx, q) {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, rowOf(in))
+		rows, infos = append(rows, rowOf(in)), append(infos, in)
 	}
 	if asJSON {
 		return a.printJSON(rows)
@@ -126,19 +127,19 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 		}
 		return nil
 	}
-	a.table(rows)
+	a.table(rows, transcript.Names(infos, 48))
 	return nil
 }
 
-func (a *app) table(rows []row) {
+func (a *app) table(rows []row, names []string) {
 	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM"}}
-	for _, r := range rows {
+	for i, r := range rows {
 		used := ""
 		if r.UsedTokens > 0 {
 			used = window.Short(r.UsedTokens)
 		}
 		updated, _ := time.Parse(time.RFC3339, r.UpdatedAt)
-		cells = append(cells, []string{transcript.OneLine(transcript.Printable(string(r.Key)), 48), transcript.OneLine(transcript.Printable(r.Title), 40),
+		cells = append(cells, []string{names[i], transcript.OneLine(transcript.Printable(r.Title), 40),
 			transcript.OneLine(r.Model, 32), fmt.Sprint(r.Turns), used, transcript.Ago(time.Since(updated)), r.Source})
 	}
 	for _, line := range transcript.Table(cells, a.style()) {
@@ -493,6 +494,54 @@ func (a *app) forkCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at, "at", "", "id of the last record to take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new session as an object")
+	return cmd
+}
+
+func (a *app) mergeCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "merge KEY",
+		Short: "Take in what another program has said since in the session that this one continues",
+		Long: `An inherited session that you go on with continues in one of goclaw's own. If its
+program goes on with it as well, merge appends what was said there to goclaw's
+session, with a note that says where and when. Nothing that was said here
+changes. KEY is either of the two.`,
+		Args: exactly("KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			st, in, err := a.find(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if in.Mirror() {
+				own, err := session.ContinuationOf(ctx, st, in)
+				if errors.Is(err, session.ErrNotFound) {
+					return fmt.Errorf("nothing was said here in %s yet: there is nothing to merge it into", in.Key)
+				}
+				if err != nil {
+					return err
+				}
+				in = own
+			}
+			mirror, _, err := session.NewSince(ctx, st, in, time.Time{})
+			if err != nil {
+				return err
+			}
+			if mirror.ID == "" {
+				return fmt.Errorf("%s does not continue another program's session", in.Key)
+			}
+			n, err := session.Merge(ctx, st, in, session.System{})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(map[string]any{"key": in.Key, "id": in.ID, "from": mirror.Key, "messages": n})
+			}
+			fmt.Fprintln(a.out, transcript.Printable(transcript.Merged(mirror, in, n)))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was taken in as an object")
 	return cmd
 }
 

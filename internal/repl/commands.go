@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"goclaw/internal/near"
@@ -47,6 +48,7 @@ func init() {
 		{[]string{"model"}, "[provider/model]", "show or change the model", (*REPL).model, (*REPL).models},
 		{[]string{"title"}, "[text]", "show or change this session's title", (*REPL).title, nil},
 		{[]string{"fork"}, "[key]", "go on in a copy of this session", (*REPL).fork, nil},
+		{[]string{"merge"}, "", "take in what another program has said since in the session that this one continues", (*REPL).merge, nil},
 		{[]string{"pin"}, "[record]", "keep a message word for word when the past is folded", (*REPL).pin, nil},
 		{[]string{"unpin"}, "[record]", "take the pin away", (*REPL).unpin, nil},
 		{[]string{"export"}, "[format] [file]", "write this session to a new file (markdown, native, claw0)", (*REPL).export, formats},
@@ -357,16 +359,20 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 	if text == "" {
 		q.Limit = listed + 1
 	}
-	rows := [][]string{{" ", "KEY", "TITLE", "MODEL", "TURNS", "LAST USED"}}
+	var infos []session.Info
 	for in, err := range r.Store.List(ctx, q) {
 		if err != nil {
 			return err
 		}
-		mark := " "
+		infos = append(infos, in)
+	}
+	rows := [][]string{{" ", "KEY", "TITLE", "MODEL", "TURNS", "LAST USED"}}
+	for i, name := range transcript.Names(infos, 48) {
+		in, mark := infos[i], " "
 		if in.ID == r.cur.ID {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, cell(string(in.Key), 48), cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
+		rows = append(rows, []string{mark, name, cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
 	}
 	switch {
 	case len(rows) == 1 && q.Text == "":
@@ -528,6 +534,25 @@ func (r *REPL) title(ctx context.Context, text string) error {
 	}
 	r.recorded(rec)
 	r.note("%s is now called %q", r.cur.Key, text)
+	return nil
+}
+
+func (r *REPL) merge(ctx context.Context, _ string) error {
+	mirror, _, err := session.NewSince(ctx, r.Store, r.cur, time.Time{})
+	if err != nil {
+		return err
+	}
+	if mirror.ID == "" {
+		return fmt.Errorf("%s does not continue another program's session", r.cur.Key)
+	}
+	n, err := session.Merge(ctx, r.Store, r.cur, r.Clock)
+	if err != nil {
+		return err
+	}
+	if r.cur, err = session.Stat(ctx, r.Store, r.cur.ID); err != nil {
+		return err
+	}
+	r.note("%s", transcript.Merged(mirror, r.cur, n))
 	return nil
 }
 

@@ -116,7 +116,7 @@ func (r *REPL) inherited(ctx context.Context) (session.Info, error) {
 	if main.ID == "" {
 		return session.Info{}, nil
 	}
-	own, err := session.Own(ctx, r.Store, main)
+	own, err := session.ContinuationOf(ctx, r.Store, main)
 	if err == nil || !errors.Is(err, session.ErrNotFound) {
 		return own, err
 	}
@@ -158,8 +158,8 @@ func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	for _, d := range s.Damage {
 		r.note("damaged: %v", d)
 	}
-	if mirror, n, err := session.Behind(ctx, r.Store, s.Info, time.Time{}); err == nil && n > 0 {
-		r.note("%s", transcript.Behind(mirror, s.Info, n))
+	if mirror, n, err := session.NewSince(ctx, r.Store, s.Info, time.Time{}); err == nil && n > 0 {
+		r.note("%s", transcript.GoneOn(mirror, s.Info, n, "/merge"))
 	}
 	r.torn(ctx, s)
 }

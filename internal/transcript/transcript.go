@@ -180,9 +180,12 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 		head = st.Green("user")
 	}
 	if len(m.Results()) == 0 {
-		stamp := ""
-		if !r.Time.IsZero() {
-			stamp = r.Time.Local().Format("2006-01-02 15:04")
+		stamp, said := "", m.At // which for what was taken in is before r.Time
+		if said.IsZero() {
+			said = r.Time
+		}
+		if !said.IsZero() {
+			stamp = said.Local().Format("2006-01-02 15:04")
 		}
 		fmt.Fprintf(w, "%s  %s\n", st.Bold(head), st.Dim(stamp))
 	}
@@ -359,9 +362,16 @@ func Model(name, before string) string {
 	return fmt.Sprintf("model: %s (this session last used %s)", Printable(name), Printable(before))
 }
 
-// Behind says that a mirror has gone on since it was continued, and how to go on
-// from there.
-func Behind(mirror, own session.Info, n int) string {
-	return fmt.Sprintf("%s has gone on since, with %s that %s does not have: goclaw sessions fork %s %s goes on from there",
-		mirror.Key, Count(n, "message"), own.Key, mirror.ID, own.Key)
+// GoneOn says that a mirror has gone on since it was continued, and how to take
+// that in.
+func GoneOn(mirror, own session.Info, n int, how string) string {
+	return fmt.Sprintf("%s has gone on since, with %s that %s does not have: %s takes in what is new", mirror.Key, Count(n, "message"), own.Key, how)
+}
+
+// Merged says what was taken in.
+func Merged(mirror, own session.Info, n int) string {
+	if n == 0 {
+		return fmt.Sprintf("there is nothing new in %s", mirror.Key)
+	}
+	return fmt.Sprintf("%s of %s taken into %s, after what was said there", Count(n, "message"), mirror.Key, own.Key)
 }

@@ -45,6 +45,37 @@ func Called(in session.Info) string {
 	return fmt.Sprintf("%s (%s)", in.Key, OneLine(Printable(in.Title), 60))
 }
 
+// Names returns what a list calls sessions: their keys, cut to width. Where two
+// would look the same, each has the beginning of its id beside it, which can be
+// typed instead of the key.
+func Names(infos []session.Info, width int) []string {
+	out := make([]string, len(infos))
+	same := map[string][]int{}
+	for i, in := range infos {
+		out[i] = OneLine(Printable(string(in.Key)), width)
+		same[out[i]] = append(same[out[i]], i)
+	}
+	for _, group := range same {
+		if len(group) == 1 {
+			continue
+		}
+		n := 8
+		for i := range group {
+			for _, k := range group[:i] {
+				a, b := string(infos[group[i]].ID), string(infos[k].ID)
+				for n < max(len(a), len(b)) && a[:min(n, len(a))] == b[:min(n, len(b))] {
+					n++
+				}
+			}
+		}
+		for _, i := range group {
+			id := string(infos[i].ID)
+			out[i] += " (" + Printable(id[:min(n, len(id))]) + ")"
+		}
+	}
+	return out
+}
+
 // Table aligns rows, of which the first is the head, by the columns that a
 // terminal gives them.
 func Table(rows [][]string, st Style) []string {
