@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (a *app) chat(ctx context.Context) error {
 	case r.Interactive:
 		r.In = line.NewPlain(a.in, a.out)
 	default:
-		r.In = line.NewPlain(a.in, nil)
+		r.In = line.NewPlain(textOnly{a.in}, nil)
 	}
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, os.Interrupt)
@@ -111,6 +112,20 @@ func (a *app) chat(ctx context.Context) error {
 		return errQuiet
 	}
 	return err
+}
+
+// textOnly fails where what it reads is no text: lines of a picture are not
+// messages.
+type textOnly struct{ io.Reader }
+
+func (t textOnly) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	const enough = 64 // to judge by: a short piece may be half a character
+	_, ok := llm.DecodeText(p[:n])
+	if bytes.IndexByte(p[:n], 0) >= 0 || n >= enough && !ok {
+		return 0, errors.New("standard input is not text, and a chat reads messages from it, a line each: goclaw ask attaches a picture")
+	}
+	return n, err
 }
 
 // spoken is the voice as the chat knows it.
