@@ -136,22 +136,6 @@ func (a *app) spoken() repl.Model {
 	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return v.cost(u).Total }}
 }
 
-// models are what /model completes: what the configuration names, and the
-// beginnings of the rest.
-func (a *app) models() []string {
-	out := []string{"offline"}
-	for name := range a.conf.Models {
-		out = append(out, name)
-	}
-	if a.conf.Model != "" {
-		out = append(out, a.conf.Model)
-	}
-	for _, p := range providers() {
-		out = append(out, p+"/")
-	}
-	return out
-}
-
 // chatHint is hint in the words of the chat.
 func chatHint(err error) string {
 	var amb *session.AmbiguousError

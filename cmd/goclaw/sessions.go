@@ -34,6 +34,9 @@ a word in them, if only one session fits.`,
 			if len(args) == 0 {
 				return nil
 			}
+			if n := nearestCommand(cmd, args[0]); n != "" {
+				return usage("there is no command \"sessions %s\": did you mean \"sessions %s\"?", args[0], n)
+			}
 			return usage("there is no command \"sessions %s\": see goclaw sessions --help", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
