@@ -232,6 +232,9 @@ type Squeezed struct {
 // Folding says that the past is being folded. What comes of it is Recorded.
 type Folding struct{ Cut compact.Cut }
 
+// NotFolded says that the past was not folded after all, and why.
+type NotFolded struct{ Err *compact.LargerError }
+
 // Learnt says that the model takes fewer tokens than was thought: whoever
 // chose the budget should remember it.
 type Learnt struct {
@@ -252,15 +255,16 @@ type Done struct {
 	Stop  llm.Stop
 }
 
-func (Recorded) event() {}
-func (Said) event()     {}
-func (Calling) event()  {}
-func (Called) event()   {}
-func (Squeezed) event() {}
-func (Folding) event()  {}
-func (Learnt) event()   {}
-func (Silent) event()   {}
-func (Done) event()     {}
+func (Recorded) event()  {}
+func (Said) event()      {}
+func (Calling) event()   {}
+func (Called) event()    {}
+func (Squeezed) event()  {}
+func (Folding) event()   {}
+func (NotFolded) event() {}
+func (Learnt) event()    {}
+func (Silent) event()    {}
+func (Done) event()      {}
 
 // Env is what a turn needs beside the session.
 type Env struct {

@@ -46,6 +46,8 @@ type turn struct {
 	yield func(Event, error) bool
 	usage llm.Usage
 	stop  llm.Stop // of the last answer to the user
+	cut   bool     // long tool results were cut from the request that is being answered
+	vain  bool     // a compaction would have made the context larger: none is tried until the next answer
 	again bool     // the last answer was stopped before its first word, and is wanted after all
 }
 
@@ -97,7 +99,7 @@ func (t *turn) loop() bool {
 	squeeze := window.Loose
 	for asked := 0; ; {
 		b := t.measure()
-		next := Next(t.s, b, squeeze, t.env.policy())
+		next := Next(t.s, b, squeeze, t.policy())
 		if _, rests := next.(Rest); rests && t.again {
 			next = Ask{Squeeze: squeeze}
 		}
@@ -119,7 +121,9 @@ func (t *turn) loop() bool {
 			if !t.fold(a.Cut) {
 				return false
 			}
-			squeeze = window.Loose
+			if !t.vain {
+				squeeze = window.Loose
+			}
 		case Ask:
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
@@ -169,7 +173,7 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 // stage returns the next squeeze after q that sends less.
 func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok bool) {
 	for next := q + 1; next <= window.Fold; next++ {
-		_, folds := t.env.policy().plan(t.s, b)
+		_, folds := t.policy().plan(t.s, b)
 		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
 			return next, true
 		}
@@ -230,13 +234,29 @@ func (t *turn) learn(b window.Budget, err error) bool {
 	return t.yield(l, nil)
 }
 
-// fold folds the past. A summary that no model could write is an extract, so
-// that only the user, or a store that fails, keeps it from happening.
+// policy is how the turn stays inside the window from here on.
+func (t *turn) policy() Policy {
+	p := t.env.policy()
+	if t.vain {
+		p.Compact = nil
+	}
+	return p
+}
+
+// fold folds the past, unless that would make the context larger. A summary
+// that no model could write is an extract, so that only the user, or a store
+// that fails, keeps it from happening otherwise.
 func (t *turn) fold(c compact.Cut) bool {
 	if !t.yield(Folding{c}, nil) {
 		return false
 	}
 	body, err := c.Fold(t.ctx, t.env.Summarizer)
+	var larger *compact.LargerError
+	if errors.As(err, &larger) {
+		t.usage = t.usage.Add(larger.Usage)
+		t.vain = true
+		return t.yield(NotFolded{larger}, nil)
+	}
 	if err != nil {
 		return t.fail(err)
 	}
@@ -270,6 +290,7 @@ const trust = 15
 // made shorter.
 func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	req := window.Build(t.s, t.env.Prompt, q)
+	t.cut = q > window.Loose && length(req) < length(window.Build(t.s, t.env.Prompt, window.Loose))
 	counts := t.env.Tokens != nil && b.Window > 0
 	if counts && q > window.Loose {
 		b.Used = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
@@ -280,7 +301,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 		return req, nil
 	}
 	limit := b.Window
-	if q == window.Fold || t.env.Compact == nil {
+	if q == window.Fold || t.policy().Compact == nil {
 		limit += limit * trust / 100
 	}
 	long := b.Used > limit
@@ -428,9 +449,10 @@ func (t *turn) broken(part *partial, req llm.Request, began time.Time, err error
 }
 
 func (t *turn) answer(a llm.Answer, began time.Time, problem string) bool {
+	t.vain = false
 	a.Message.Role = llm.Assistant
 	return t.record(session.Message{
-		Message: a.Message, At: began, Usage: a.Usage, Stop: a.Stop, Error: problem,
+		Message: a.Message, At: began, Usage: a.Usage, Stop: a.Stop, Error: problem, Cut: t.cut,
 		Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model, API: t.env.API,
 	})
 }

@@ -163,7 +163,9 @@ func (d *decoder) body(typ string, e entry) session.Body {
 		return session.Compaction{
 			Summary:        text("summary"),
 			FirstKept:      text("firstKeptEntryId"),
+			Resume:         text("resumeEntryId"),
 			TokensBefore:   d.int(get("tokensBefore")),
+			TokensAfter:    d.int(get("tokensAfter")),
 			FromCheckpoint: text("fromCheckpoint"),
 			Details:        d.keep(get("details")),
 			Usage:          d.usage(get("usage")),
@@ -305,6 +307,8 @@ func (d *decoder) message(n int) session.Body {
 			m.Stop = stop(d.text0(v))
 		case "errorMessage":
 			m.Error = d.string(v)
+		case "cutRequest":
+			m.Cut = d.bool(v)
 		case "excludeFromContext":
 			m.Excluded = d.bool(v)
 		case "details":

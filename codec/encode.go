@@ -192,7 +192,11 @@ func (w *writer) body(r session.Record) {
 	case session.Compaction:
 		w.text("summary", b.Summary)
 		w.text("firstKeptEntryId", b.FirstKept)
+		w.opt("resumeEntryId", b.Resume)
 		w.int("tokensBefore", b.TokensBefore)
+		if b.TokensAfter != 0 {
+			w.int("tokensAfter", b.TokensAfter)
+		}
 		w.json("details", b.Details)
 		if b.Usage != (llm.Usage{}) {
 			w.usage(b.Usage)
@@ -321,6 +325,9 @@ func (w *writer) message(m session.Message) {
 	}
 	w.opt("stopReason", string(m.Stop))
 	w.opt("errorMessage", m.Error)
+	if m.Cut {
+		w.bool("cutRequest", true)
+	}
 	if m.Excluded {
 		w.bool("excludeFromContext", true)
 	}

@@ -62,16 +62,17 @@ func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b windo
 		return c, false
 	}
 	l := window.Weigh(s, p, tok, b.Window)
-	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, Asks: true, Weight: l.Used - l.Fixed}
+	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, Asks: true, Weight: l.Used - l.Fixed, counted: l.Used}
 	if fold != nil {
 		c.prev = Parse(fold.Summary)
 	}
 	from := 0
-	if cp := find(s, recs); cp != nil {
+	x := lay(fold, recs, l.Records)
+	if cp := find(s, recs, x.resume); cp != nil {
 		c.prev, from = Parse(cp.Summary), cp.n
 	}
 	c.all, c.past = recs, recs[from:]
-	c.Folded = lay(recs, l.Records).messages(0, len(recs))
+	c.Folded = x.messages(0, len(recs))
 	if len(c.past) == 0 {
 		return c, false
 	}
@@ -89,7 +90,7 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 	if err != nil {
 		return session.Checkpoint{}, err
 	}
-	s = c.complete(s)
+	s = c.complete(s, s.Task)
 	return session.Checkpoint{
 		Summary: s.String(), Topics: s.Topics, Decisions: s.Decisions, Questions: s.Questions,
 		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Folded, Model: by, Usage: spent,
@@ -110,23 +111,30 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 	}
 	before := &session.Session{Info: s.Info, Branch: s.Branch[:at]}
 	fold, recs := window.Sent(before)
-	i := 0
-	for i < len(recs) && recs[i].ID != s.Branch[keep].ID {
-		i++
+	first := indexOf(recs, s.Branch[keep].ID)
+	i := first
+	if old.Resume != "" {
+		i = indexOf(recs, old.Resume)
 	}
-	if i == 0 || i == len(recs) {
+	if i <= 0 || first < 0 || i < first {
 		return c, false
 	}
 	l := window.Weigh(before, p, tok, b.Window)
-	x := lay(recs, l.Records)
-	c = Cut{Keep: recs[i].ID, Asks: true, Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, all: recs[:i], past: recs[:i], kept: recs[i:],
-		Folded: x.messages(0, i), Kept: x.messages(i, len(recs)), Weight: x.prefix(i) + l.Summary}
-	c.After = l.Fixed + c.Limit + x.suffix[i]
+	x := lay(fold, recs, l.Records)
+	for q := first; q < i; q++ {
+		if session.IsTurn(recs[q].Body) {
+			x.asked = append(x.asked, q)
+		}
+	}
+	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, counted: l.Fixed + l.Summary + x.suffix[0]}
+	c.place(x, i, 0)
+	c.Weight = x.suffix[0] - x.left(i) + l.Summary
+	c.After = c.then(c.Limit)
 	if fold != nil {
 		c.prev = Parse(fold.Summary)
 	}
-	c.pins = pinned(s, recs[:i], c.prev)
-	return c, true
+	c.pins = pinned(s, c.all, c.prev)
+	return c, len(c.all) > 0
 }
 
 // IsExtract reports whether the fold in effect was made without a model.
@@ -176,9 +184,9 @@ func (c Cut) DryRun() Report {
 		}
 		r.Cost = llm.Usage{Input: in, Output: c.Limit / 2}
 	}
-	s = c.complete(s)
+	s = c.complete(s, "")
 	r.Preview = s.String()
-	r.After = c.After - min(c.Limit, max(c.Weight/2, 1)) + c.count(r.Preview)
+	r.After = c.then(c.weigh(r.Preview))
 	kept := r.Preview
 	for _, k := range c.kept {
 		kept += "\n" + referText(k.Body)

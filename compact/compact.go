@@ -10,6 +10,8 @@
 package compact
 
 import (
+	"slices"
+
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -48,6 +50,7 @@ func (o Options) messages() int {
 // Cut is a place to fold at.
 type Cut struct {
 	Keep   string // id of the first record that stays as it is
+	Resume string // id of the record where what stays goes on, if Keep is a question that stands alone before it; else ""
 	From   string // id of the checkpoint whose summary is used; "": none
 	Asks   bool   // a model is to be asked
 	Before int    // tokens in use
@@ -58,14 +61,29 @@ type Cut struct {
 	Weight int    // tokens of what the summary replaces
 	Focus  string
 
-	prev Summary          // what an earlier fold, or the checkpoint, says
-	past []session.Record // what is not in prev yet
-	all  []session.Record // everything that is folded away
-	kept []session.Record
-	pins []Pinned
-	tok  window.Tokenizer
-	rate float64 // tokens of the model for one of tok's
-	last *checkpoint
+	prev    Summary          // what an earlier fold, or the checkpoint, says
+	past    []session.Record // what is not in prev yet
+	all     []session.Record // everything that is folded away
+	since   []session.Record // what of it came after the last checkpoint
+	kept    []session.Record
+	asked   []session.Record // the questions among kept that are being worked on
+	counted int              // tokens in use by our own count
+	pins    []Pinned
+	tok     window.Tokenizer
+	rate    float64 // tokens of the model for one of tok's
+	last    *checkpoint
+}
+
+// then is what is in use once a summary of n tokens is in the place of the
+// past. It is in the model's own tokens, as Before is, so that both can be
+// compared: what the model counts beside our count stays, and where it counts
+// less, so does what is left.
+func (c Cut) then(n int) int {
+	less := c.Weight - n
+	if c.counted > c.Before {
+		return int(int64(c.Before) * int64(c.counted-less) / int64(c.counted))
+	}
+	return c.Before - less
 }
 
 // checkpoint is one that lies on the branch and covers the first n records of
@@ -100,34 +118,37 @@ const relief = 75
 
 // Plan decides where to fold s: on the latest turn boundary that leaves the
 // newest Keep percent and at least so many messages; inside a turn only where
-// that turn alone is too much; and with less where the window leaves no
-// choice. ok is false if there is nothing to fold, or too little to help.
+// that turn alone is too much, and then without the question that the turn
+// answers, which stays; and with less where the window leaves no choice. ok is
+// false if there is nothing to fold, or too little to help.
 func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget, o Options) (c Cut, ok bool) {
 	l := window.Weigh(s, p, tok, b.Window)
 	fold, recs := window.Sent(s)
-	x := lay(recs, l.Records)
+	x := lay(fold, recs, l.Records)
 	x.block(s.Unanswered())
 	c = Cut{Before: l.Used, Limit: limit(b.Window), Focus: o.Focus, tok: tok, rate: l.Ratio}
 	total := x.suffix[0] + l.Summary
+	c.counted = l.Fixed + total
 	fits := total / 2
 	if b.Window > 0 {
 		fits = room(b, l.Fixed) - c.Limit
 	}
+	x.keepAsked(fits)
 	i := x.choose(total*o.keep()/100, o.messages(), fits)
 	if fold != nil {
 		c.prev = Parse(fold.Summary)
 	}
 	from := 0
-	if cp := find(s, recs); cp != nil {
+	if cp := find(s, recs, x.resume); cp != nil {
 		c.last = cp
 		cp.n = x.covered(cp.n)
 		if !o.NoCheckpoints && cp.n > 0 && 2*(x.prefix(cp.n)+l.Summary) > total {
 			c.From = cp.id
 			c.prev = Parse(cp.Summary)
 			from = cp.n
-			// Everything behind the checkpoint stays, if that leaves room to
+			// Everything after the checkpoint stays, if that leaves room to
 			// go on; else the part after it is folded as well.
-			if j := x.before(min(i, cp.n)); j > 0 && x.suffix[j] <= fits*relief/100 {
+			if j := x.before(min(i, cp.n)); j > 0 && x.left(j) <= fits*relief/100 {
 				i = j
 			}
 		}
@@ -135,28 +156,62 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 	if i <= 0 {
 		return c, false
 	}
-	put := x.prefix(i)
+	put := x.suffix[0] - x.left(i)
 	if put < least || !o.Force && put < total*gain/100 {
 		return c, false
 	}
-	c.Asks = i > from
-	if c.Asks {
-		c.past = recs[from:i]
-	}
-	c.all, c.kept = recs[:i], recs[i:]
-	c.Keep = recs[i].ID
-	c.Folded, c.Kept = x.messages(0, i), x.messages(i, len(recs))
+	c.place(x, i, from)
 	c.Weight = put + l.Summary
-	c.After = l.Fixed + min(c.Limit, max(c.Weight/2, 1)) + x.suffix[i]
-	c.pins = pinned(s, recs[:i], c.prev)
+	c.After = c.then(min(c.Limit, max(c.Weight/2, 1)))
+	c.pins = pinned(s, c.all, c.prev)
+	if c.pinTokens() >= c.Weight { // the summary could not be shorter
+		return c, false
+	}
 	return c, true
 }
 
-// find returns the latest checkpoint that covers a part of recs.
-func find(s *session.Session, recs []session.Record) *checkpoint {
+// place cuts before record i of x. prev tells of the records before from.
+func (c *Cut) place(x *layout, i, from int) {
+	asked := map[int]bool{}
+	first := i
+	for _, q := range x.asked {
+		if q < i {
+			asked[q] = true
+			c.asked = append(c.asked, x.recs[q])
+			first = min(first, q)
+		}
+	}
+	c.kept = append(append(c.kept, c.asked...), x.recs[i:]...)
+	for k, r := range x.recs[:i] {
+		if asked[k] {
+			continue
+		}
+		c.all = append(c.all, r)
+		if k >= from {
+			c.past = append(c.past, r)
+		}
+		if c.last != nil && k >= c.last.n {
+			c.since = append(c.since, r)
+		}
+	}
+	c.Asks = len(c.past) > 0
+	c.Keep = x.recs[first].ID
+	// What an earlier fold left out between its question and the rest stays
+	// left out.
+	if resume := max(i, x.resume); first < resume {
+		c.Resume = x.recs[resume].ID
+	}
+	c.Folded, c.Kept = x.messages(0, i)-len(asked), x.messages(i, len(x.recs))+len(asked)
+}
+
+// find returns the latest checkpoint that covers a part of recs. One that ends
+// before the record where they resume does not tell of what was left out there.
+func find(s *session.Session, recs []session.Record, resume int) *checkpoint {
 	at := map[string]int{}
 	for i, r := range recs {
-		at[r.ID] = i + 1
+		if i >= resume {
+			at[r.ID] = i + 1
+		}
 	}
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		if cp, ok := s.Branch[i].Body.(session.Checkpoint); ok && cp.Summary != "" {
@@ -174,10 +229,16 @@ type layout struct {
 	weights []int
 	suffix  []int // what is sent from each record on
 	split   []int // how many pairs of call and result a cut before each record would part
+	asked   []int // the questions that are being worked on, which stay wherever the cut falls
+	resume  int   // where the fold in effect resumes; 0: it left nothing out
 }
 
-func lay(recs []session.Record, weights []int) *layout {
+// lay returns the layout of recs, which fold, if there is one, has left.
+func lay(fold *session.Compaction, recs []session.Record, weights []int) *layout {
 	x := &layout{recs: recs, weights: weights, suffix: make([]int, len(recs)+1), split: make([]int, len(recs)+1)}
+	if fold != nil && fold.Resume != "" {
+		x.resume = max(0, indexOf(recs, fold.Resume))
+	}
 	for i := len(recs) - 1; i >= 0; i-- {
 		x.suffix[i] = x.suffix[i+1] + weights[i]
 	}
@@ -209,6 +270,43 @@ func lay(recs []session.Record, weights []int) *layout {
 		x.split[i] = n
 	}
 	return x
+}
+
+// keepAsked notes which of the questions that are being worked on stay, word
+// for word: the last one, unless it leaves too little room for everything else
+// to go on, and those before it that are short.
+func (x *layout) keepAsked(fits int) {
+	var open []int
+	for i, r := range x.recs {
+		m, ok := r.Body.(session.Message)
+		switch {
+		case !ok:
+		case session.IsTurn(m) && x.weights[i] > 0:
+			open = append(open, i)
+		case answers(m):
+			open = nil
+		}
+	}
+	room := fits / 2
+	for k := len(open) - 1; k >= 0 && x.weights[open[k]] <= room; k-- {
+		room = min(room, fits/8) - x.weights[open[k]]
+		x.asked = append([]int{open[k]}, x.asked...)
+	}
+}
+
+// left is what stays with a cut before record i.
+func (x *layout) left(i int) int {
+	n := x.suffix[i]
+	for _, q := range x.asked {
+		if q < i {
+			n += x.weights[q]
+		}
+	}
+	return n
+}
+
+func indexOf(recs []session.Record, id string) int {
+	return slices.IndexFunc(recs, func(r session.Record) bool { return r.ID == id })
 }
 
 // join forbids every cut between records i < j.
@@ -289,15 +387,15 @@ func (x *layout) choose(want, least, fits int) int {
 		if !x.clean(i) {
 			continue
 		}
-		if x.suffix[i] <= fits {
+		if x.left(i) <= fits {
 			fit = i // the earliest place that leaves what fits
 		} else if fit == 0 {
 			fit = i // nothing fits: as much as can be is folded
 		}
-		if x.suffix[i] <= fits*relief/100 {
+		if x.left(i) <= fits*relief/100 {
 			ease = i
 		}
-		if x.suffix[i] < want || left < least {
+		if x.left(i) < want || left < least {
 			continue
 		}
 		if inside == 0 {
@@ -308,11 +406,11 @@ func (x *layout) choose(want, least, fits int) int {
 		}
 	}
 	switch {
-	case turn > 0 && x.suffix[turn] <= max(fits/2, want+want/2):
+	case turn > 0 && x.left(turn) <= max(fits/2, want+want/2):
 		return turn
 	case x.suffix[0] <= fits: // no need to cut a turn in two
 		return turn
-	case inside > 0 && x.suffix[inside] <= fits:
+	case inside > 0 && x.left(inside) <= fits:
 		return inside
 	case ease > 0:
 		return ease

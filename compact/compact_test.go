@@ -55,14 +55,14 @@ func TestPlan(t *testing.T) {
 		window int
 		log    []session.Body
 		o      compact.Options
-		keep   string // "": no cut
+		keep   string // "": no cut; a question that stands alone and where the rest goes on
 	}{
 		{"a fifth stays, from a turn on", 2000, long, compact.Options{}, "e33"},
 		{"half stays if that is asked for", 4000, long, compact.Options{Keep: 50}, "e21"},
 		{"at least four messages", 4000, turns(20, 12), compact.Options{Keep: 1, Force: true}, "e37"},
 		{"nothing to fold", 2000, turns(1, 100), compact.Options{Force: true}, ""},
 		{"too little to help", 2000, append([]session.Body{User("a")}, turns(2, 400)...), compact.Options{}, ""},
-		{"a giant turn is cut between two pairs", 2400, giant, compact.Options{}, "e26"},
+		{"a giant turn is cut between two pairs", 2400, giant, compact.Options{}, "e7 e26"},
 		{"never behind a call that waits", 2000, open, compact.Options{}, "e9"},
 		{"a message that is too long goes when the next one is there", 2000, []session.Body{User(words(3000)), Answer("too long"), User("never mind")}, compact.Options{}, "e2"},
 	} {
@@ -70,6 +70,9 @@ func TestPlan(t *testing.T) {
 			got, ok := plan(t, c.window, c.o, c.log...)
 			if !ok {
 				got.Keep = ""
+			}
+			if got.Resume != "" {
+				got.Keep += " " + got.Resume
 			}
 			if got.Keep != c.keep {
 				t.Errorf("kept from %q, want %q (%d folded, %d kept, %d tokens before, %d after)", got.Keep, c.keep, got.Folded, got.Kept, got.Before, got.After)
@@ -338,7 +341,7 @@ func TestPiecesWhereTheSummaryWouldOverflow(t *testing.T) {
 
 func TestFoldKeepsWhatMustNotBeLost(t *testing.T) {
 	pin := "PIN: the vault code is 7-4-1-1\n## not a heading\nline three"
-	log := append([]session.Body{User("Be my admin."), User(pin), Answer("noted"), User("Set up host db-berlin-7 please"), Answer("done")}, turns(20, 100)...)
+	log := append([]session.Body{User("Be my admin."), User(pin), Answer("noted"), User("by the way, the host db-berlin-7 is for Ana"), Answer("noted")}, turns(20, 100)...)
 	log = append(log, User("unanswered wish: rename the bucket"), Stopped(llm.StopAborted, Answer("I")))
 	log = append(log, turns(8, 100)...)
 	log = append(log, User("is db-berlin-7 up?"), Answer("yes"), Pin("e2"))
@@ -354,7 +357,7 @@ func TestFoldKeepsWhatMustNotBeLost(t *testing.T) {
 	if !strings.Contains(comp.Summary, pin) {
 		t.Error("the pin is not word for word")
 	}
-	if !strings.Contains(strings.Join(s.Identifiers, "\n"), "db-berlin-7: Set up host db-berlin-7") {
+	if !strings.Contains(strings.Join(s.Identifiers, "\n"), "db-berlin-7: by the way, the host db-berlin-7 is for Ana") {
 		t.Errorf("identifiers %q", s.Identifiers)
 	}
 	if len(s.Requests) == 0 || !strings.Contains(s.Requests[len(s.Requests)-1], "rename the bucket") {
@@ -362,23 +365,118 @@ func TestFoldKeepsWhatMustNotBeLost(t *testing.T) {
 	}
 }
 
-// The request of a turn that is cut in two stays.
-func TestRequestOfASplitTurnStays(t *testing.T) {
-	log := append(turns(2, 100), User("refactor module X-17 completely"))
+// The question of a turn that is cut in two stays the user's own message, word
+// for word, however often the turn is cut; the summary does not repeat it.
+func TestQuestionOfASplitTurnStays(t *testing.T) {
+	const question = "refactor module X-17 completely\n\nand  keep   the spaces"
+	echo := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(`{"summary":"files were read one by one","openRequests":["refactor module X-17 completely and keep the spaces"]}`)}, Name: "m", Window: 9000, Tokens: byWord{}}}
+	for name, sum := range map[string]compact.Summarizer{"a model": echo, "no model": nil} {
+		s := Replay(t, append(turns(2, 100), User(question))...)
+		clock := &Clock{Seed: 7}
+		apply := func(body session.Body) {
+			t.Helper()
+			if err := s.Apply(s.Next(body, clock)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		folds := 0
+		for i := range 30 {
+			id := fmt.Sprint("c", i)
+			apply(Call(id, "read_file", fmt.Sprintf(`{"path":"f%d.go"}`, i)))
+			apply(Result(id, words(200)))
+			b := window.Measure(s, prompt, byWord{}, window.Budget{Window: 2400, Reserve: 240})
+			if !b.Full() {
+				continue
+			}
+			before := window.Build(s, prompt, window.Loose)
+			c, ok := compact.Plan(s, prompt, byWord{}, b, compact.Options{})
+			if !ok {
+				t.Fatalf("%s: no cut at %d tokens", name, b.Used)
+			}
+			comp, parsed := fold(t, c, sum)
+			apply(comp)
+			folds++
+			if len(parsed.Requests) != 0 {
+				t.Errorf("%s: open requests %q", name, parsed.Requests)
+			}
+			if len(parsed.Read) == 0 {
+				t.Errorf("%s: no file is told of", name)
+			}
+			after := window.Build(s, prompt, window.Loose)
+			if window.CountRequest(after, byWord{}) >= window.CountRequest(before, byWord{}) {
+				t.Errorf("%s: the fold made the context larger", name)
+			}
+			if got := after.Messages[0].Blocks; len(got) != 2 || got[1] != (llm.Text{Text: question}) {
+				t.Errorf("%s: the request begins with %q", name, got)
+			}
+			if err := llmtest.Validate(after); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if folds < 2 {
+			t.Errorf("%s: %d folds: the test shows nothing", name, folds)
+		}
+	}
+}
+
+// What the user said before the question, and was not answered either, stays
+// with it, unless it is long.
+func TestQuestionsInARowStay(t *testing.T) {
+	log := append(turns(2, 100), User("refactor module X-17"), Stopped(llm.StopAborted, Answer("I")), User("Go on."))
 	for i := range 12 {
 		id := fmt.Sprint("c", i)
-		log = append(log, Call(id, "read_file", fmt.Sprintf(`{"path":"f%d.go"}`, i)), Result(id, words(200)))
+		log = append(log, Call(id, "read_file"), Result(id, words(200)))
 	}
 	c, ok := plan(t, 2400, compact.Options{}, log...)
-	if !ok {
-		t.Fatal("no cut")
+	if !ok || c.Keep != "e5" || c.Resume == "" {
+		t.Errorf("%v: keeps %q, resumes at %q", ok, c.Keep, c.Resume)
 	}
-	_, s := fold(t, c, nil)
-	if len(s.Requests) != 1 || !strings.Contains(s.Requests[0], "refactor module X-17") {
-		t.Errorf("open requests %q", s.Requests)
+	log[4] = User("read this: " + words(800))
+	c, ok = plan(t, 2400, compact.Options{}, log...)
+	if !ok || c.Keep != "e7" {
+		t.Errorf("with a long one: %v: keeps %q, resumes at %q", ok, c.Keep, c.Resume)
 	}
-	if len(s.Read) == 0 || s.Read[len(s.Read)-1] == "f11.go" {
-		t.Errorf("files read %q", s.Read)
+}
+
+// A summary that would be longer than what it replaces is not made.
+func TestFoldNeverMakesTheContextLarger(t *testing.T) {
+	long := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(summary(strings.Repeat("a very long story of what was said ", 300)))}, Name: "m", Window: 90000, Tokens: byWord{}}}
+	made, refused := 0, 0
+	for n := 2; n < 30; n++ {
+		for size := 14; size < 60; size += 5 {
+			log := turns(n, size)
+			for i := range n / 3 {
+				log = append(log, Pin(fmt.Sprint("e", 2*i+1)))
+			}
+			s := Replay(t, log...)
+			c, ok := compact.Plan(s, prompt, byWord{}, window.Budget{Window: 40_000, Reserve: 400}, compact.Options{Force: true})
+			if !ok {
+				continue
+			}
+			before := window.CountRequest(window.Build(s, prompt, window.Loose), byWord{})
+			comp, err := c.Fold(context.Background(), long)
+			var larger *compact.LargerError
+			if errors.As(err, &larger) {
+				refused++
+				if larger.After < larger.Before {
+					t.Errorf("%d turns of %d: %v", n, size, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			made++
+			if err := s.Apply(s.Next(comp, &Clock{Seed: 3})); err != nil {
+				t.Fatal(err)
+			}
+			if after := window.CountRequest(window.Build(s, prompt, window.Loose), byWord{}); after >= before || comp.TokensAfter >= comp.TokensBefore {
+				t.Errorf("%d turns of %d: %d tokens before, %d after; the record says %d and %d", n, size, before, after, comp.TokensBefore, comp.TokensAfter)
+			}
+		}
+	}
+	if made == 0 {
+		t.Errorf("%d folds made, %d refused: the test shows nothing", made, refused)
 	}
 }
 

@@ -3,11 +3,14 @@ package compact
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/window"
 )
 
 // Details is what a Compaction says beside its summary. The files are those
@@ -53,19 +56,22 @@ const Extracted = "(No model was there to write this summary: it is an extract o
 
 // Fold returns the record that puts a summary in the place of the past. It
 // asks sum, which may be nil, unless a checkpoint will do. If no model gives a
-// summary, the last checkpoint and an extract take its place. The error is
-// ctx's only.
+// summary, the last checkpoint and an extract take its place. Any other error
+// is ctx's.
 //
 // What must not be lost is checked and added from the log: the task, open
 // requests, files, pinned records word for word, and the identifiers that the
 // kept part refers to.
+//
+// A summary that would take more room than what it replaces is not made: the
+// error is a *LargerError.
 func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, error) {
 	s, d, from := c.prev, Details{By: "checkpoint", Folded: c.Folded, Kept: c.Kept}, c.From
 	var spent llm.Usage
 	if c.Asks {
 		err := ErrNoSummary
 		if sum != nil {
-			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Focus: c.Focus, Limit: c.Limit})
+			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Asked: c.asked, Focus: c.Focus, Limit: c.Limit})
 		}
 		if ctx.Err() != nil {
 			return session.Compaction{}, ctx.Err()
@@ -77,17 +83,36 @@ func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, erro
 		}
 		d.Extract = d.By == extracted
 	}
-	s = c.complete(s)
+	hint := ""
+	if c.Asks && !d.Extract {
+		hint = s.Task
+	}
+	s = c.complete(s, hint)
 	text := s.String()
 	if d.Extract {
 		text = Extracted + "\n\n" + text
+	}
+	n := c.weigh(text)
+	if n >= c.Weight {
+		return session.Compaction{}, &LargerError{Before: c.Before, After: c.then(n), Usage: spent}
 	}
 	d.Read, d.Modified = nonNil(s.Read), nonNil(s.Written)
 	details, err := json.Marshal(d)
 	if err != nil {
 		return session.Compaction{}, err
 	}
-	return session.Compaction{Summary: text, FirstKept: c.Keep, TokensBefore: c.Before, FromCheckpoint: from, Details: details, Usage: spent}, nil
+	return session.Compaction{Summary: text, FirstKept: c.Keep, Resume: c.Resume, TokensBefore: c.Before, TokensAfter: c.then(n), FromCheckpoint: from, Details: details, Usage: spent}, nil
+}
+
+// LargerError says that a compaction was not made because it would have made
+// the context larger.
+type LargerError struct {
+	Before, After int       // tokens in use
+	Usage         llm.Usage // what the attempt took
+}
+
+func (e *LargerError) Error() string {
+	return fmt.Sprintf("not compacted: the summary would take more room than what it replaces (%s tokens now, about %s then)", window.Short(e.Before), window.Short(e.After))
 }
 
 func nonNil(s []string) []string {
@@ -101,14 +126,28 @@ func nonNil(s []string) []string {
 // after it, or what was said.
 func (c Cut) extract() (s Summary, from string) {
 	if cp := c.last; cp != nil && cp.n > 0 {
-		n := min(cp.n, len(c.all))
-		return Extract(Parse(cp.Summary), c.all[n:]), cp.id
+		return Extract(Parse(cp.Summary), c.since), cp.id
 	}
 	return Extract(c.prev, c.past), c.From
 }
 
 func (c Cut) count(text string) int {
 	return int(math.Ceil(float64(c.tok.Count(text)) * c.rate))
+}
+
+// weigh is what a summary comes to in the context.
+func (c Cut) weigh(summary string) int { return c.count(window.SummaryText(summary)) + overhead }
+
+// overhead is what a message or a pin costs beside its text, about.
+const overhead = 16
+
+// pinTokens is what the pins alone come to.
+func (c Cut) pinTokens() int {
+	n := 0
+	for _, p := range c.pins {
+		n += c.count(p.Text) + overhead
+	}
+	return n
 }
 
 // Shares of the limit, in percent: what verification may add, and what pins
@@ -119,13 +158,10 @@ const (
 )
 
 // complete returns s with everything that must be in it, within the limit.
-func (c Cut) complete(s Summary) Summary {
+// hint is what a model takes for the task.
+func (c Cut) complete(s Summary, hint string) Summary {
 	s.carry(c.prev)
-	if c.prev.Task == "" {
-		if t := task(c.all); t != "" {
-			s.Task = t
-		}
-	}
+	s.Task, s.Earlier = c.task(hint)
 	text := s.String()
 	for _, d := range demands(c.all) {
 		if !says(text, d) {
@@ -134,18 +170,28 @@ func (c Cut) complete(s Summary) Summary {
 	}
 	read, written := files(c.all)
 	s.Read, s.Written = union(s.Read, read), union(s.Written, written)
-	limit := c.Limit
-	if c.Weight > 400 {
-		limit = min(limit, c.Weight*2/3)
+	// A summary is shorter than what it replaces; one of little, by little.
+	limit := min(c.Limit, c.Weight*2/3)
+	if c.Weight <= 400 {
+		limit = min(c.Limit, c.Weight-c.weigh(""))
 	}
 	adds := limit * addShare / 100
 	s.Pinned = nil
 	s.fit(limit-adds, c.count)
+	s.Requests = slices.DeleteFunc(s.Requests, c.isAsked)
 	s.Requests = append(s.Requests, c.missing(s.String(), adds/2)...)
 	s.Identifiers = append(s.Identifiers, c.referred(s, adds)...)
 	s.fit(limit, c.count)
 	s.Pinned = c.fitPins(max(limit, c.Limit) * pinShare / 100)
 	return s
+}
+
+// isAsked reports whether a request is one of the questions that stay.
+func (c Cut) isAsked(request string) bool {
+	return slices.ContainsFunc(c.asked, func(r session.Record) bool {
+		text := plainText(r.Body)
+		return says(text, request) || strings.Contains(text, strings.TrimSuffix(request, " …"))
+	})
 }
 
 // missing returns the open requests of the past that text does not tell,
@@ -270,10 +316,10 @@ func (c Cut) fitPins(limit int) []Pinned {
 	var out []Pinned
 	for i := len(c.pins) - 1; i >= 0; i-- {
 		p := c.pins[i]
-		k := c.count(p.Text) + 16
+		k := c.count(p.Text) + overhead
 		if k > limit {
 			p.Text = clip(p.Text, max(80, 2*limit))
-			k = c.count(p.Text) + 16
+			k = c.count(p.Text) + overhead
 		}
 		limit = max(0, limit-k)
 		out = append([]Pinned{p}, out...)

@@ -15,6 +15,7 @@ import (
 type Job struct {
 	Prev  Summary          // of what came before
 	Past  []session.Record // what is new since
+	Asked []session.Record // the questions that are being worked on; they stay beside the summary
 	Focus string           // what the user wants it to dwell on
 	Limit int              // tokens that the summary may have
 }
@@ -78,12 +79,13 @@ func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error)
 	}
 	// The instructions, the previous summary and the answer need room as well.
 	// A count may be off; a refusal then makes the pieces smaller.
-	size := (win - min(win/4, m.count(j.Prev.String())) - min(j.Limit*2, win/4) - min(800, win/8)) * 85 / 100
+	asked := m.asked(j.Asked, win)
+	size := (win - min(win/4, m.count(j.Prev.String())) - min(j.Limit*2, win/4) - min(800, win/8) - m.count(asked)) * 85 / 100
 	var spent llm.Usage
 	sum, rest := j.Prev, lines(j.Past)
 	for part, shrunk := 1, 0; ; {
 		piece, after := m.take(rest, max(size, 64))
-		s, u, err := m.ask(ctx, sum, piece, part, len(after) == 0, j)
+		s, u, err := m.ask(ctx, sum, piece+asked, part, len(after) == 0, j)
 		spent = spent.Add(u)
 		if errors.Is(err, llm.ErrOverflow) && shrunk < 5 {
 			shrunk++
@@ -101,6 +103,18 @@ func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error)
 		}
 		part++
 	}
+}
+
+// asked tells of the questions that stay beside the summary.
+func (m Model) asked(recs []session.Record, win int) string {
+	if len(recs) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, r := range recs {
+		parts = append(parts, plainText(r.Body))
+	}
+	return "[This is being worked on. It stays in the conversation after your summary, which need not repeat it.]\n[User] " + middle(strings.Join(parts, "\n\n"), min(maxAsked, win/2)) + "\n\n"
 }
 
 // byFour takes four bytes for a token.
@@ -149,7 +163,7 @@ const instructions = `You summarise the past of a conversation between a user an
 
 Answer with one JSON object and nothing else:
 {
-  "task": "what the user asked for first, in the user's words",
+  "task": "what the user works on now, in the user's own words: the latest request of its own; a follow-up (\"and now in German\") does not change it",
   "summary": "what happened and where things stand now: what was done, found out, tried and given up, and what comes next",
   "topics": ["..."],
   "constraints": ["what the user demands, forbids or prefers"],

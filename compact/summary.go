@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Summary is a folded past, structured. Task is what the user asked for
-// first, in the user's words; it never becomes a later request.
+// Summary is a folded past, structured. Task is what the user works on now,
+// in the user's words: a later request takes its place, a follow-up does not.
 type Summary struct {
 	Task        string
-	Text        string // what happened and where things stand
+	Earlier     []string // tasks
+	Text        string   // what happened and where things stand
 	Topics      []string
 	Constraints []string
 	Decisions   []string
@@ -29,6 +30,7 @@ var lists = []struct {
 	of    func(*Summary) *[]string
 	alias []string
 }{
+	{"Earlier tasks", func(s *Summary) *[]string { return &s.Earlier }, []string{"earliertasks", "earlier_tasks"}},
 	{"Topics", func(s *Summary) *[]string { return &s.Topics }, nil},
 	{"Constraints", func(s *Summary) *[]string { return &s.Constraints }, []string{"constraints & preferences", "preferences"}},
 	{"Decisions", func(s *Summary) *[]string { return &s.Decisions }, []string{"key decisions", "keydecisions", "key_decisions"}},
@@ -201,15 +203,17 @@ func cutPinned(text string) (p Pinned, rest string, ok bool) {
 }
 
 // carry adds to s what an earlier summary says and s does not: folding twice
-// keeps the substance of the first. What the user asked for first stays the
-// task.
+// keeps the substance of the first. The task stays if s knows none.
 func (s *Summary) carry(prev Summary) {
-	if prev.Task != "" {
+	if s.Task == "" {
 		s.Task = prev.Task
 	}
 	for _, l := range lists {
-		if l.title == "Open requests" || l.title == "Open questions" {
-			continue // they may have been answered since
+		switch l.title {
+		case "Open requests", "Open questions": // they may have been answered since
+			continue
+		case "Earlier tasks": // see Cut.task
+			continue
 		}
 		*l.of(s) = union(*l.of(&prev), *l.of(s))
 	}
@@ -303,7 +307,7 @@ func (s *Summary) fit(limit int, count func(string) int) {
 		of     *[]string
 		weight int
 	}{
-		{&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
+		{&s.Earlier, 2}, {&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
 	}
 	for {
 		text := s.String()

@@ -49,6 +49,9 @@ const (
 	maxArgs   = 1200
 )
 
+// maxAsked is what it sees of a question that stays.
+const maxAsked = 4000
+
 // lines writes records for a summarising model, one text for each.
 func lines(recs []session.Record) []string {
 	var out []string
@@ -247,20 +250,6 @@ func files(recs []session.Record) (read, written []string) {
 	return union(nil, read), union(nil, written)
 }
 
-// task is what the user asked for first.
-func task(recs []session.Record) string {
-	for _, r := range recs {
-		if session.IsTurn(r.Body) {
-			if t := plainText(r.Body); len(t) > 8 || t != "" && !greeting.MatchString(t) {
-				return clip(t, 1200)
-			}
-		}
-	}
-	return ""
-}
-
-var greeting = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|yo|ok|okay|thanks|test|/\w+)\W*$`)
-
 // open returns what the user asked for in recs and got no answer to, within
 // recs: a turn that was broken off, or that the cut goes through.
 func open(recs []session.Record) []string {
@@ -277,7 +266,7 @@ func open(recs []session.Record) []string {
 				out = append(out, ask)
 			}
 			ask = clip(plainText(m), 1200)
-		case m.Role == llm.Assistant && len(m.Calls()) == 0 && m.Stop != llm.StopError && m.Stop != llm.StopAborted && m.Text() != "":
+		case answers(m):
 			ask = ""
 		}
 	}
@@ -285,6 +274,11 @@ func open(recs []session.Record) []string {
 		out = append(out, ask)
 	}
 	return out
+}
+
+// answers reports whether m is a complete answer to what was asked before it.
+func answers(m session.Message) bool {
+	return m.Role == llm.Assistant && len(m.Calls()) == 0 && m.Stop != llm.StopError && m.Stop != llm.StopAborted && m.Text() != ""
 }
 
 var (
@@ -297,7 +291,8 @@ var (
 // there: task, constraints, decisions, questions, identifiers, and what was
 // asked last.
 func Extract(prev Summary, recs []session.Record) Summary {
-	s := Summary{Task: task(recs)}
+	var s Summary
+	s.Task, s.Earlier = Cut{prev: prev, all: recs}.task("")
 	var asked []string
 	ids := map[string]int{}
 	var order []string

@@ -88,7 +88,7 @@ func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session
 	}
 	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(body, r.o.Clock))
 	if err == nil {
-		cut.After = window.Measure(s, env.Prompt, env.Tokens, env.Budget).Used
+		cut.After = body.TokensAfter
 	}
 	return rec, cut, err
 }

@@ -82,6 +82,7 @@ type Message struct {
 	Usage    llm.Usage
 	Stop     llm.Stop
 	Error    string
+	Cut      bool            // an answer to a request whose long tool results were cut: Usage is not of all that is there
 	Excluded bool            // part of the history, never sent to a model
 	Details  json.RawMessage // for people and programs, never sent
 }
@@ -99,10 +100,16 @@ type Shell struct {
 
 // Compaction folds the past: instead of what came before FirstKept, Summary
 // is sent. Nothing is removed by it.
+//
+// A compaction in the middle of a turn keeps the question that is being worked
+// on: FirstKept is the question, Resume is where what is kept goes on. Of what
+// lies between only the user's own words are sent; Summary tells of the rest.
 type Compaction struct {
 	Summary        string
 	FirstKept      string // id of the first record still sent as it is
+	Resume         string // "": everything from FirstKept on is kept
 	TokensBefore   int
+	TokensAfter    int    // 0: not known
 	FromCheckpoint string // id of the checkpoint that the summary is from
 	Details        json.RawMessage
 	Usage          llm.Usage

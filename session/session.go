@@ -287,6 +287,23 @@ func (s *Session) Fold() (at, keep int, ok bool) {
 	return 0, 0, false
 }
 
+// wholeFrom is the index of the first record from which on everything is
+// sent as it is.
+func (s *Session) wholeFrom() int {
+	at, keep, ok := s.Fold()
+	if !ok {
+		return 0
+	}
+	if c, ok := s.Branch[at].Body.(Compaction); ok && c.Resume != "" {
+		for i := keep; i < at; i++ {
+			if s.Branch[i].ID == c.Resume {
+				return i
+			}
+		}
+	}
+	return keep
+}
+
 // Unanswered returns the tool calls of the last answer on the branch that
 // have no result, in order: what was running when the log broke off. An answer
 // that was folded away since waits for nothing.
@@ -316,7 +333,7 @@ func (s *Session) Unanswered() []llm.ToolCall {
 			}
 		}
 		if len(open) > 0 {
-			if _, keep, ok := s.Fold(); ok && i < keep {
+			if i < s.wholeFrom() {
 				return nil
 			}
 		}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"goclaw/llm"
@@ -26,7 +27,8 @@ const (
 // Sent returns the records of s that the context is made of, and the
 // compaction in effect, if any: what it keeps and what came after it. They
 // are those of pi and OpenClaw: older compactions among what is kept say
-// nothing, and a reset keeps only what was said.
+// nothing, and a reset keeps only what was said. Before the record at which our
+// own compactions resume, only the question that was open is kept.
 func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) {
 	at, keep, ok := s.Fold()
 	if !ok {
@@ -37,6 +39,7 @@ func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) 
 	switch b := s.Branch[at].Body.(type) {
 	case session.Compaction:
 		fold = &b
+		kept = resumed(kept, b.Resume)
 	case session.Reset:
 		var said []session.Record
 		for _, r := range kept {
@@ -48,6 +51,28 @@ func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) 
 	}
 	return fold, append(kept[:len(kept):len(kept)], recs...)
 }
+
+// resumed leaves of kept, before the record with the id at, only what the user
+// said, and the edits of that.
+func resumed(kept []session.Record, at string) []session.Record {
+	i := slices.IndexFunc(kept, func(r session.Record) bool { return r.ID == at })
+	if at == "" || i < 0 {
+		return kept
+	}
+	var out []session.Record
+	asked := map[string]bool{}
+	for _, r := range kept[:i] {
+		e, edits := r.Body.(session.Edit)
+		if turn := session.IsTurn(r.Body); turn || edits && asked[e.Target] {
+			asked[r.ID] = asked[r.ID] || turn
+			out = append(out, r)
+		}
+	}
+	return append(out, kept[i:]...)
+}
+
+// SummaryText is what is sent of a compaction's summary.
+func SummaryText(summary string) string { return summaryOpen + summary + summaryClose }
 
 // emit turns records into messages, one by one, without looking at their
 // neighbours.
@@ -61,7 +86,7 @@ func emit(s *session.Session, p Prompt) []item {
 		}
 	}
 	if fold != nil {
-		add(llm.User, llm.Text{Text: summaryOpen + fold.Summary + summaryClose})
+		add(llm.User, llm.Text{Text: SummaryText(fold.Summary)})
 	}
 	edits := editsOf(recs)
 	for _, r := range recs {

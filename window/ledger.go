@@ -55,6 +55,7 @@ type scale struct {
 	turn  int // the last thing that the user said
 	ratio float64
 	ref   int // the report that is built on; -1: none
+	after int // without one: the first record after the fold whose TokensAfter is built on; 0: none
 }
 
 func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
@@ -63,11 +64,11 @@ func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
 	x.edits = editRecords(x.recs)
 	x.turn = lastTurn(x.recs)
 	refs := references(x.recs, p, window)
-	x.ratio = x.learn(refs)
 	folded := session.Seq(0) // reports up to here are of another context
 	if at, _, ok := s.Fold(); ok {
 		folded = s.Branch[at].Seq
 	}
+	x.ratio = x.learn(refs, folded)
 	x.choose(refs, folded)
 	return x
 }
@@ -80,7 +81,7 @@ func (x *scale) summary() int {
 	if x.fold == nil {
 		return 0
 	}
-	return x.scaled(x.stable(summaryOpen+x.fold.Summary+summaryClose) + overhead)
+	return x.scaled(x.stable(SummaryText(x.fold.Summary)) + overhead)
 }
 
 func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.edits) }
@@ -88,9 +89,12 @@ func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.e
 // used is the report that is built on, and everything since, which is counted.
 func (x *scale) used() (n, counted int) {
 	told, from := 0, 0
-	if x.ref >= 0 {
+	switch {
+	case x.ref >= 0:
 		told, from = x.recs[x.ref].Body.(session.Message).Usage.Prompt()+x.weight(x.ref), x.ref+1
-	} else {
+	case x.after > 0:
+		counted, from = x.fold.TokensAfter, x.after
+	default:
 		counted = x.fixed() + x.summary()
 	}
 	for i := from; i < len(x.recs); i++ {
@@ -145,7 +149,7 @@ func references(recs []session.Record, p Prompt, window int) []reference {
 	var refs []reference
 	for i, r := range recs {
 		m, ok := r.Body.(session.Message)
-		if !ok || m.Role != llm.Assistant || injected(m) || m.Stop == llm.StopError || m.Stop == llm.StopAborted {
+		if !ok || m.Role != llm.Assistant || injected(m) || m.Cut || m.Stop == llm.StopError || m.Stop == llm.StopAborted {
 			continue
 		}
 		n := m.Usage.Prompt()
@@ -173,12 +177,12 @@ const (
 // learn returns the ratio that successive reports show: what the prompt grew
 // by beside the answer between them, against the count of what was added. No
 // pair counts for more than three times what is expected.
-func (x *scale) learn(refs []reference) float64 {
+func (x *scale) learn(refs []reference, folded session.Seq) float64 {
 	grown, added := prior*x.Counter.ratio, float64(prior)
 	for k, pairs, read := len(refs)-1, 0, 0; k > 0 && pairs < maxPairs && read < learnFrom; k-- {
 		a, b := refs[k-1], refs[k]
 		out, ok := reported(x.recs[a.at].Body.(session.Message), lastTurn(x.recs[a.at+1:b.at]) >= 0)
-		size, straight := 0, true
+		size, straight := 0, x.recs[a.at].Seq > folded || x.recs[b.at].Seq <= folded
 		for _, r := range x.recs[a.at+1 : b.at] {
 			size += bodyBytes(r.Body)
 			straight = straight && !refolds(r.Body)
@@ -217,15 +221,25 @@ func refolds(b session.Body) bool {
 // that is reported smaller was cut, or miscounted.
 const fewest = 6
 
-// choose finds the report to build on: the last of what is sent now.
+// choose finds the report to build on: the last of what is sent now. Until
+// there is one, what a fold left is known from the report before it.
 func (x *scale) choose(refs []reference, folded session.Seq) {
-	first := 0 // of the records sent as they are now
+	first, after := 0, 0 // of the records sent as they are now, and of those after the fold
 	for i, r := range x.recs {
+		if r.Seq <= folded {
+			after = i + 1
+		}
 		if refolds(r.Body) || r.Seq <= folded {
 			first = i + 1
 		}
 	}
-	if len(refs) == 0 || refs[len(refs)-1].at < first {
+	if len(refs) == 0 {
+		return
+	}
+	if refs[len(refs)-1].at < first {
+		if first == after && x.fold != nil && x.fold.TokensAfter > 0 {
+			x.after = after
+		}
 		return
 	}
 	before := make([]int, len(x.recs)+1) // bytes sent before each record

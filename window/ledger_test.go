@@ -369,3 +369,16 @@ func TestExplainOfAModelThatCountsLess(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What the prompt grew by over a fold teaches nothing: it shrank as well.
+func TestRatioIsNotLearntOverAFold(t *testing.T) {
+	report := func(prompt int, m session.Message) session.Message {
+		m = By("a", "m", m)
+		m.Usage = llm.Usage{Input: prompt, Output: 10}
+		return m
+	}
+	s := Replay(t, User(words(1400)), report(1404, Call("c", "read")), Result("c", words(2000)), Compaction("s", "e2"), report(2800, Answer("ok")), User("go on"))
+	if got := window.Weigh(s, window.Prompt{Provider: "a", Model: "m"}, byWord{}, 10_000).Ratio; got != 1 {
+		t.Errorf("the ratio is %v", got)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ length ("cut" in done) is kept, and exits 1.`,
 func (a *app) message(text string, attach []string) (llm.Message, error) {
 	m := llm.Message{Role: llm.User}
 	for _, path := range attach {
-		b, err := a.attachment(path)
+		b, err := attachment(path)
 		if err != nil {
 			return m, err
 		}
@@ -81,13 +82,7 @@ func (a *app) message(text string, attach []string) (llm.Message, error) {
 		if len(data) > maxInput {
 			return m, fmt.Errorf("standard input is longer than %d MiB: give the path of a file instead", maxInput>>20)
 		}
-		b, err := a.content("standard input", data)
-		if err != nil {
-			return m, err
-		}
-		if t, ok := b.(llm.Text); !ok {
-			m.Blocks = append(m.Blocks, b)
-		} else if t := strings.TrimSpace(t.Text); t != "" {
+		if t := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); t != "" {
 			parts = append(parts, t)
 		}
 	}
@@ -101,7 +96,7 @@ func (a *app) message(text string, attach []string) (llm.Message, error) {
 }
 
 // attachment reads a file as a block: a picture, or text with its name.
-func (a *app) attachment(path string) (llm.Block, error) {
+func attachment(path string) (llm.Block, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -113,35 +108,14 @@ func (a *app) attachment(path string) (llm.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%s cannot be attached: it is empty", path)
+	switch mime := http.DetectContentType(data); mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString(data)}, nil
 	}
-	b, err := a.content(path, data)
-	if t, ok := b.(llm.Text); ok {
-		b = llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, t.Text)}
+	if !utf8.Valid(data) || len(data) == 0 {
+		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a picture", path)
 	}
-	return b, err
-}
-
-// content returns what data holds: a picture or text. What is neither is
-// refused: no model makes sense of it.
-func (a *app) content(name string, data []byte) (llm.Block, error) {
-	im, err := llm.NewImage(data)
-	if err == nil {
-		return im, nil
-	}
-	if !errors.Is(err, llm.ErrNoImage) {
-		return nil, fmt.Errorf("%s cannot be attached: %w", name, err)
-	}
-	text, ok := llm.DecodeText(data)
-	if !ok {
-		kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
-		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a PNG, JPEG, GIF or WebP picture (%s, %d bytes); convert it to text first", name, kind, len(data))
-	}
-	if n := strings.Count(text, "\uFFFD"); n > 0 && !utf8.Valid(data) {
-		fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("%s is not all UTF-8: what is not is sent as \uFFFD (%s)", name, transcript.Count(n, "place"))))
-	}
-	return llm.Text{Text: text}, nil
+	return llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, data)}, nil
 }
 
 // target resolves the session that is asked: an existing one, or the draft of
@@ -322,6 +296,8 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			fmt.Fprintln(a.err, st.Dim(squeezed(ev)))
 		case agent.Folding:
 			fmt.Fprintln(a.err, st.Dim("the window is full: folding the past"))
+		case agent.NotFolded:
+			fmt.Fprintln(a.err, st.Dim(ev.Err.Error()))
 		case agent.Learnt:
 			fmt.Fprintln(a.err, st.Dim(learnt(ev)))
 		case agent.Silent:
@@ -395,6 +371,8 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": squeezed(ev), "squeeze": ev.To.String()})
 		case agent.Folding:
 			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Folded, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
+		case agent.NotFolded:
+			return enc.Encode(map[string]any{"type": "notice", "text": ev.Err.Error(), "tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After})
 		case agent.Learnt:
 			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
 		case agent.Silent:

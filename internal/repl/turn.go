@@ -145,6 +145,8 @@ func (r *REPL) show(ev agent.Event) {
 	case agent.Folding:
 		r.note("the window is full: folding the past")
 		r.screen.waiting("folding the past")
+	case agent.NotFolded:
+		r.note("%s", ev.Err)
 	case agent.Learnt:
 		if ev.Window > 0 {
 			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
