@@ -23,7 +23,6 @@ var floors = []struct {
 	{"codec/...", 3},
 	{"compact/...", 4},
 	{"recall/...", 4},
-	{"inherit/...", 4},
 	{"store/...", 4},
 	{"agent/...", 5},
 	{"runner/...", 6},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/store/jsonl"

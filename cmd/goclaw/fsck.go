@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/spf13/cobra"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )

@@ -15,7 +15,7 @@ import (
 
 // unpackFixtures unpacks what real programs wrote.
 func unpackFixtures(t *testing.T) string {
-	return fixtures.Unpack(t, "../../inherit/testdata/fixtures.tar.zst")
+	return fixtures.Unpack(t, "../../internal/inherit/testdata/fixtures.tar.zst")
 }
 
 // typed runs a command as a user would, and returns its standard output.

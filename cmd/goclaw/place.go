@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"goclaw/inherit"
 	"goclaw/internal/config"
+	"goclaw/internal/inherit"
 )
 
 // place decides where goclaw's own sessions are. A folder in which another

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 )
 
 // bar shows how far an import is: on a terminal in one line that is written

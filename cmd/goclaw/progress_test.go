@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 )
 
 func TestProgressLine(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"goclaw/codec"
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/recall"
 	"goclaw/session"
 	"goclaw/store/sqlite"

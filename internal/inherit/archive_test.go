@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/session"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 )
 
 const line = `{"type":"session","version":3,"id":"aaaa-1","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/"}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/session"
 )
 

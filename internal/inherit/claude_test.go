@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/llm"
 	"goclaw/session"
 )

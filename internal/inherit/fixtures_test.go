@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"goclaw/inherit"
 	"goclaw/internal/fixtures"
+	"goclaw/internal/inherit"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 	"goclaw/window"
@@ -55,7 +55,7 @@ func lines(s *session.Session, model string) []string {
 func TestContextsOfImportedFixtures(t *testing.T) {
 	ctx := context.Background()
 	dir := unpacked(t)
-	want := fixtures.Answers(t, "../window/testdata/answers.json")
+	want := fixtures.Answers(t, "../../window/testdata/answers.json")
 	compared := 0
 	for _, strict := range []bool{false, true} {
 		st := openStore(t, t.TempDir())

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/codec"
-	"goclaw/inherit"
+	"goclaw/internal/inherit"
 	"goclaw/session"
 )
 
