@@ -223,10 +223,11 @@ type Called struct {
 }
 
 // Squeezed says that the request is too long for the model, and that it is
-// asked again with less.
+// asked again with less, or for a shorter answer.
 type Squeezed struct {
-	To  window.Squeeze
-	Err error
+	To     window.Squeeze
+	Answer int // tokens that the answer may have now; 0: the prompt was too long
+	Err    error
 }
 
 // Folding says that the past is being folded. What comes of it is Recorded.
@@ -235,12 +236,13 @@ type Folding struct{ Cut compact.Cut }
 // NotFolded says that the past was not folded after all, and why.
 type NotFolded struct{ Err *compact.LargerError }
 
-// Learnt says that the model takes fewer tokens than was thought: whoever
-// chose the budget should remember it.
+// Learnt says that the model takes or gives fewer tokens than was thought:
+// whoever chose the budget should remember it. One of Window and Answer is set.
 type Learnt struct {
 	Provider, Model string
 	Window          int
 	Exact           bool // the provider said so; else it is what did not fit
+	Answer          int  // the longest answer
 }
 
 // Silent says that the model answered a question with NO_REPLY, which is not

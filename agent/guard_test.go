@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,11 +158,15 @@ func kinds(events []agent.Event) []string {
 	for _, e := range events {
 		switch e := e.(type) {
 		case agent.Squeezed:
+			if e.Answer > 0 {
+				out = append(out, fmt.Sprint("shorter answer ", e.Answer))
+				continue
+			}
 			out = append(out, "squeezed "+e.To.String())
 		case agent.Folding:
 			out = append(out, "folding")
 		case agent.Learnt:
-			out = append(out, fmt.Sprint("learnt ", e.Window, " ", e.Exact))
+			out = append(out, fmt.Sprint("learnt ", stdcmp.Or(e.Window, e.Answer), " ", e.Exact))
 		case agent.Done:
 			out = append(out, "done")
 		}
@@ -675,5 +680,93 @@ func TestDoneTellsACutAnswer(t *testing.T) {
 		if done := events[len(events)-1].(agent.Done); done.Stop != want {
 			t.Errorf("the turn ended with %q, want %q", done.Stop, want)
 		}
+	}
+}
+
+// strict is a server that refuses what does not fit beside the answer asked
+// for, and tells its numbers.
+func strict(win, most int) llmtest.Step {
+	return summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		n, answer := llmtest.Tokens(req), stdcmp.Or(req.MaxTokens, win)
+		switch {
+		case most > 0 && answer > most:
+			return llmtest.Fail(&llm.OverflowError{Answer: answer, Most: most})(ctx, req)
+		case n+answer > win:
+			return llmtest.Fail(&llm.OverflowError{Tokens: n, Answer: answer, Window: win})(ctx, req)
+		}
+		return llmtest.Say("fits")(ctx, req)
+	})
+}
+
+// A refusal over the answer's length teaches the window, not what was left of
+// it, and the same request is made again for a shorter answer. The past is
+// compacted only where that is what it takes.
+func TestAnswerIsTooLongForTheModel(t *testing.T) {
+	either := func(fits int) llmtest.Step { // says only that one of the two is too long
+		return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			if req.MaxTokens > fits {
+				return llmtest.Fail(&llm.OverflowError{Answer: req.MaxTokens})(ctx, req)
+			}
+			return llmtest.Say("fits")(ctx, req)
+		}
+	}
+	stubborn := func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return llmtest.Fail(&llm.OverflowError{Most: 8192})(ctx, req)
+	}
+	for _, c := range []struct {
+		name   string
+		log    []session.Body
+		window int // as it is thought to be; 0: not known
+		rest   llmtest.Step
+		want   []string
+		fails  bool
+	}{
+		{"a small window", talk(5, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "shorter answer 3474", "done"}, false},
+		{"a window that nobody knew", talk(5, 100), 0, strict(4097, 0), []string{"learnt 4097 true", "shorter answer 3477", "done"}, false},
+		{"a short answer", talk(5, 100), 200_000, strict(200_000, 16_384), []string{"learnt 16384 true", "shorter answer 16384", "done"}, false},
+		{"both", talk(5, 100), 200_000, strict(8192, 4096), []string{"learnt 4096 true", "shorter answer 4096", "done"}, false},
+		{"too little would be left", talk(36, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "squeezed fold", "folding", "done"}, false},
+		{"no numbers", talk(5, 100), 200_000, either(30_000), []string{"shorter answer 4096", "done"}, false},
+		{"no numbers, and it was the prompt", talk(36, 100), 200_000, summarising(either(100)), []string{"shorter answer 4096", "squeezed fold", "folding"}, true},
+		{"a server that refuses what it allows", talk(5, 100), 200_000, stubborn, []string{"learnt 8192 true", "shorter answer 8192"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &llmtest.Model{Rest: c.rest}
+			env := guarded(m, 200_000)
+			env.Budget.Window = c.window
+			_, events, err := play(t, context.Background(), Replay(t, c.log...), llm.UserText("go"), env)
+			if (err != nil) != c.fails {
+				t.Error(err)
+			}
+			got := kinds(events)
+			if c.fails {
+				got = got[:len(c.want)]
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+			if n := len(m.Requests()); n > 8 {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+}
+
+// After a shorter answer the next question asks for what the window allows.
+func TestShorterAnswerIsForOneRequest(t *testing.T) {
+	m := &llmtest.Model{Steps: []llmtest.Step{
+		llmtest.Fail(&llm.OverflowError{Tokens: 150_000, Answer: 49_000, Window: 200_000}), llmtest.Call("c1", "read", `{}`),
+	}, Rest: llmtest.Say("ok")}
+	env := guarded(m, 200_000)
+	env.Tools = hands{"read": func(context.Context) (string, error) { return "short", nil }}
+	if _, _, err := play(t, context.Background(), Replay(t), llm.UserText("go"), env); err != nil {
+		t.Fatal(err)
+	}
+	var asked []int
+	for _, r := range m.Requests() {
+		asked = append(asked, r.MaxTokens)
+	}
+	if d := cmp.Diff([]int{100_000, 200_000 - 150_000 - 100, 100_000}, asked); d != "" {
+		t.Error(d)
 	}
 }

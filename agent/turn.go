@@ -45,6 +45,8 @@ type turn struct {
 	env   Env
 	yield func(Event, error) bool
 	usage llm.Usage
+	asked int      // tokens that the last request left for the answer; 0: the provider's choice
+	limit int      // tokens of the answer after a refusal, until there is one; 0: as the budget has it
 	stop  llm.Stop // of the last answer to the user
 	cut   bool     // long tool results were cut from the request that is being answered
 	vain  bool     // a compaction would have made the context larger: none is tried until the next answer
@@ -161,6 +163,16 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 	if !t.learn(b, err) {
 		return q, false
 	}
+	if o := (*llm.OverflowError)(nil); errors.As(err, &o) {
+		n := t.shorter(q, b, o)
+		switch {
+		case n > 0:
+			t.limit = n
+			return q, t.yield(Squeezed{To: q, Answer: n, Err: err}, nil)
+		case o.Most > 0: // a shorter prompt would not help
+			return q, t.fail(err)
+		}
+	}
 	if next, ok := t.stage(q, b); ok {
 		return next, t.yield(Squeezed{To: next, Err: err}, nil)
 	}
@@ -168,6 +180,40 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 	_, recs := window.Sent(t.s)
 	e.Alone = len(recs) > 0 && t.env.Tokens != nil && b.Window > 0 && heaviest(t.s, t.env) > b.Window
 	return q, t.fail(e)
+}
+
+// shorter returns how long an answer may be after a request that was refused
+// for the length of its answer; 0 if that was not the reason, or if the prompt
+// leaves too little and can be made shorter.
+func (t *turn) shorter(q window.Squeeze, b window.Budget, o *llm.OverflowError) int {
+	n := 0
+	switch {
+	case o.Most > 0:
+		n = o.Most
+	case o.Answer == 0:
+		return 0
+	case o.Window > 0:
+		b.Window, b.Reserve = t.env.Budget.Window, t.env.Budget.Reserve // as just learnt
+		if b.Window <= 0 || b.Window > o.Window {
+			b.Window = o.Window
+		}
+		b.Used = max(b.Used, o.Tokens)
+		if _, ok := t.stage(q, b); ok && b.Scarce() {
+			return 0
+		}
+		n = b.Free()
+	case t.limit > 0: // it was not the answer
+		return 0
+	default: // one of the two is too long, and nobody says which
+		n = min(o.Answer/4, likelyAnswer)
+	}
+	if t.limit > 0 && o.Most == 0 {
+		n = min(n, t.limit/2) // what was asked for last was too much
+	}
+	if asked := cmp.Or(t.asked, o.Answer); asked > 0 && n >= asked || n < leastAnswer && o.Most == 0 {
+		return 0
+	}
+	return n
 }
 
 // stage returns the next squeeze after q that sends less.
@@ -213,7 +259,14 @@ func heaviest(s *session.Session, env Env) int {
 // something else is wrong.
 const leastWindow = 1000
 
-// learn takes over what a refusal says about the model's window.
+// How long an answer is asked for where a refusal leaves the choice: at least,
+// and where it tells no numbers.
+const (
+	leastAnswer  = 256
+	likelyAnswer = 4096
+)
+
+// learn takes over what a refusal says about the model.
 func (t *turn) learn(b window.Budget, err error) bool {
 	var predicted *tooLong
 	if errors.As(err, &predicted) {
@@ -221,9 +274,18 @@ func (t *turn) learn(b window.Budget, err error) bool {
 	}
 	l := Learnt{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model}
 	var o *llm.OverflowError
-	if errors.As(err, &o) && o.Window > 0 {
+	errors.As(err, &o)
+	switch {
+	case o != nil && o.Most > 0:
+		if want := t.env.Prompt.MaxTokens; want > 0 && want <= o.Most {
+			return true
+		}
+		t.env.Prompt.MaxTokens, l.Answer, l.Exact = o.Most, o.Most, true
+		return t.yield(l, nil)
+	case o != nil && o.Window > 0:
 		l.Window, l.Exact = o.Window, true
-	} else if b.Used > 0 {
+	case o != nil && o.Answer > 0: // it may have been the answer
+	case b.Used > 0:
 		l.Window = b.Used - b.Used/20 // what did not fit, and a little less
 	}
 	if l.Window < leastWindow || t.env.Budget.Window > 0 && l.Window >= t.env.Budget.Window {
@@ -322,6 +384,10 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	if err != nil {
 		return err
 	}
+	if t.limit > 0 && (req.MaxTokens == 0 || req.MaxTokens > t.limit) {
+		req.MaxTokens = t.limit
+	}
+	t.asked = req.MaxTokens
 	began := t.env.Clock.Now()
 	var part partial
 	var held quiet
@@ -330,6 +396,7 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 			return t.broken(&part, req, began, err)
 		}
 		if d.End != nil {
+			t.limit = 0
 			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
 				return errOver
 			}

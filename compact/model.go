@@ -70,17 +70,21 @@ const defaultWindow = 16_000
 // summarize asks m, in pieces where the job is too long for it. Each piece is
 // added to the summary of those before.
 func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error) {
-	win := m.Window
-	if win <= 0 {
-		win = defaultWindow
+	if m.Window <= 0 {
+		m.Window = defaultWindow
 	}
 	if m.Tokens == nil {
 		m.Tokens = byFour{}
 	}
 	// The instructions, the previous summary and the answer need room as well.
 	// A count may be off; a refusal then makes the pieces smaller.
-	asked := m.asked(j.Asked, win)
-	size := (win - min(win/4, m.count(j.Prev.String())) - min(j.Limit*2, win/4) - min(800, win/8) - m.count(asked)) * 85 / 100
+	asked := ""
+	fits := func() int {
+		win := m.Window
+		asked = m.asked(j.Asked, win)
+		return (win - min(win/4, m.count(j.Prev.String())) - m.answer(j.Limit) - min(800, win/8) - m.count(asked)) * 85 / 100
+	}
+	size := fits()
 	var spent llm.Usage
 	sum, rest := j.Prev, lines(j.Past)
 	for part, shrunk := 1, 0; ; {
@@ -89,7 +93,16 @@ func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error)
 		spent = spent.Add(u)
 		if errors.Is(err, llm.ErrOverflow) && shrunk < 5 {
 			shrunk++
-			size /= 2
+			var o *llm.OverflowError
+			switch {
+			case errors.As(err, &o) && o.Most > 0:
+				m.Output = o.Most
+			case o != nil && o.Window > 0 && o.Window < m.Window:
+				m.Window = o.Window
+				size = fits()
+			default:
+				size /= 2
+			}
 			continue
 		}
 		if err != nil {
@@ -115,6 +128,15 @@ func (m Model) asked(recs []session.Record, win int) string {
 		parts = append(parts, plainText(r.Body))
 	}
 	return "[This is being worked on. It stays in the conversation after your summary, which need not repeat it.]\n[User] " + middle(strings.Join(parts, "\n\n"), min(maxAsked, win/2)) + "\n\n"
+}
+
+// answer is how long an answer with a summary of at most limit tokens may be.
+func (m Model) answer(limit int) int {
+	n := min(limit*2, max(m.Window/4, 256))
+	if m.Output > 0 {
+		n = min(n, m.Output)
+	}
+	return n
 }
 
 // byFour takes four bytes for a token.
@@ -195,10 +217,7 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 	}
 	fmt.Fprintf(&b, "Summarise in at most %d words. Answer with the JSON object only.", max(80, j.Limit/2))
 	ask := b.String()
-	out := j.Limit * 2
-	if m.Output > 0 {
-		out = min(out, m.Output)
-	}
+	out := m.answer(j.Limit)
 	var spent llm.Usage
 	for try := 0; ; try++ {
 		req := llm.Request{Model: m.Name, System: instructions, Messages: []llm.Message{llm.UserText(ask)}, MaxTokens: out}

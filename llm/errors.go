@@ -9,7 +9,8 @@ import (
 // What callers branch on. Providers decide by the type, status and code that
 // an API answers with, never by the words of a message alone.
 var (
-	// ErrOverflow: the prompt exceeds the context window.
+	// ErrOverflow: the prompt, or the answer asked for beside it, exceeds what
+	// the model takes.
 	ErrOverflow = errors.New("llm: prompt exceeds the context window")
 	// ErrAuth: the key is missing, wrong or not allowed to do this.
 	ErrAuth = errors.New("llm: not authorised")
@@ -26,13 +27,19 @@ var (
 // OverflowError is an ErrOverflow with the numbers that the API gave; zero
 // where it gave none.
 type OverflowError struct {
-	Tokens int // what the prompt came to
-	Window int // what would have fitted
+	Tokens int // what the prompt came to, at least
+	Window int // what the model takes: prompt and answer together
+	Answer int // what was asked for the answer, where that was too much beside the prompt
+	Most   int // the longest answer, where what was asked for is longer whatever the prompt
 	Err    error
 }
 
 func (e *OverflowError) Error() string {
 	switch {
+	case e.Most > 0:
+		return fmt.Sprintf("llm: the model gives answers of at most %d tokens", e.Most)
+	case e.Answer > 0 && e.Window > 0:
+		return fmt.Sprintf("llm: prompt of %d tokens and answer of up to %d exceed the context window of %d", e.Tokens, e.Answer, e.Window)
 	case e.Tokens > 0 && e.Window > 0:
 		return fmt.Sprintf("llm: prompt of %d tokens exceeds the context window of %d", e.Tokens, e.Window)
 	case e.Window > 0:

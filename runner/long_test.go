@@ -64,7 +64,7 @@ func (a *actor) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta
 			a.refused++
 		}
 		if a.tells {
-			return llmtest.Fail(&llm.OverflowError{Tokens: n, Window: a.real})(ctx, req)
+			return llmtest.Fail(&llm.OverflowError{Tokens: n, Window: a.real, Answer: req.MaxTokens})(ctx, req)
 		}
 		return llmtest.Fail(&llm.OverflowError{})(ctx, req)
 	}

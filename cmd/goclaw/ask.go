@@ -314,6 +314,9 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 }
 
 func squeezed(ev agent.Squeezed) string {
+	if ev.Answer > 0 {
+		return fmt.Sprintf("the answer asked for is too long for the model: asking again for at most %s tokens", window.Short(ev.Answer))
+	}
 	if ev.To == window.Fold {
 		return "too long for the model: folding the past"
 	}
@@ -321,6 +324,9 @@ func squeezed(ev agent.Squeezed) string {
 }
 
 func learnt(ev agent.Learnt) string {
+	if ev.Answer > 0 {
+		return fmt.Sprintf("%s/%s answers with at most %s tokens: remembered", ev.Provider, ev.Model, window.Short(ev.Answer))
+	}
 	return fmt.Sprintf("%s/%s takes only %s tokens: remembered", ev.Provider, ev.Model, window.Short(ev.Window))
 }
 
@@ -374,7 +380,7 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 		case agent.NotFolded:
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.Err.Error(), "tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After})
 		case agent.Learnt:
-			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window})
+			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer})
 		case agent.Silent:
 			return enc.Encode(map[string]any{"type": "notice", "text": transcript.Silent, "noReply": true})
 		case runner.Switched:

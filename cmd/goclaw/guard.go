@@ -2,12 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"sync"
 
 	"goclaw/agent"
 	"goclaw/compact"
@@ -70,82 +64,6 @@ func (a *app) summarizer(v *voice) compact.Summarizer {
 		return compact.Extractor{}
 	}
 	return chain
-}
-
-// learn remembers a model's window, for this run and those to come.
-func (a *app) learn(l agent.Learnt) {
-	v := a.voice
-	if v.provider != l.Provider || v.model != l.Model {
-		return
-	}
-	v.budget.Window = l.Window
-	v.reserve(a.conf)
-	if err := rememberWindow(a.conf.Home, v.name(), l.Window); err != nil {
-		// It is learnt again from the next refusal.
-		return
-	}
-}
-
-var windowsMu sync.Mutex
-
-func windowsFile(home string) string { return filepath.Join(home, "windows.json") }
-
-// learntWindows are the windows that refusals have taught, by model.
-func learntWindows(home string) (map[string]int, error) {
-	data, err := os.ReadFile(windowsFile(home))
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]int{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	m := map[string]int{}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return map[string]int{}, nil // a torn file: it is learnt anew
-	}
-	return m, nil
-}
-
-func learntWindow(home, model string) int {
-	if home == "" {
-		return 0
-	}
-	windowsMu.Lock()
-	defer windowsMu.Unlock()
-	m, err := learntWindows(home)
-	if err != nil {
-		return 0
-	}
-	return m[model]
-}
-
-func rememberWindow(home, model string, n int) error {
-	windowsMu.Lock()
-	defer windowsMu.Unlock()
-	m, err := learntWindows(home)
-	if err != nil {
-		return err
-	}
-	m[model] = n
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(home, "windows-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(append(data, '\n'))
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), windowsFile(home))
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
 }
 
 // contextVoice is the model that s is shown for: the one that is asked, or for

@@ -28,12 +28,13 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"setid":    setID,
-			"oneline":  oneLineOf,
-			"fakewire": fakeWire,
-			"lines":    countLines,
-			"append":   catOnto,
-			"mode":     fileMode,
+			"setid":     setID,
+			"oneline":   oneLineOf,
+			"fakewire":  fakeWire,
+			"limitwire": limitWire,
+			"lines":     countLines,
+			"append":    catOnto,
+			"mode":      fileMode,
 		},
 		RequireUniqueNames: true,
 	})

@@ -199,9 +199,9 @@ func (v *voice) settle(c *config.Loaded) {
 	over := c.Models[v.provider+"/"+v.model]
 	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
 	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
-	if n := learntWindow(c.Home, v.name()); n > 0 && (v.budget.Window == 0 || n < v.budget.Window) {
-		v.budget.Window = n
-	}
+	learnt := limitsOf(c.Home, v.name())
+	v.budget.Window = leastSet(v.budget.Window, learnt.Window)
+	v.maxTokens = leastSet(v.maxTokens, learnt.Answer)
 	problem := v.reserve(c)
 	if v.budget.Window != c.ContextWindow { // of which it was said already
 		v.note = problem
@@ -234,6 +234,17 @@ func lastSet(ns ...int) int {
 	out := 0
 	for _, n := range ns {
 		if n > 0 {
+			out = n
+		}
+	}
+	return out
+}
+
+// leastSet returns the least of ns that is not zero.
+func leastSet(ns ...int) int {
+	out := 0
+	for _, n := range ns {
+		if n > 0 && (out == 0 || n < out) {
 			out = n
 		}
 	}

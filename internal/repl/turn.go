@@ -141,6 +141,10 @@ func (r *REPL) show(ev agent.Event) {
 		}
 		r.screen.waiting("waiting for " + r.Model().Name)
 	case agent.Squeezed:
+		if ev.Answer > 0 {
+			r.note("the answer asked for is too long for the model: asking again for at most %s tokens", window.Short(ev.Answer))
+			break
+		}
 		r.note("too long for the model: asking again with less")
 	case agent.Folding:
 		r.note("the window is full: folding the past")
@@ -150,6 +154,9 @@ func (r *REPL) show(ev agent.Event) {
 	case agent.Learnt:
 		if ev.Window > 0 {
 			r.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
+		}
+		if ev.Answer > 0 {
+			r.note("%s/%s answers with at most %s tokens", ev.Provider, ev.Model, window.Short(ev.Answer))
 		}
 	case agent.Silent:
 		r.note("[%s]", transcript.Silent)

@@ -75,9 +75,10 @@ const tooLarge = "request_too_large"
 // patterns are made when the first error comes: compiling them is no part of
 // starting up. The words of a 400 are looked at only behind its type, and only
 // for what the API has no type for.
-var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, bound *regexp.Regexp }) {
+var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, most, bound *regexp.Regexp }) {
 	p.tooLong = regexp.MustCompile(`(?i)^prompt is too long(?:: (\d+) tokens > (\d+) maximum)?$`)
 	p.noRoom = regexp.MustCompile("^input length and `max_tokens` exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")
+	p.most = regexp.MustCompile(`^max_tokens: (\d+) > (\d+), which is the maximum allowed number of output tokens`)
 	p.bound = regexp.MustCompile("(?i)(?:Invalid `?signature`? in `?thinking`? block|`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified|each thinking block must contain (?:non-whitespace )?thinking)")
 	return p
 })
@@ -89,7 +90,7 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 	say := func(kind error, words string) { wire.Say(api, kind, words) }
 	if r.typ == "invalid_request_error" || r.status == http.StatusRequestEntityTooLarge || r.typ == tooLarge {
 		if over := overflow(r, api); over != nil && !sent {
-			say(llm.ErrOverflow, "the prompt is too long")
+			wire.SayOverflow(over, api)
 			return over, false
 		}
 		if r.typ == "invalid_request_error" && patterns().bound.MatchString(r.msg) {
@@ -124,16 +125,15 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 
 // overflow returns the overflow that r is, or nil. A request of more than 32 MB
 // is one too: it never reaches a model, and what makes it shorter helps.
-func overflow(r reply, api *llm.APIError) error {
+func overflow(r reply, api *llm.APIError) *llm.OverflowError {
 	if m := patterns().tooLong.FindStringSubmatch(r.msg); m != nil && r.typ == "invalid_request_error" {
 		return &llm.OverflowError{Tokens: wire.Int(m[1]), Window: wire.Int(m[2]), Err: api}
 	}
 	if m := patterns().noRoom.FindStringSubmatch(r.msg); m != nil && r.typ == "invalid_request_error" {
-		prompt, answer, window := wire.Int(m[1]), wire.Int(m[2]), wire.Int(m[3])
-		if answer >= window {
-			return nil // no prompt would fit: the limit on the answer is wrong
-		}
-		return &llm.OverflowError{Tokens: prompt, Window: window - answer, Err: api}
+		return &llm.OverflowError{Tokens: wire.Int(m[1]), Answer: wire.Int(m[2]), Window: wire.Int(m[3]), Err: api}
+	}
+	if m := patterns().most.FindStringSubmatch(r.msg); m != nil && r.typ == "invalid_request_error" {
+		return &llm.OverflowError{Answer: wire.Int(m[1]), Most: wire.Int(m[2]), Err: api}
 	}
 	if r.status == http.StatusRequestEntityTooLarge || r.typ == tooLarge {
 		return &llm.OverflowError{Err: api}

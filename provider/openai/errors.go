@@ -28,7 +28,9 @@ func (e *effortError) Unwrap() error { return e.APIError }
 //	{"error":{"code","message","type","n_ctx",...}}  llama.cpp
 //	{"error":{"message","code","metadata"}}          OpenRouter
 //	{"error":"text"}                                 LM Studio, Ollama
-//	{"object":"error","message","type","code"}       vLLM before 0.10
+//	{"object":"error","message","type","code"}       vLLM before 0.10, SGLang, Mistral
+//	{"detail":"text"}                                servers made with FastAPI
+//	[{"error":{"code","message","status"}}]          Gemini
 type reply struct {
 	status int // 200 in the middle of a stream
 	header http.Header
@@ -57,8 +59,18 @@ type shape struct {
 
 func read(status int, h http.Header, body []byte) reply {
 	r := reply{status: status, header: h}
-	var outer struct{ Error json.RawMessage }
+	if list := []json.RawMessage(nil); json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var outer struct {
+		Error  json.RawMessage
+		Detail any
+	}
 	if json.Unmarshal(body, &outer) != nil {
+		return r
+	}
+	if detail, ok := outer.Detail.(string); ok && len(outer.Error) == 0 {
+		r.known, r.bare, r.msg = true, true, wire.Line(detail)
 		return r
 	}
 	var text string
@@ -105,14 +117,14 @@ func read(status int, h http.Header, body []byte) reply {
 // classify turns what a call failed with into what callers branch on, and says
 // whether the same request may succeed later. Sent says that deltas were
 // yielded: then nothing is an overflow.
-func (p *Provider) classify(err error, model string, sent bool) (_ error, again bool) {
+func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, again bool) {
 	var status *wire.StatusError
 	var inside *ssestream.StreamError
 	switch {
 	case errors.As(err, &status):
-		return p.judge(read(status.Status, status.Header, status.Body), model, sent)
+		return p.judge(read(status.Status, status.Header, status.Body), req, sent)
 	case errors.As(err, &inside):
-		return p.judge(read(http.StatusOK, nil, inside.Event.Data), model, sent)
+		return p.judge(read(http.StatusOK, nil, inside.Event.Data), req, sent)
 	case errors.Is(err, errFiltered):
 		return p.api.Fail(llm.ErrRefused, "content_filter", errFiltered.Error()), false
 	}
@@ -121,11 +133,11 @@ func (p *Provider) classify(err error, model string, sent bool) (_ error, again 
 
 // judge decides by status, type and code what r is, and whether the same
 // request may succeed later.
-func (p *Provider) judge(r reply, model string, sent bool) (err error, again bool) {
+func (p *Provider) judge(r reply, req llm.Request, sent bool) (err error, again bool) {
 	api := p.api.Reply(r.status, r.header, cmp.Or(r.code, r.typ), r.msg)
 	say := func(kind error, words string) { wire.Say(api, kind, words) }
-	if over := overflow(r, api); over != nil && !sent {
-		say(llm.ErrOverflow, "the prompt is too long")
+	if over := overflow(r, api, req.MaxTokens); over != nil && !sent {
+		wire.SayOverflow(over, api)
 		return over, false
 	}
 	switch {
@@ -136,7 +148,7 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 		r.status == 404 && r.known,
 		r.status == 400 && r.param == "model",
 		r.status == 400 && r.code == "400" && r.typ == "" && strings.HasSuffix(r.msg, " is not a valid model ID"):
-		say(llm.ErrModel, fmt.Sprintf("unknown model %q", model))
+		say(llm.ErrModel, fmt.Sprintf("unknown model %q", req.Model))
 	case r.status == 403 && r.flag:
 		say(llm.ErrRefused, "the request was refused by moderation")
 	case r.status == 401, r.status == 403, r.code == "invalid_api_key":
@@ -161,7 +173,8 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 
 // An overflowing says how one server complains. Shape looks at status, type
 // and code; where they are generic, words must match as well. The groups of
-// words are named limit, total, prompt and answer.
+// words are named limit, total, prompt and answer, most for the longest answer
+// and above for one more than that.
 type overflowing struct {
 	server string
 	shape  func(r reply) bool
@@ -173,7 +186,7 @@ type overflowing struct {
 // of starting up.
 var overflows = sync.OnceValue(func() []overflowing {
 	// OpenAI's sentences, which vLLM, DeepSeek and others repeat.
-	openAI := regexp.MustCompile(`^(?:This model's maximum context length is (?P<limit>\d+) tokens[.,] [Hh]owever,? (?:your messages resulted in (?P<prompt>\d+) tokens|you requested (?P<total>\d+) tokens \((?P<prompt2>\d+) in (?:the messages|your prompt)[,;] (?P<answer>\d+) (?:in|for) the completion\)|your request has (?P<prompt3>\d+) input tokens)` +
+	openAI := regexp.MustCompile(`^(?:This model's maximum context length is (?P<limit>\d+) tokens[.,] [Hh]owever,? (?:your messages resulted in (?P<prompt>\d+) tokens|you requested (?P<total>\d+) tokens \((?P<prompt2>\d+) in (?:the messages|your prompt)[,;](?: (?P<prompt5>\d+) in the functions,)?(?: and)? (?P<answer>\d+) (?:in|for) the completion\)|your request has (?P<prompt3>\d+) input tokens)` +
 		`|Input tokens exceed the configured limit of (?P<limit2>\d+) tokens\. Your messages resulted in (?P<prompt4>\d+) tokens)`)
 	return []overflowing{
 		{
@@ -190,6 +203,7 @@ var overflows = sync.OnceValue(func() []overflowing {
 			shape:  func(r reply) bool { return r.status == 400 && r.typ == "BadRequestError" && r.code == "400" },
 			words: regexp.MustCompile(`^(?:` +
 				`This model's maximum context length is (?P<limit>\d+) tokens\. However, you requested (?P<answer>\d+) output tokens and your prompt contains at least (?P<prompt>\d+) input tokens` +
+				`|This model's maximum context length is (?P<limit5>\d+) tokens\. However, you requested (?P<answer5>\d+) output tokens and your prompt contains \d+ characters \(more than \d+ characters, which is the upper bound for (?P<prompt5>\d+) input tokens\)` +
 				`|You passed (?P<prompt2>\d+) input tokens and requested (?P<answer2>\d+) output tokens\. However, the model's context length is only (?P<limit2>\d+) tokens` +
 				`|'max_tokens' or 'max_completion_tokens' is too large: (?P<answer3>\d+)\. This model's maximum context length is (?P<limit3>\d+) tokens and your request has (?P<prompt3>\d+) input tokens` +
 				`|The decoder prompt \(length (?P<prompt4>\d+)\) is longer than the maximum model length of (?P<limit4>\d+)` +
@@ -210,7 +224,8 @@ var overflows = sync.OnceValue(func() []overflowing {
 		{
 			server: "Anthropic behind OpenRouter",
 			shape:  func(r reply) bool { return r.status == 400 && r.above && r.typ == "invalid_request_error" },
-			words:  regexp.MustCompile(`^prompt is too long: (?P<prompt>\d+) tokens > (?P<limit>\d+) maximum`),
+			words: regexp.MustCompile(`^(?:prompt is too long: (?P<prompt>\d+) tokens > (?P<limit>\d+) maximum` +
+				"|input length and `max_tokens` exceed context limit: (?P<prompt2>\\d+) \\+ (?P<answer>\\d+) > (?P<limit2>\\d+))"),
 		},
 		{
 			server: "Ollama",
@@ -229,6 +244,46 @@ var overflows = sync.OnceValue(func() []overflowing {
 				`|Context size has been exceeded)`),
 		},
 		{
+			server: "SGLang, TGI, Mistral, xAI, Moonshot, Gemini",
+			shape:  func(r reply) bool { return r.status == 400 || r.status == 422 },
+			words: regexp.MustCompile(`^(?:` +
+				`Requested token count exceeds the model's maximum context length of (?P<limit>\d+) tokens\. You requested a total of \d+ tokens: (?P<prompt>\d+) tokens from the input messages and (?P<answer>\d+) tokens for the completion` +
+				`|The input \((?P<prompt2>\d+) tokens\) is longer than the model's context length \((?P<limit2>\d+) tokens\)` +
+				"|Input validation error: `inputs` tokens \\+ `max_new_tokens` must be <= (?P<limit3>\\d+)\\. Given: (?P<prompt3>\\d+) `inputs` tokens and (?P<answer3>\\d+) `max_new_tokens`" +
+				"|Input validation error: `inputs` must have less than (?P<limit4>\\d+) tokens\\. Given: (?P<prompt4>\\d+)" +
+				`|Prompt contains (?P<prompt5>\d+) tokens(?: and \d+ draft tokens)?, too large for model with (?P<limit5>\d+) maximum context length` +
+				`|This model's maximum prompt length is (?P<limit6>\d+) but the request contains (?P<prompt6>\d+) tokens` +
+				`|(?:Invalid request: )?Your request exceeded model token limit: (?P<limit7>\d+) \(requested: (?P<total>\d+)\)` +
+				`|The input token count \((?P<prompt8>\d+)\) exceeds the maximum number of tokens allowed \((?P<limit8>\d+)\)` +
+				`)`),
+		},
+		{
+			// The answer asked for is longer than any that the model gives.
+			server: "any",
+			shape: func(r reply) bool {
+				return r.status == 400 || r.status == 422 || r.status == http.StatusRequestedRangeNotSatisfiable
+			},
+			words: regexp.MustCompile(`^(?:` +
+				`max_(?:completion_)?tokens is too large: (?P<answer>\d+)\. ?This model supports at most (?P<most>\d+) completion tokens` + // OpenAI, Azure, NVIDIA
+				`|Invalid max_tokens value, the valid range of max_tokens is \[1, ?(?P<most2>\d+)\]` + // DeepSeek
+				`|(?:<400> )?(?:InternalError\.Algo\.InvalidParameter: )?Range of max_tokens should be \[1, ?(?P<most3>\d+)\]` + // DashScope
+				"|`?max_(?:completion_)?tokens`?(?: for `[^`]*`)? must be less than or equal to `?(?P<most4>\\d+)`?" + // Groq
+				"|The parameter `max_(?:completion_)?tokens` specified in the request are not valid: integer above maximum value, expected a value <= (?P<most5>\\d+), but got (?P<answer5>\\d+)" + // Volcengine
+				`|max_tokens \((?P<answer6>\d+)\) exceeds model's maximum output tokens \((?P<most6>\d+)\)` + // Ollama's cloud
+				`|Unable to submit request because it has a maxOutputTokens value of (?P<answer7>\d+) but the supported range is from 1 \(inclusive\) to (?P<above>\d+) \(exclusive\)` + // Gemini
+				`|max_tokens: (?P<answer8>\d+) > (?P<most8>\d+), which is the maximum allowed number of output tokens` + // Anthropic behind another
+				"|Input validation error: `max_new_tokens` must be <= (?P<most9>\\d+)\\. Given: (?P<answer9>\\d+)" + // TGI
+				`|The maximum tokens you requested exceeds the model limit of (?P<most10>\d+)` + // Bedrock
+				`)`),
+		},
+		{
+			// The prompt leaves less than nothing for an answer whose length nobody
+			// chose.
+			server: "vLLM",
+			shape:  func(r reply) bool { return r.status == 400 && r.typ == "BadRequestError" },
+			words:  regexp.MustCompile(`^max_tokens must be at least 1, got -\d+`),
+		},
+		{
 			// Something on the way takes no body of this size. A limit on tokens a
 			// minute also says 413, with a code of its own.
 			server: "any",
@@ -239,31 +294,36 @@ var overflows = sync.OnceValue(func() []overflowing {
 	}
 })
 
-// overflow returns the overflow that r is, or nil. Window is what would have
-// been left for the prompt beside the answer that was asked for.
-func overflow(r reply, api *llm.APIError) error {
+// proxied is what LiteLLM puts before the words of the server behind it.
+var proxied = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:litellm\.\w+: )+(?:\w+ - )?`) })
+
+// overflow returns the overflow that r is, or nil. Asked is how long the answer
+// was to be, for a server that does not repeat it.
+func overflow(r reply, api *llm.APIError, asked int) *llm.OverflowError {
+	msg := proxied().ReplaceAllString(r.msg, "")
 	for _, o := range overflows() {
 		if !o.shape(r) {
 			continue
 		}
 		var n map[string]int
 		if o.hint != nil {
-			n = numbers(o.hint, r.msg)
+			n = numbers(o.hint, msg)
 		}
 		if o.words != nil {
-			if n = numbers(o.words, r.msg); n == nil {
+			if n = numbers(o.words, msg); n == nil {
 				continue
 			}
 		}
-		e := &llm.OverflowError{Tokens: n["prompt"], Window: n["limit"] - n["answer"], Err: api}
-		if r.window > 0 {
+		e := &llm.OverflowError{Tokens: n["prompt"], Window: n["limit"], Answer: n["answer"], Most: n["most"], Err: api}
+		switch {
+		case r.window > 0:
 			e.Tokens, e.Window = r.prompt, r.window
-		}
-		if e.Tokens == 0 && n["total"] > 0 {
+		case n["above"] > 0:
+			e.Most = n["above"] - 1
+		case e.Tokens == 0 && n["total"] > 0:
 			e.Tokens = n["total"] - n["answer"]
-		}
-		if n["limit"] > 0 && e.Window <= 0 {
-			return nil // no prompt would fit: the limit on the answer is wrong
+		case e.Window == 0 && e.Most == 0 && strings.HasSuffix(msg, "messages or completion."):
+			e.Answer = asked // Groq says only that one of them is too long
 		}
 		return e
 	}
@@ -271,7 +331,8 @@ func overflow(r reply, api *llm.APIError) error {
 }
 
 // numbers returns the named numbers that re finds in msg, or nil if it does
-// not match. Digits behind a name only keep the alternatives apart.
+// not match. Digits behind a name only keep the alternatives apart, or are
+// parts to be added up.
 func numbers(re *regexp.Regexp, msg string) map[string]int {
 	m := re.FindStringSubmatch(msg)
 	if m == nil {
@@ -280,7 +341,7 @@ func numbers(re *regexp.Regexp, msg string) map[string]int {
 	out := map[string]int{}
 	for i, group := range re.SubexpNames() {
 		if group != "" && m[i] != "" {
-			out[strings.TrimRight(group, "0123456789")] = wire.Int(m[i])
+			out[strings.TrimRight(group, "0123456789")] += wire.Int(m[i])
 		}
 	}
 	return out

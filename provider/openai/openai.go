@@ -171,5 +171,5 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 func (p *Provider) call(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
 	return p.api.Do(ctx, out,
 		func() error { return p.try(ctx, body, req, out) },
-		func(err error) (error, bool) { return p.classify(err, req.Model, out.Sent) })
+		func(err error) (error, bool) { return p.classify(err, req, out.Sent) })
 }

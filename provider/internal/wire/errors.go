@@ -76,6 +76,18 @@ func Say(e *llm.APIError, kind error, words string) {
 	e.Message = words
 }
 
+// SayOverflow gives api, the cause of e, its kind and says what was too long.
+func SayOverflow(e *llm.OverflowError, api *llm.APIError) {
+	words := "the prompt is too long"
+	switch {
+	case e.Most > 0:
+		words = "the answer asked for is too long"
+	case e.Answer > 0:
+		words = "the prompt and the answer asked for are too long together"
+	}
+	Say(api, llm.ErrOverflow, words)
+}
+
 // Again is what the server says about trying again, or else what we think.
 func Again(h http.Header, ours bool) bool {
 	switch strings.ToLower(h.Get("X-Should-Retry")) {

@@ -21,6 +21,7 @@ type recorded struct {
 	Stream, HTML   bool
 	Kind, Says     string
 	Tokens, Window int
+	Answer, Most   int
 	Again          bool
 }
 
@@ -87,8 +88,11 @@ func Recorded(t *testing.T, model string, provider func(url string) (llm.Provide
 				t.Errorf("%d requests with %d waits, want %d requests", n, len(*waits), len(answers))
 			}
 			var over *llm.OverflowError
-			if errors.As(got.Err, &over) && (over.Tokens != c.Tokens || over.Window != c.Window) {
-				t.Errorf("overflow of %d in %d, want %d in %d", over.Tokens, over.Window, c.Tokens, c.Window)
+			want := llm.OverflowError{Tokens: c.Tokens, Window: c.Window, Answer: c.Answer, Most: c.Most}
+			if errors.As(got.Err, &over) {
+				if want.Err = over.Err; *over != want {
+					t.Errorf("overflow of %+v, want %+v", *over, want)
+				}
 			}
 		})
 	}
