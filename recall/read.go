@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,36 +86,11 @@ func Place(ctx context.Context, st session.Store, ref, record string) (session.I
 	if err != nil || record == "" {
 		return in, 0, err
 	}
-	record = strings.TrimPrefix(record, "#")
 	if i := strings.LastIndexByte(record, '#'); i >= 0 {
 		record = record[i+1:]
 	}
-	if n, err := strconv.ParseInt(record, 10, 64); err == nil && n >= 1 && session.Seq(n) <= in.Last {
-		return in, session.Seq(n), nil
-	}
-	var found []session.Seq
-	for r, err := range st.Read(ctx, in.ID, 0) {
-		var d *session.Damage
-		if errors.As(err, &d) {
-			continue
-		}
-		if err != nil {
-			return in, 0, err
-		}
-		if r.ID == record {
-			return in, r.Seq, nil
-		}
-		if record != "" && strings.HasPrefix(r.ID, record) {
-			found = append(found, r.Seq)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return in, found[0], nil
-	case 0:
-		return in, 0, fmt.Errorf("session %s has no record %q, the last one is %d: %w", in.Key, record, in.Last, session.ErrNotFound)
-	}
-	return in, 0, fmt.Errorf("%q fits %d records of session %s: type more of the id, or the record's number", record, len(found), in.Key)
+	seq, err := session.Locate(st.Read(ctx, in.ID, 0), in, record)
+	return in, seq, err
 }
 
 // errOutside says that a path is no memory file.

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,5 +93,49 @@ func TestKeepGoesBehindOthers(t *testing.T) {
 	}
 	if mine.Records != 3 {
 		t.Errorf("%d records after a failed append, want 3", mine.Records)
+	}
+}
+
+// A fork ends at the record that is named, by its number, its id or the
+// beginning of one, on whatever branch it is.
+func TestForkAtAnyRecord(t *testing.T) {
+	recs := Log(User("one"), Answer("two"), User("three"), Answer("four"), User("five"))
+	recs = append(recs, // a rewind to "two", and another branch from there
+		session.Record{Seq: 7, ID: "back", Body: session.Leaf{Target: recs[2].ID}},
+		session.Record{Seq: 8, ID: "f7-other", Parent: recs[2].ID, Body: User("another three")},
+		session.Record{Seq: 9, ID: "f8-other", Parent: "f7-other", Body: Answer("another four")},
+	)
+	st, c := session.NewMemory(), &Clock{}
+	if err := st.Append(ctx, ID, recs...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Replay(ID, st.Read(ctx, ID, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		"": "one two another three another four", "1": "", "2": "one", "3": "one two", "4": "one two three", "#5": "one two three four", "6": "one two three four five",
+		"7": "one two", "8": "one two another three", "9": "one two another three another four",
+		recs[3].ID: "one two three", "f7-other": "one two another three", "f7": "one two another three",
+	} {
+		f, err := session.Fork(ctx, st, s, "", at, c)
+		if err != nil {
+			t.Errorf("fork at %q: %v", at, err)
+			continue
+		}
+		var said []string
+		for _, r := range f.Branch {
+			said = append(said, r.Body.(session.Message).Text())
+		}
+		if got := strings.Join(said, " "); got != want {
+			t.Errorf("fork at %q says %q, want %q", at, got, want)
+		}
+	}
+	for _, at := range []string{"0", "10", "-1", "nowhere", "f", "#"} {
+		if f, err := session.Fork(ctx, st, s, "", at, c); err == nil {
+			t.Errorf("fork at %q is taken for record %d", at, f.Origin.Seq)
+		} else if at != "f" && !errors.Is(err, session.ErrNotFound) {
+			t.Errorf("fork at %q: %v, want that it is not found", at, err)
+		}
 	}
 }

@@ -168,7 +168,7 @@ func TestReadImage(t *testing.T) {
 		"head.png":     pngData[:10],
 		"torn.webp":    strings.Replace(webpData, "\x16", "\x99", 1),
 		"huge.png":     huge,
-		"heavy.png":    pngData + strings.Repeat("x", maxImage),
+		"heavy.png":    pngData + strings.Repeat("x", llm.MaxImage),
 	}
 	s := open(t, Options{}, files)
 	for name, mime := range map[string]string{"a.png": "image/png", "b.jpg": "image/jpeg", "c.gif": "image/gif", "d.webp": "image/webp", "misnamed.txt": "image/png"} {
@@ -185,7 +185,8 @@ func TestReadImage(t *testing.T) {
 		"lossy":    "RIFF\x16\x00\x00\x00WEBPVP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x1e\x00\x14\x40",
 		"lossless": "RIFF\x16\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\x1d\xc0\x04\x00\x00\x00\x00\x00\x00",
 	} {
-		if w, h, err := webp([]byte(head)); w != 30 || h != 20 || err != nil {
+		im, err := llm.NewImage([]byte(head))
+		if w, h := im.Size(); w != 30 || h != 20 || err != nil {
 			t.Errorf("%s WebP: %d x %d, %v", name, w, h, err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestReadImage(t *testing.T) {
 	fails(t, s, "read_file", o{"path": "head.png"}, "damaged")
 	fails(t, s, "read_file", o{"path": "torn.webp"}, "damaged", "cut short")
 	fails(t, s, "read_file", o{"path": "huge.png"}, "8001 x 1", "8000 pixels")
-	fails(t, s, "read_file", o{"path": "heavy.png"}, "larger than 3.6 MB")
+	fails(t, s, "read_file", o{"path": "heavy.png"}, "larger than the 3.8 MB that can be sent")
 }
 
 func TestListDirectory(t *testing.T) {

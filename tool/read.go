@@ -4,20 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"image"
-	_ "image/gif" // image.DecodeConfig reads these
-	_ "image/jpeg"
-	_ "image/png"
 	"io"
 	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"goclaw/llm"
 )
@@ -32,9 +24,6 @@ const (
 	sniffLen     = 8 << 10
 	// A file longer than this is not read to its end just to count its lines.
 	maxCounted = 64 << 20
-	// What every API takes: 5 MB in base64, 8000 pixels a side.
-	maxImage      = 5_000_000 / 4 * 3
-	maxImagePixel = 8000
 )
 
 func (readFile) Spec() llm.ToolSpec {
@@ -84,8 +73,8 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	mime := http.DetectContentType(start)
 	switch {
 	case mime == "image/png", mime == "image/jpeg", mime == "image/gif", mime == "image/webp":
-		return showImage(call, r, info, mime), nil
-	case isBinary(start), mime == "application/pdf":
+		return showImage(call, r, info), nil
+	case isBinary(start):
 		return llm.Result(call, fmt.Sprintf("%s is a binary file (%s, %s), not shown. It begins with the bytes % x",
 			quoted(filepath.ToSlash(rel)), mime, bytesOf(info.Size()), start[:min(32, len(start))])), nil
 	}
@@ -99,21 +88,10 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	return p.result(call), nil
 }
 
-// isBinary judges by the beginning of a file: text has no NUL bytes and few
-// that are not UTF-8 (a Latin-1 text has some).
+// isBinary judges by the beginning of a file.
 func isBinary(start []byte) bool {
-	if bytes.IndexByte(start, 0) >= 0 {
-		return true
-	}
-	bad, n := 0, len(start)
-	for b := wholeRunes(start); len(b) > 0; {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\x1b' && r != '\b' {
-			bad++
-		}
-		b = b[size:]
-	}
-	return bad*10 > n*3
+	_, text := llm.DecodeText(wholeRunes(start))
+	return !text || bytes.IndexByte(start, 0) >= 0 // UTF-16 cannot be shown by lines
 }
 
 // page is a part of a text: from a line and a column, for some lines or bytes.
@@ -228,74 +206,18 @@ func (p *page) result(call llm.ToolCall) llm.ToolResult {
 	return llm.Result(call, text)
 }
 
-// showImage returns the picture, if an API would take it: one that it refuses
-// would be sent again, and refused again, with every later turn.
-func showImage(call llm.ToolCall, r io.Reader, info fs.FileInfo, mime string) llm.ToolResult {
-	what := fmt.Sprintf("%s, %s", mime, bytesOf(info.Size()))
-	data, err := io.ReadAll(io.LimitReader(r, maxImage+1))
+// showImage returns the picture, if an API would take it.
+func showImage(call llm.ToolCall, r io.Reader, info fs.FileInfo) llm.ToolResult {
+	data, err := io.ReadAll(io.LimitReader(r, llm.MaxImage+1))
 	if err != nil {
-		return llm.Failed(call, fmt.Sprintf("%s: %v", what, err))
+		return llm.Failed(call, err.Error())
 	}
-	if len(data) > maxImage {
-		return llm.Failed(call, fmt.Sprintf("the image (%s) is larger than %s and cannot be shown; make a smaller copy", what, bytesOf(maxImage)))
-	}
-	w, h, err := dimensions(data, mime)
+	im, err := llm.NewImage(data)
 	if err != nil {
-		return llm.Failed(call, fmt.Sprintf("the image (%s) is damaged and cannot be shown: %v", what, err))
+		return llm.Failed(call, fmt.Sprintf("%v (%s)", err, bytesOf(info.Size())))
 	}
-	what = fmt.Sprintf("%s, %d x %d pixels", what, w, h)
-	if w > maxImagePixel || h > maxImagePixel {
-		return llm.Failed(call, fmt.Sprintf("the image (%s) exceeds %d pixels a side and cannot be shown; make a smaller copy", what, maxImagePixel))
-	}
-	res := llm.Result(call, what)
-	res.Blocks = append(res.Blocks, llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString(data)})
+	w, h := im.Size()
+	res := llm.Result(call, fmt.Sprintf("%s, %s, %d x %d pixels", im.MIME, bytesOf(info.Size()), w, h))
+	res.Blocks = append(res.Blocks, im)
 	return res
-}
-
-var errCutShort = errors.New("it is cut short")
-
-// dimensions returns the size of a picture whose beginning and end are whole.
-func dimensions(data []byte, mime string) (w, h int, err error) {
-	whole := false
-	switch mime {
-	case "image/webp":
-		return webp(data)
-	case "image/png":
-		whole = bytes.Contains(data, []byte("IEND"))
-	case "image/jpeg":
-		whole = bytes.Contains(data, []byte{0xff, 0xd9})
-	case "image/gif":
-		whole = bytes.HasSuffix(bytes.TrimRight(data, "\x00"), []byte{0x3b})
-	}
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(data))
-	if err == nil && (cfg.Width == 0 || cfg.Height == 0) {
-		err = errors.New("it has no pixels")
-	}
-	if err == nil && !whole {
-		err = errCutShort
-	}
-	return cfg.Width, cfg.Height, err
-}
-
-// webp reads the size from the first chunk of a WebP file: lossy, lossless or
-// extended.
-func webp(d []byte) (w, h int, err error) {
-	if len(d) < 30 {
-		return 0, 0, errCutShort
-	}
-	if uint64(binary.LittleEndian.Uint32(d[4:]))+8 > uint64(len(d)) {
-		return 0, 0, errCutShort
-	}
-	le := binary.LittleEndian
-	switch string(d[12:16]) {
-	case "VP8 ":
-		return int(le.Uint16(d[26:]) & 0x3fff), int(le.Uint16(d[28:]) & 0x3fff), nil
-	case "VP8L":
-		bits := le.Uint32(d[21:])
-		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1, nil
-	case "VP8X":
-		u24 := func(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
-		return u24(d[24:]) + 1, u24(d[27:]) + 1, nil
-	}
-	return 0, 0, fmt.Errorf("unknown WebP chunk %q", d[12:16])
 }

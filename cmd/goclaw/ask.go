@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ length ("cut" in done) is kept, and exits 1.`,
 func (a *app) message(text string, attach []string) (llm.Message, error) {
 	m := llm.Message{Role: llm.User}
 	for _, path := range attach {
-		b, err := attachment(path)
+		b, err := a.attachment(path)
 		if err != nil {
 			return m, err
 		}
@@ -82,7 +81,13 @@ func (a *app) message(text string, attach []string) (llm.Message, error) {
 		if len(data) > maxInput {
 			return m, fmt.Errorf("standard input is longer than %d MiB: give the path of a file instead", maxInput>>20)
 		}
-		if t := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); t != "" {
+		b, err := a.content("standard input", data)
+		if err != nil {
+			return m, err
+		}
+		if t, ok := b.(llm.Text); !ok {
+			m.Blocks = append(m.Blocks, b)
+		} else if t := strings.TrimSpace(t.Text); t != "" {
 			parts = append(parts, t)
 		}
 	}
@@ -96,7 +101,7 @@ func (a *app) message(text string, attach []string) (llm.Message, error) {
 }
 
 // attachment reads a file as a block: a picture, or text with its name.
-func attachment(path string) (llm.Block, error) {
+func (a *app) attachment(path string) (llm.Block, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -108,14 +113,35 @@ func attachment(path string) (llm.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch mime := http.DetectContentType(data); mime {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString(data)}, nil
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%s cannot be attached: it is empty", path)
 	}
-	if !utf8.Valid(data) || len(data) == 0 {
-		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a picture", path)
+	b, err := a.content(path, data)
+	if t, ok := b.(llm.Text); ok {
+		b = llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, t.Text)}
 	}
-	return llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, data)}, nil
+	return b, err
+}
+
+// content returns what data holds: a picture or text. What is neither is
+// refused: no model makes sense of it.
+func (a *app) content(name string, data []byte) (llm.Block, error) {
+	im, err := llm.NewImage(data)
+	if err == nil {
+		return im, nil
+	}
+	if !errors.Is(err, llm.ErrNoImage) {
+		return nil, fmt.Errorf("%s cannot be attached: %w", name, err)
+	}
+	text, ok := llm.DecodeText(data)
+	if !ok {
+		kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
+		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a PNG, JPEG, GIF or WebP picture (%s, %d bytes); convert it to text first", name, kind, len(data))
+	}
+	if n := strings.Count(text, "\uFFFD"); n > 0 && !utf8.Valid(data) {
+		fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("%s is not all UTF-8: what is not is sent as \uFFFD (%s)", name, transcript.Count(n, "place"))))
+	}
+	return llm.Text{Text: text}, nil
 }
 
 // target resolves the session that is asked: an existing one, or the draft of

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (a *app) chat(ctx context.Context) error {
 	case r.Interactive:
 		r.In = line.NewPlain(a.in, a.out)
 	default:
-		r.In = line.NewPlain(a.in, nil)
+		r.In = line.NewPlain(textOnly{a.in}, nil)
 	}
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, os.Interrupt)
@@ -113,28 +114,26 @@ func (a *app) chat(ctx context.Context) error {
 	return err
 }
 
+// textOnly fails where what it reads is no text: lines of a picture are not
+// messages.
+type textOnly struct{ io.Reader }
+
+func (t textOnly) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	const enough = 64 // to judge by: a short piece may be half a character
+	_, ok := llm.DecodeText(p[:n])
+	if bytes.IndexByte(p[:n], 0) >= 0 || n >= enough && !ok {
+		return 0, errors.New("standard input is not text, and a chat reads messages from it, a line each: goclaw ask attaches a picture")
+	}
+	return n, err
+}
+
 // spoken is the voice as the chat knows it.
 func (a *app) spoken() repl.Model {
 	v := a.voice
 	p := v.prompt(a.conf)
 	p.Tools = a.specs
 	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return v.cost(u).Total }}
-}
-
-// models are what /model completes: what the configuration names, and the
-// beginnings of the rest.
-func (a *app) models() []string {
-	out := []string{"offline"}
-	for name := range a.conf.Models {
-		out = append(out, name)
-	}
-	if a.conf.Model != "" {
-		out = append(out, a.conf.Model)
-	}
-	for _, p := range providers() {
-		out = append(out, p+"/")
-	}
-	return out
 }
 
 // chatHint is hint in the words of the chat.

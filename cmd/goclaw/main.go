@@ -9,12 +9,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/near"
+	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
@@ -132,7 +134,8 @@ Without a command it opens a chat and resumes the last session.`,
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the conversations
   goclaw sessions show main           read one (a key, an id, a title, or the beginning of one)
-  goclaw doctor                       check config, store and every log`,
+  goclaw doctor                       check config, store and every log
+  goclaw completion bash              what your shell needs to complete commands, sessions and models`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -140,25 +143,82 @@ Without a command it opens a chat and resumes the last session.`,
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			if n := near.Nearest(args[0], names); n != "" {
+			if n := nearestCommand(cmd, args[0]); n != "" {
 				return usage("there is no command %q: did you mean %q?", args[0], n)
 			}
-			return usage("there is no command %q: see goclaw --help", args[0])
+			text := transcript.OneLine(strings.Join(args, " "), 60)
+			return usage("there is no command %q: goclaw ask %q asks that, and goclaw --help lists the commands", transcript.OneLine(args[0], 60), text)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.chat(cmd.Context()) },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v: see %s --help", err, cmd.CommandPath())
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVarP(&a.session, "session", "s", "", "the session to open: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, begins one")
 	root.AddCommand(a.askCmd(), a.searchCmd(), a.mcpCmd(), a.sessionsCmd(), a.contextCmd(), a.compactCmd(), a.importCmd(), a.doctorCmd(), a.configCmd())
+	root.SetHelpCommand(helpCmd())
+	completionCmd(root)
+	a.completions(root)
 	return root
+}
+
+// nearestCommand returns the command below cmd that name may be a misspelling
+// of, or "".
+func nearestCommand(cmd *cobra.Command, name string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+		names = append(names, c.Aliases...)
+	}
+	return near.Nearest(name, names)
+}
+
+// helpCmd is cobra's, but that a command that is not there is an error.
+func helpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on := cmd.Root()
+			for i, name := range args {
+				next := subcommand(on, name)
+				if next == nil {
+					path := strings.Join(args[:i+1], " ")
+					if n := nearestCommand(on, name); n != "" {
+						return usage("there is no command %q: did you mean %q?", path, strings.Join(append(slices.Clone(args[:i]), n), " "))
+					}
+					return usage("there is no command %q: %s --help lists the commands", path, on.CommandPath())
+				}
+				on = next
+			}
+			return on.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			on := cmd.Root()
+			for _, name := range args {
+				if on = subcommand(on, name); on == nil {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+			}
+			var out []cobra.Completion
+			for _, c := range on.Commands() {
+				if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
+					out = append(out, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+func subcommand(of *cobra.Command, name string) *cobra.Command {
+	for _, c := range of.Commands() {
+		if c.Name() == name || c.HasAlias(name) {
+			return c
+		}
+	}
+	return nil
 }
 
 // exactly is cobra.ExactArgs with our words and exit code.

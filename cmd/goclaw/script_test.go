@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -28,13 +30,13 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"setid":     setID,
-			"oneline":   oneLineOf,
-			"fakewire":  fakeWire,
-			"limitwire": limitWire,
-			"lines":     countLines,
-			"append":    catOnto,
-			"mode":      fileMode,
+			"setid":    setID,
+			"oneline":  oneLineOf,
+			"exit2":    exit2,
+			"fakewire": fakeWire,
+			"lines":    countLines,
+			"append":   catOnto,
+			"mode":     fileMode,
 		},
 		RequireUniqueNames: true,
 	})
@@ -60,6 +62,15 @@ func oneLineOf(ts *testscript.TestScript, neg bool, args []string) {
 		if i == 0 && !strings.HasPrefix(l, "goclaw: ") || i == 1 && !strings.HasPrefix(l, "  ") || i > 1 {
 			ts.Fatalf("the error is not one line and a hint: %q", lines)
 		}
+	}
+}
+
+// exit2 COMMAND ... checks that a command fails as one that is used wrongly.
+func exit2(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(args[0], args[1:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !neg {
+		ts.Fatalf("%v ends with %v, want exit code 2 (and write ! exit2)", args, err)
 	}
 }
 

@@ -34,6 +34,9 @@ a word in them, if only one session fits.`,
 			if len(args) == 0 {
 				return nil
 			}
+			if n := nearestCommand(cmd, args[0]); n != "" {
+				return usage("there is no command \"sessions %s\": did you mean \"sessions %s\"?", args[0], n)
+			}
 			return usage("there is no command \"sessions %s\": see goclaw sessions --help", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), q, asJSON) },
@@ -465,7 +468,11 @@ func (a *app) forkCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork KEY [NEW-KEY]",
 		Short: "Continue a conversation in a copy",
-		Long:  "Copies the live branch of a conversation, up to the record --at if given, into a new one.",
+		Long: `Copies the live branch of a conversation into a new one; with --at up to that
+record. A record that a search found on another branch is reached on that one.`,
+		Example: `  goclaw sessions fork main                     all of it
+  goclaw sessions fork main --at 12             up to record 12 of goclaw sessions show main --records
+  goclaw sessions fork main main:cli:b --at 12  under a key of your choice`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -474,6 +481,10 @@ func (a *app) forkCmd() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, s, err := a.whole(cmd.Context(), args[0])
+			if id, seq, ok := recall.Cited(args[0]); ok && at == "" && errors.Is(err, session.ErrNotFound) {
+				at = seq // as search cites it
+				st, s, err = a.whole(cmd.Context(), id)
+			}
 			if err != nil {
 				return err
 			}
@@ -492,7 +503,7 @@ func (a *app) forkCmd() *cobra.Command {
 			return a.say(asJSON, f.Info, "forked %s as %s (%s)", s.Key, f.Key, f.ID)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "id of the last record to take")
+	cmd.Flags().StringVar(&at, "at", "", "the last record to take: its number, as show --records and search print it, its id, or a prefix")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new session as an object")
 	return cmd
 }

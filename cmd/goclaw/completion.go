@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/inherit"
+	"goclaw/internal/transcript"
+	"goclaw/provider/catalogue"
+	"goclaw/session"
+)
+
+// completer returns what a word that is being typed can become.
+type completer = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// words completes to fixed words.
+func words(names ...string) completer {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func beginning(names []string, typed string) []cobra.Completion {
+	var out []cobra.Completion
+	for _, n := range names {
+		if strings.HasPrefix(n, typed) && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// keyAt completes the arguments from number first to number last (0 is the
+// first one) to the keys of sessions, or to ids where one was begun. last -1
+// is no limit.
+func (a *app) keyAt(first, last int, trash bool) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if n := len(args); n < first {
+			return nil, cobra.ShellCompDirectiveDefault
+		} else if last >= 0 && n > last {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.keys(cmd.Context(), typed, trash), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// keys are the keys of sessions that begin with what was typed, each with its
+// title. Completing changes nothing: a store that is not there is not made, and
+// nothing is taken over from other agents.
+func (a *app) keys(ctx context.Context, typed string, trash bool) []cobra.Completion {
+	a.noInherit, a.still = true, true
+	c, err := a.config()
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(c.Session.Path); err != nil {
+		return nil
+	}
+	st, err := a.store()
+	if err != nil {
+		return nil
+	}
+	var out []cobra.Completion
+	seen := map[string]bool{}
+	for in, err := range st.List(ctx, session.Query{Trash: trash}) {
+		if err != nil {
+			return out
+		}
+		name := string(in.Key)
+		if !strings.HasPrefix(name, typed) && typed != "" {
+			name = string(in.ID)
+		}
+		if strings.HasPrefix(name, typed) && !seen[name] && transcript.Printable(name) == name && !strings.ContainsAny(name, " \t\n") {
+			seen[name] = true
+			out = append(out, cobra.CompletionWithDesc(name, transcript.OneLine(transcript.Printable(in.Title), 60)))
+		}
+	}
+	return out
+}
+
+// models are what a model can be called: what the configuration names, what the
+// catalogue knows of the providers that can be asked, and the beginnings of the
+// rest.
+func (a *app) models() []string {
+	out := []string{"offline"}
+	for name := range a.conf.Models {
+		out = append(out, name)
+	}
+	if a.conf.Model != "" {
+		out = append(out, a.conf.Model)
+	}
+	known := providers()
+	for _, m := range catalogue.Models() {
+		if vendor, _, _ := strings.Cut(m.ID, "/"); slices.Contains(known, vendor) {
+			out = append(out, m.ID)
+		}
+	}
+	for _, p := range known {
+		out = append(out, p+"/")
+	}
+	return out
+}
+
+func (a *app) completeModel(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if _, err := a.config(); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found := beginning(a.models(), typed)
+	slices.Sort(found)
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completionCmd gives root cobra's command that prints the scripts, with an
+// error for a shell that it does not know.
+func completionCmd(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	cmd := subcommand(root, "completion")
+	cmd.Short = "Print what your shell needs to complete commands, sessions and models"
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return usage("completion knows bash, zsh, fish and powershell, not %q", args[0])
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
+// completions makes the shell complete sessions, models and the values of
+// flags in all commands below root.
+func (a *app) completions(root *cobra.Command) {
+	args := map[string]completer{
+		"goclaw sessions restore": a.keyAt(0, 0, true),
+		"goclaw sessions verify":  a.keyAt(0, -1, false),
+		"goclaw sessions copy":    a.keyAt(1, -1, false),
+	}
+	flags := map[string]completer{
+		"session": a.keyAt(0, -1, false), "model": a.completeModel, "from": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
+		"role": words("user", "assistant", "tool", "summary"), "format": words("native", "claw0", "claw0-old", "markdown", "html", "json"),
+	}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		switch known, ok := args[c.CommandPath()]; {
+		case ok:
+			c.ValidArgsFunction = known
+		case strings.Contains(c.Use, " KEY"):
+			c.ValidArgsFunction = a.keyAt(0, 0, false)
+		}
+		for name, complete := range flags {
+			if c.LocalNonPersistentFlags().Lookup(name) == nil && (name != "model" || c != root) {
+				continue
+			}
+			if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
+				panic(err) // a flag that is there and not yet registered
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+}
