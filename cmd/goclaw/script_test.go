@@ -30,13 +30,14 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"setid":    setID,
-			"oneline":  oneLineOf,
-			"exit2":    exit2,
-			"fakewire": fakeWire,
-			"lines":    countLines,
-			"append":   catOnto,
-			"mode":     fileMode,
+			"setid":     setID,
+			"oneline":   oneLineOf,
+			"exit2":     exit2,
+			"fakewire":  fakeWire,
+			"limitwire": limitWire,
+			"lines":     countLines,
+			"append":    catOnto,
+			"mode":      fileMode,
 		},
 		RequireUniqueNames: true,
 	})
