@@ -1,11 +1,7 @@
-// Package anthropic asks Claude over Anthropic's Messages API, through the
-// official SDK.
+// Package anthropic asks Claude over Anthropic's Messages API.
 //
-// Settings and stream types are the SDK's. The messages are written by hand, for
-// speed (package wire says how much). Retries, the watch for silence and the
-// reading of errors are ours as well, because the SDK retries nothing that
-// fails after the response head and its errors do not say what callers branch
-// on.
+// Requests and events are plain structs of what is used of the API. The tests
+// hold them against Anthropic's own SDK: the same bytes mean the same to both.
 //
 // What is sent is a pure function of the request: the same request makes the
 // same bytes, and a longer conversation begins with the bytes of the shorter
@@ -22,9 +18,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
@@ -47,7 +40,6 @@ type Config struct {
 
 // Provider is an llm.Provider. It is safe for concurrent use.
 type Provider struct {
-	messages  sdk.MessageService
 	api       wire.API
 	noKey     bool
 	maxTokens int
@@ -61,18 +53,12 @@ func New(c Config) *Provider {
 	if base == "" {
 		base = DefaultBaseURL
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(base + "/"),
-		option.WithHTTPClient(wire.NewClient(c.HTTPClient, c.Idle)),
-		option.WithMaxRetries(0),
-	}
+	header := http.Header{"Anthropic-Version": {"2023-06-01"}}
 	if c.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(c.APIKey))
+		header.Set("X-Api-Key", c.APIKey)
 	}
 	return &Provider{
-		// The service on its own, unlike sdk.NewClient, reads no environment.
-		messages:  sdk.NewMessageService(opts...),
-		api:       wire.API{Name: "anthropic", Base: base, Retry: c.Retry},
+		api:       wire.API{Name: "anthropic", Base: base, Header: header, Client: wire.NewClient(c.HTTPClient, c.Idle), Retry: c.Retry},
 		noKey:     c.APIKey == "" && base == DefaultBaseURL,
 		maxTokens: c.MaxTokens,
 	}
@@ -97,12 +83,12 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 }
 
 func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) error {
-	_, opts, err := build(req, p.maxTokens)
+	body, header, err := build(req, p.maxTokens)
 	if err != nil {
 		return err
 	}
 	return p.api.Do(ctx, out,
-		func() error { return p.try(ctx, opts, out) },
+		func() error { return p.try(ctx, body, header, out) },
 		func(err error) (error, bool) { return p.classify(err, req.Model, out.Sent) })
 }
 

@@ -12,16 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/provider/internal/wiretest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { wiretest.Main(m, compareStreams) }
 
 // provider returns a provider for a test server, and its waits.
 func provider(url string, change ...func(*Config)) (*Provider, *[]time.Duration) {
@@ -343,11 +340,11 @@ func TestNoThinkingInsideALoopWithoutIt(t *testing.T) {
 		llm.UserText("hi"), {Role: llm.Assistant, Blocks: []llm.Block{c}}, {Role: llm.User, Blocks: []llm.Block{llm.Result(c, "noon")}},
 	}}
 	params, _ := settings(req, 0)
-	if params.Thinking.OfEnabled != nil {
+	if params.Thinking != nil {
 		t.Error("thinking is on behind a call without thinking")
 	}
 	req.Messages[1].Blocks = []llm.Block{llm.Thinking{Text: "t", Signature: "s"}, c}
-	if params, _ := settings(req, 0); params.Thinking.OfEnabled == nil {
+	if params, _ := settings(req, 0); params.Thinking == nil {
 		t.Error("thinking is off behind a call with thinking")
 	}
 }

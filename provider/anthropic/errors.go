@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
@@ -40,15 +38,15 @@ type reply struct {
 func (p *Provider) classify(err error, model string, sent bool) (_ error, again bool) {
 	var (
 		status *wire.StatusError
-		inside *sdk.Error
+		inside *wire.StreamError
 		why    *refused
 	)
 	switch {
 	case errors.As(err, &status):
 		return p.judge(read(status.Status, status.Header, status.Body), model, sent)
-	case errors.As(err, &inside):
+	case errors.As(err, &inside) && json.Valid(inside.Data):
 		// An error event. Its status is that of the stream and says nothing.
-		return p.judge(read(http.StatusOK, nil, []byte(inside.RawJSON())), model, sent)
+		return p.judge(read(http.StatusOK, nil, inside.Data), model, sent)
 	case errors.As(err, &why):
 		msg := "the model declined to answer"
 		if why.why != "" {

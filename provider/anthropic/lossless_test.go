@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,10 +95,10 @@ func TestLossless(t *testing.T) {
 			}
 			got.Messages = append(got.Messages, msg)
 		}
-		if strings.TrimSpace(req.Tail) == "" {
+		if llm.Blank(req.Tail) {
 			req.Tail = ""
 		}
-		if strings.TrimSpace(req.System) == "" {
+		if llm.Blank(req.System) {
 			req.System = ""
 		}
 		if diff := cmp.Diff(req, got, cmpopts.EquateEmpty()); diff != "" {

@@ -1,59 +1,93 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
 
-// build translates req into a body. Each message passes llm.Sendable, and what
-// only this API refuses is put right here.
-func build(req llm.Request, maxTokens int) ([]byte, []option.RequestOption, error) {
-	params, opts := settings(req, maxTokens)
-	rest, err := params.MarshalJSON()
+// request is everything but the messages.
+type request struct {
+	Model     string    `json:"model"`
+	MaxTokens int       `json:"max_tokens"`
+	System    []system  `json:"system,omitempty"`
+	Tools     []tool    `json:"tools,omitempty"`
+	Thinking  *thinking `json:"thinking,omitempty"`
+	Output    *output   `json:"output_config,omitempty"`
+}
+
+type system struct {
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Cache cache  `json:"cache_control"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"input_schema"`
+	Cache       *cache          `json:"cache_control,omitempty"`
+}
+
+type cache struct {
+	Type string `json:"type"`
+}
+
+var ephemeral = cache{Type: "ephemeral"}
+
+type thinking struct {
+	Type    string   `json:"type"` // "enabled", "adaptive", "disabled" or "between_tools"
+	Budget  int      `json:"budget_tokens,omitempty"`
+	Display string   `json:"display,omitempty"`
+	Binding *binding `json:"block_binding,omitempty"`
+}
+
+type binding struct {
+	Mismatch string `json:"prefix_mismatch_behavior"`
+}
+
+type output struct {
+	Effort string `json:"effort"`
+}
+
+// build translates req into a body and the headers it needs. Each message
+// passes llm.Sendable, and what only this API refuses is put right here.
+func build(req llm.Request, maxTokens int) (body []byte, header http.Header, err error) {
+	settings, header := settings(req, maxTokens)
+	sent, size := conversation(req)
+	body, err = wire.Body(size, func(out []byte) []byte { return messages(out, sent, req.Tail) }, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("anthropic: request: %w", err)
 	}
-	sent, size := conversation(req)
-	body := wire.Body(size, func(out []byte) []byte { return messages(out, sent, req.Tail) }, rest)
-	return body, append(opts, option.WithRequestBody("application/json", body)), nil
+	return body, header, nil
 }
 
-// settings is everything but the messages.
-func settings(req llm.Request, maxTokens int) (sdk.MessageNewParams, []option.RequestOption) {
-	params := sdk.MessageNewParams{Model: req.Model}
-	if strings.TrimSpace(req.System) != "" {
-		params.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+// settings is everything but the messages. The schemas' own bytes are passed
+// on, so that the order of their properties is the author's.
+func settings(req llm.Request, maxTokens int) (request, http.Header) {
+	r := request{Model: req.Model}
+	if !llm.Blank(req.System) {
+		r.System = []system{{Type: "text", Text: req.System, Cache: ephemeral}}
 	}
 	for i, t := range req.Tools {
-		tool := sdk.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
-		if t.Description != "" {
-			tool.Description = param.NewOpt(t.Description)
+		tool := tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
+		if len(tool.Schema) == 0 {
+			tool.Schema = json.RawMessage(`{"type":"object"}`)
 		}
 		if i == len(req.Tools)-1 {
-			tool.CacheControl = sdk.NewCacheControlEphemeralParam()
+			tool.Cache = &ephemeral
 		}
-		params.Tools = append(params.Tools, sdk.ToolUnionParam{OfTool: &tool})
+		r.Tools = append(r.Tools, tool)
 	}
-	return params, think(&params, req, maxTokens)
-}
-
-// schema passes the schema's own bytes on, so that the order of its properties
-// is the author's.
-func schema(raw json.RawMessage) sdk.ToolInputSchemaParam {
-	if len(raw) == 0 {
-		return sdk.ToolInputSchemaParam{}
-	}
-	return param.Override[sdk.ToolInputSchemaParam](raw)
+	header := think(&r, req, maxTokens)
+	return r, header
 }
 
 const mark = `,"cache_control":{"type":"ephemeral"}`
@@ -145,7 +179,7 @@ func messages(out []byte, sent []llm.Message, tail string) []byte {
 			marked[i] = true
 		}
 	}
-	if strings.TrimSpace(tail) == "" {
+	if llm.Blank(tail) {
 		tail = ""
 	} else if n := len(sent); n == 0 || sent[n-1].Role != llm.User {
 		sent, tail = append(sent, llm.UserText(tail)), ""
@@ -280,26 +314,19 @@ const (
 	defaultThinkMax = 32000
 )
 
-// think sets max_tokens and everything about thinking.
-func think(params *sdk.MessageNewParams, req llm.Request, configured int) []option.RequestOption {
-	limit := req.MaxTokens
-	if limit == 0 {
-		limit = configured
-	}
+// think sets max_tokens and everything about thinking, and returns the headers
+// that this takes.
+func think(r *request, req llm.Request, configured int) http.Header {
+	limit := cmp.Or(req.MaxTokens, configured)
 	v := parse(req.Model)
 	level := req.Thinking
 	_, on := budgets[level]
-	defer func() {
-		if limit == 0 {
-			limit = defaultMax
-		}
-		params.MaxTokens = int64(limit)
-	}()
+	defer func() { r.MaxTokens = cmp.Or(limit, defaultMax) }()
 	if v.adaptive() {
 		if limit == 0 && (on || v.major >= 5) {
 			limit = defaultThinkMax
 		}
-		return adapt(params, v, level, hasThinking(req))
+		return adapt(r, v, level, hasThinking(req))
 	}
 	if !on || openLoop(req) {
 		return nil
@@ -315,7 +342,7 @@ func think(params *sdk.MessageNewParams, req llm.Request, configured int) []opti
 	if budget < 1024 {
 		return nil // the API's least; the caller left no room for thinking
 	}
-	params.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(budget))
+	r.Thinking = &thinking{Type: "enabled", Budget: budget}
 	return nil
 }
 
@@ -333,32 +360,27 @@ func openLoop(req llm.Request) bool {
 
 // adapt is think for adaptive models. Newer ones leave the thinking's text out
 // unless asked for it, and put what they say between calls there.
-func adapt(params *sdk.MessageNewParams, v version, level string, sends bool) []option.RequestOption {
-	config := sdk.ThinkingConfigAdaptiveParam{}
-	if v.from(4, 7) {
-		config.Display = sdk.ThinkingConfigAdaptiveDisplaySummarized
-	}
+func adapt(r *request, v version, level string, sends bool) http.Header {
+	effort := func(e string) { r.Output = &output{Effort: e} }
 	switch level {
 	case "minimal", "low":
-		params.OutputConfig.Effort = sdk.OutputConfigEffortLow
-	case "medium":
-		params.OutputConfig.Effort = sdk.OutputConfigEffortMedium
-	case "high":
-		params.OutputConfig.Effort = sdk.OutputConfigEffortHigh
+		effort("low")
+	case "medium", "high":
+		effort(level)
 	case "xhigh":
-		params.OutputConfig.Effort = sdk.OutputConfigEffortXhigh
+		effort("xhigh")
 		if !v.from(4, 7) && v.major > 0 {
-			params.OutputConfig.Effort = sdk.OutputConfigEffortMax
+			effort("max")
 		}
 	case "off":
 		switch {
 		case v.always():
-			params.OutputConfig.Effort = sdk.OutputConfigEffortLow
+			effort("low")
 		case v.family == "sonnet" && v.from(5, 5):
-			params.Thinking.OfBetweenTools = &sdk.ThinkingConfigBetweenToolsParam{Type: "between_tools"}
+			r.Thinking = &thinking{Type: "between_tools"}
 			return nil
 		case v.major >= 5:
-			params.Thinking.OfDisabled = &sdk.ThinkingConfigDisabledParam{Type: "disabled"}
+			r.Thinking = &thinking{Type: "disabled"}
 			return nil
 		default:
 			return nil // off unless asked for
@@ -368,14 +390,15 @@ func adapt(params *sdk.MessageNewParams, v version, level string, sends bool) []
 			return nil
 		}
 	}
-	params.Thinking.OfAdaptive = &config
+	r.Thinking = &thinking{Type: "adaptive"}
+	if v.from(4, 7) {
+		r.Thinking.Display = "summarized"
+	}
 	if !v.bound() || !sends {
 		return nil
 	}
-	config.SetExtraFields(map[string]any{
-		"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"},
-	})
-	return []option.RequestOption{option.WithHeaderAdd("anthropic-beta", string(sdk.AnthropicBetaThinkingBindingControls2026_08_01))}
+	r.Thinking.Binding = &binding{Mismatch: "drop_block"}
+	return http.Header{"Anthropic-Beta": {"thinking-binding-controls-2026-08-01"}}
 }
 
 func hasThinking(req llm.Request) bool {

@@ -1,13 +1,15 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
@@ -15,21 +17,106 @@ import (
 
 // try makes one call and hands its deltas to out. It returns nil after End or
 // when the reader has left.
-func (p *Provider) try(ctx context.Context, opts []option.RequestOption, out *wire.Sink) error {
-	// The parameters are empty because opts hold the body.
-	stream := p.messages.NewStreaming(ctx, sdk.MessageNewParams{}, opts...)
+func (p *Provider) try(ctx context.Context, body []byte, header http.Header, out *wire.Sink) error {
+	stream, err := p.api.Post(ctx, "v1/messages", body, header)
+	if err != nil {
+		return err
+	}
 	defer stream.Close()
 	var a answer
-	for stream.Next() {
-		done, err := a.take(stream.Current(), out)
+	for ev, err := range decode(stream) {
+		if err != nil {
+			return err
+		}
+		done, err := a.take(ev, out)
 		if err != nil || done || out.Stopped {
 			return err
 		}
 	}
-	if err := stream.Err(); err != nil {
-		return err
-	}
 	return wire.ErrCut
+}
+
+// streamEvent is what is used of an event of the stream.
+type streamEvent struct {
+	Type    wire.Text   `json:"type"`
+	Index   wire.Number `json:"index"`
+	Message struct {
+		Model wire.Text `json:"model"`
+		Usage usage     `json:"usage"`
+	} `json:"message"`
+	Block content `json:"content_block"`
+	Delta struct {
+		Type       wire.Text `json:"type"`
+		Text       wire.Text `json:"text"`
+		Thinking   wire.Text `json:"thinking"`
+		Signature  wire.Text `json:"signature"`
+		JSON       wire.Text `json:"partial_json"`
+		StopReason wire.Text `json:"stop_reason"`
+		Details    struct {
+			Explanation wire.Text `json:"explanation"`
+		} `json:"stop_details"`
+	} `json:"delta"`
+	Usage usage `json:"usage"`
+}
+
+// content is the beginning of a block, with its bytes.
+type content struct {
+	contentFields
+	raw json.RawMessage
+}
+
+type contentFields struct {
+	Type      wire.Text       `json:"type"`
+	Text      wire.Text       `json:"text"`
+	Thinking  wire.Text       `json:"thinking"`
+	Signature wire.Text       `json:"signature"`
+	Data      wire.Text       `json:"data"`
+	ID        wire.Text       `json:"id"`
+	Name      wire.Text       `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *content) UnmarshalJSON(data []byte) error {
+	c.raw = slices.Clone(data)
+	return wire.Decode(data, &c.contentFields)
+}
+
+type usage struct {
+	Input      wire.Number `json:"input_tokens"`
+	Output     wire.Number `json:"output_tokens"`
+	CacheRead  wire.Number `json:"cache_read_input_tokens"`
+	CacheWrite wire.Number `json:"cache_creation_input_tokens"`
+}
+
+// set takes the running totals; those that an event leaves out stay.
+func (u usage) set(to *llm.Usage) {
+	u.Input.Set(&to.Input)
+	u.Output.Set(&to.Output)
+	u.CacheRead.Set(&to.CacheRead)
+	u.CacheWrite.Set(&to.CacheWrite)
+}
+
+// decode reads the events of a stream. Pings, events without a name and empty
+// ones are passed over; an error event is the last item.
+func decode(r io.Reader) iter.Seq2[streamEvent, error] {
+	return func(yield func(streamEvent, error) bool) {
+		for e, err := range wire.Events(r) {
+			var ev streamEvent
+			switch {
+			case err != nil:
+			case e.Name == "error":
+				err = &wire.StreamError{Data: slices.Clone(e.Data)}
+			case e.Name == "ping" || e.Name == "" || len(bytes.TrimSpace(e.Data)) == 0:
+				continue
+			default:
+				err = wire.Decode(e.Data, &ev)
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // answer puts a message together from events.
@@ -37,14 +124,14 @@ type answer struct {
 	began   bool
 	model   string
 	usage   llm.Usage
-	stop    sdk.StopReason
+	stop    string
 	refusal string
 	open    *part // the API sends blocks one after the other
 	blocks  []llm.Block
 }
 
 type part struct {
-	index int64
+	index int
 	kind  string
 	text  strings.Builder // text, thinking, or arguments
 	sig   string
@@ -54,19 +141,16 @@ type part struct {
 }
 
 // take adds one event. It reports true after End.
-func (a *answer) take(ev sdk.MessageStreamEventUnion, out *wire.Sink) (done bool, err error) {
+func (a *answer) take(ev streamEvent, out *wire.Sink) (done bool, err error) {
 	if !a.began && ev.Type != "message_start" {
-		return false, &wire.MalformedError{What: fmt.Sprintf("event %q before the message began", wire.Line(ev.Type))}
+		return false, &wire.MalformedError{What: fmt.Sprintf("event %q before the message began", wire.Line(string(ev.Type)))}
 	}
 	switch ev.Type {
 	case "message_start":
 		a.began = true
-		a.model = wire.Clean(string(ev.Message.Model))
-		u := ev.Message.Usage
-		a.usage = llm.Usage{
-			Input: int(u.InputTokens), Output: int(u.OutputTokens),
-			CacheRead: int(u.CacheReadInputTokens), CacheWrite: int(u.CacheCreationInputTokens),
-		}
+		a.model = string(ev.Message.Model)
+		a.usage = llm.Usage{}
+		ev.Message.Usage.set(&a.usage)
 		sofar := a.usage
 		out.Put(llm.Delta{Begun: &sofar})
 	case "content_block_start":
@@ -76,12 +160,12 @@ func (a *answer) take(ev sdk.MessageStreamEventUnion, out *wire.Sink) (done bool
 	case "content_block_stop":
 		a.finish(out)
 	case "message_delta":
-		a.stop = ev.Delta.StopReason
-		a.refusal = ev.Delta.StopDetails.Explanation
-		a.count(ev.Usage)
+		a.stop = string(ev.Delta.StopReason)
+		a.refusal = string(ev.Delta.Details.Explanation)
+		ev.Usage.set(&a.usage)
 	case "message_stop":
 		a.finish(out)
-		if a.stop == sdk.StopReasonRefusal {
+		if a.stop == "refusal" {
 			return false, &refused{a.refusal}
 		}
 		out.Put(llm.Delta{End: a.end()})
@@ -90,49 +174,34 @@ func (a *answer) take(ev sdk.MessageStreamEventUnion, out *wire.Sink) (done bool
 	return false, nil
 }
 
-// count takes the running totals; those that an event leaves out stay.
-func (a *answer) count(u sdk.MessageDeltaUsage) {
-	set := func(to *int, valid bool, n int64) {
-		if valid {
-			*to = int(n)
-		}
-	}
-	set(&a.usage.Output, u.JSON.OutputTokens.Valid(), u.OutputTokens)
-	set(&a.usage.Input, u.JSON.InputTokens.Valid(), u.InputTokens)
-	set(&a.usage.CacheRead, u.JSON.CacheReadInputTokens.Valid(), u.CacheReadInputTokens)
-	set(&a.usage.CacheWrite, u.JSON.CacheCreationInputTokens.Valid(), u.CacheCreationInputTokens)
-}
-
-func (a *answer) start(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
+func (a *answer) start(ev streamEvent, out *wire.Sink) error {
 	if a.open != nil {
-		return &wire.MalformedError{What: fmt.Sprintf("block %d began inside block %d", ev.Index, a.open.index)}
+		return &wire.MalformedError{What: fmt.Sprintf("block %d began inside block %d", ev.Index.N, a.open.index)}
 	}
-	c := ev.ContentBlock
-	b := &part{index: ev.Index, kind: c.Type, id: wire.Clean(c.ID), name: wire.Clean(c.Name)}
+	c := ev.Block
+	b := &part{index: ev.Index.N, kind: string(c.Type), id: string(c.ID), name: string(c.Name)}
 	a.open = b
 	switch c.Type {
 	case "text":
 		a.say(b, c.Text, out)
 	case "thinking":
-		b.sig = c.Signature
+		b.sig = string(c.Signature)
 		a.say(b, c.Thinking, out)
 	case "redacted_thinking":
-		b.sig = c.Data
+		b.sig = string(c.Data)
 	case "tool_use":
 		// A call may come whole, without deltas; usually this is {}.
-		if in, err := json.Marshal(c.Input); err == nil && c.Input != nil && string(in) != "{}" {
-			b.raw = string(in)
-		}
+		b.raw = string(c.Input)
 	default:
-		b.raw = c.RawJSON()
+		b.raw = string(c.raw)
 	}
 	return nil
 }
 
-func (a *answer) grow(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
+func (a *answer) grow(ev streamEvent, out *wire.Sink) error {
 	b := a.open
-	if b == nil || b.index != ev.Index {
-		return &wire.MalformedError{What: fmt.Sprintf("a delta for block %d, which is not open", ev.Index)}
+	if b == nil || b.index != ev.Index.N {
+		return &wire.MalformedError{What: fmt.Sprintf("a delta for block %d, which is not open", ev.Index.N)}
 	}
 	switch ev.Delta.Type {
 	case "text_delta":
@@ -140,19 +209,19 @@ func (a *answer) grow(ev sdk.MessageStreamEventUnion, out *wire.Sink) error {
 	case "thinking_delta":
 		a.say(b, ev.Delta.Thinking, out)
 	case "signature_delta":
-		b.sig += ev.Delta.Signature
+		b.sig += string(ev.Delta.Signature)
 	case "input_json_delta":
-		b.text.WriteString(ev.Delta.PartialJSON)
+		b.text.WriteString(string(ev.Delta.JSON))
 	}
 	return nil
 }
 
 // say adds text to b and yields it.
-func (a *answer) say(b *part, text string, out *wire.Sink) {
+func (a *answer) say(b *part, t wire.Text, out *wire.Sink) {
+	text := string(t)
 	if text == "" {
 		return
 	}
-	text = wire.Clean(text)
 	b.text.WriteString(text)
 	switch b.kind {
 	case "text":
@@ -176,10 +245,10 @@ func (a *answer) finish(out *wire.Sink) {
 		}
 	case "thinking":
 		if b.text.Len() > 0 || b.sig != "" {
-			a.blocks = append(a.blocks, llm.Thinking{Text: b.text.String(), Signature: wire.Clean(b.sig)})
+			a.blocks = append(a.blocks, llm.Thinking{Text: b.text.String(), Signature: b.sig})
 		}
 	case "redacted_thinking":
-		a.blocks = append(a.blocks, llm.Thinking{Signature: wire.Clean(b.sig), Redacted: true})
+		a.blocks = append(a.blocks, llm.Thinking{Signature: b.sig, Redacted: true})
 	case "tool_use":
 		text := b.text.String()
 		if text == "" {
@@ -196,9 +265,9 @@ func (a *answer) finish(out *wire.Sink) {
 func (a *answer) end() *llm.Answer {
 	stop := llm.StopEnd
 	switch a.stop {
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+	case "max_tokens", "model_context_window_exceeded":
 		stop = llm.StopLength
-	case sdk.StopReasonToolUse:
+	case "tool_use":
 		stop = llm.StopTool
 	}
 	return &llm.Answer{

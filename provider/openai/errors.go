@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
@@ -119,12 +117,12 @@ func read(status int, h http.Header, body []byte) reply {
 // yielded: then nothing is an overflow.
 func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, again bool) {
 	var status *wire.StatusError
-	var inside *ssestream.StreamError
+	var inside *wire.StreamError
 	switch {
 	case errors.As(err, &status):
 		return p.judge(read(status.Status, status.Header, status.Body), req, sent)
 	case errors.As(err, &inside):
-		return p.judge(read(http.StatusOK, nil, inside.Event.Data), req, sent)
+		return p.judge(read(http.StatusOK, nil, inside.Data), req, sent)
 	case errors.Is(err, errFiltered):
 		return p.api.Fail(llm.ErrRefused, "content_filter", errFiltered.Error()), false
 	}

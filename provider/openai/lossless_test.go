@@ -104,7 +104,7 @@ func check(t *rapid.T, req llm.Request, msgs []message) {
 		}
 		rest = rest[at+len(text):]
 	}
-	if strings.TrimSpace(req.System) != "" {
+	if !llm.Blank(req.System) {
 		find(req.System)
 	}
 	for _, m := range req.Messages {
@@ -130,7 +130,7 @@ func check(t *rapid.T, req llm.Request, msgs []message) {
 			}
 		}
 	}
-	if strings.TrimSpace(req.Tail) != "" {
+	if !llm.Blank(req.Tail) {
 		if !strings.HasSuffix(all.String(), req.Tail+"\n") {
 			t.Fatalf("the texts end with %q, want the tail %q", rest, req.Tail)
 		}

@@ -1,6 +1,9 @@
-// Package openai asks models over the OpenAI chat completions API, through the
-// official SDK: OpenAI itself, OpenRouter, and the servers that speak the same
-// language at home (Ollama, llama.cpp, LM Studio, vLLM).
+// Package openai asks models over the OpenAI chat completions API: OpenAI
+// itself, OpenRouter, and the servers that speak the same language at home
+// (Ollama, llama.cpp, LM Studio, vLLM).
+//
+// Requests and chunks are plain structs of what is used of the API. The tests
+// hold them against OpenAI's own SDK: the same bytes mean the same to both.
 //
 // The servers agree on the happy path and on little else. What differs is kept
 // in two places: flavour, which says what a host understands, and the table of
@@ -26,10 +29,6 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/shared"
-
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 	"goclaw/provider/retry"
@@ -53,11 +52,10 @@ type Config struct {
 
 // Provider is an llm.Provider. It is safe for concurrent use.
 type Provider struct {
-	completions sdk.ChatCompletionService
-	api         wire.API
-	flavour     flavour
-	noKey       bool
-	maxTokens   int
+	api       wire.API
+	flavour   flavour
+	noKey     bool
+	maxTokens int
 
 	// efforts holds what a model was found to accept instead of the
 	// reasoning_effort that it was asked for, by model and by whether there
@@ -79,24 +77,18 @@ const (
 // New returns a provider. It asks nobody anything yet.
 func New(c Config) *Provider {
 	base, f := resolve(c.BaseURL)
-	opts := []option.RequestOption{
-		option.WithBaseURL(base + "/"),
-		option.WithHTTPClient(wire.NewClient(c.HTTPClient, c.Idle)),
-		option.WithMaxRetries(0),
-	}
+	header := http.Header{}
 	if c.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(c.APIKey))
+		header.Set("Authorization", "Bearer "+c.APIKey)
 	}
 	for k, v := range c.Header {
-		opts = append(opts, option.WithHeader(k, v))
+		header.Set(k, v)
 	}
 	return &Provider{
-		// The service on its own, unlike sdk.NewClient, reads no environment.
-		completions: sdk.NewChatCompletionService(opts...),
-		api:         wire.API{Name: cmp.Or(c.Name, "openai"), Base: base, Retry: c.Retry},
-		flavour:     f,
-		noKey:       c.APIKey == "" && base == DefaultBaseURL,
-		maxTokens:   c.MaxTokens,
+		api:       wire.API{Name: cmp.Or(c.Name, "openai"), Base: base, Header: header, Client: wire.NewClient(c.HTTPClient, c.Idle), Retry: c.Retry},
+		flavour:   f,
+		noKey:     c.APIKey == "" && base == DefaultBaseURL,
+		maxTokens: c.MaxTokens,
 	}
 }
 
@@ -144,9 +136,9 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 	k := key{req.Model, req.Thinking, len(req.Tools) > 0}
 	e := effort(p.flavour, req)
 	if found, ok := p.efforts.Load(k); ok {
-		e = found.(shared.ReasoningEffort)
+		e = found.(string)
 	}
-	options := []shared.ReasoningEffort{shared.ReasoningEffortNone, ""}
+	options := []string{"none", ""}
 	for {
 		body, err := p.build(req, e)
 		if err != nil {

@@ -12,15 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/openai/openai-go/v3/shared"
-	"go.uber.org/goleak"
 
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/provider/internal/wiretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { wiretest.Main(m, compareStreams) }
 
 // provider returns a provider for a test server, and its waits.
 func provider(url string, change ...func(*Config)) (*Provider, *[]time.Duration) {
@@ -310,7 +308,7 @@ func TestEffort(t *testing.T) {
 		f            flavour
 		model, level string
 		tools        []llm.ToolSpec
-		want         shared.ReasoningEffort
+		want         string
 	}{
 		{plain, "qwen3:8b", "", nil, ""},
 		{plain, "qwen3:8b", "off", nil, "none"},

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,56 +9,71 @@ import (
 	"strconv"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
-
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
 
-// build translates req into a body and makes everything but the messages
-// again for each reasoning_effort that is tried. Thinking and llm.Other have
-// no place in this API.
-func (p *Provider) build(req llm.Request, e shared.ReasoningEffort) ([]byte, error) {
-	params := p.settings(req)
-	params.ReasoningEffort = e
-	rest, err := params.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("%s: request: %w", p.api.Name, err)
-	}
+// request is everything but the messages.
+type request struct {
+	Model         string        `json:"model"`
+	Tools         []tool        `json:"tools,omitempty"`
+	Effort        string        `json:"reasoning_effort,omitempty"`
+	MaxTokens     int           `json:"max_tokens,omitempty"`
+	MaxCompletion int           `json:"max_completion_tokens,omitempty"`
+	CacheKey      string        `json:"prompt_cache_key,omitempty"`
+	StreamOptions streamOptions `json:"stream_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type tool struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+// function has the schema's own bytes, so that the order of its properties is
+// the author's.
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// build translates req into a body, with the reasoning_effort that is tried.
+// Thinking and llm.Other have no place in this API.
+func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
+	settings := p.settings(req)
+	settings.Effort = effort
 	w := writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
-	return wire.Body(size(req), func(out []byte) []byte {
+	body, err := wire.Body(size(req), func(out []byte) []byte {
 		w.out = out
 		w.messages(req)
 		return w.out
-	}, rest), nil
+	}, settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: request: %w", p.api.Name, err)
+	}
+	return body, nil
 }
 
 // settings is everything but the messages and the effort.
-func (p *Provider) settings(req llm.Request) sdk.ChatCompletionNewParams {
-	params := sdk.ChatCompletionNewParams{
-		Model:         req.Model,
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-	}
+func (p *Provider) settings(req llm.Request) request {
+	r := request{Model: req.Model, StreamOptions: streamOptions{IncludeUsage: true}}
 	for _, t := range req.Tools {
-		params.Tools = append(params.Tools, function(t))
+		r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
-	limit := req.MaxTokens
-	if limit == 0 {
-		limit = p.maxTokens
-	}
-	if limit > 0 {
-		if p.flavour == own || parse(base(req.Model)).reasons() {
-			params.MaxCompletionTokens = param.NewOpt(int64(limit))
-		} else {
-			params.MaxTokens = param.NewOpt(int64(limit))
-		}
+	limit := max(0, cmp.Or(req.MaxTokens, p.maxTokens))
+	if p.flavour == own || parse(base(req.Model)).reasons() {
+		r.MaxCompletion = limit
+	} else {
+		r.MaxTokens = limit
 	}
 	if p.flavour == own {
-		params.PromptCacheKey = param.NewOpt(cacheKey(req))
+		r.CacheKey = cacheKey(req)
 	}
-	return params
+	return r
 }
 
 // size is about how long the messages are.
@@ -67,21 +83,6 @@ func size(req llm.Request) int {
 		n += wire.Length(m.Blocks)
 	}
 	return n
-}
-
-// function passes the schema's own bytes on, so that the order of its
-// properties is the author's.
-func function(t llm.ToolSpec) sdk.ChatCompletionToolUnionParam {
-	def, err := json.Marshal(struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}{t.Name, t.Description, t.Schema})
-	if err != nil {
-		// The schema is not JSON; the API will say so of the name alone.
-		return sdk.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: t.Name})
-	}
-	return sdk.ChatCompletionFunctionTool(param.Override[shared.FunctionDefinitionParam](json.RawMessage(def)))
 }
 
 // cacheKey names the conversation, so that OpenAI sends its calls to the
@@ -135,36 +136,36 @@ func (g generation) reasons() bool { return !g.chat && (g.o || g.from(5, 0)) }
 // effort translates the level of thinking. Nothing is sent unless it was
 // asked for, except where a model would otherwise refuse its tools: from 5.4
 // on chat completions takes them only without reasoning.
-func effort(f flavour, req llm.Request) shared.ReasoningEffort {
+func effort(f flavour, req llm.Request) string {
 	g := parse(base(req.Model))
 	if g.chat {
 		return ""
 	}
 	if f == own && g.from(5, 4) && len(req.Tools) > 0 {
-		return shared.ReasoningEffortNone
+		return "none"
 	}
 	first := g.from(5, 0) && !g.from(5, 1)
 	switch req.Thinking {
 	case "off":
 		switch {
 		case first:
-			return shared.ReasoningEffortMinimal
+			return "minimal"
 		case g.o:
-			return shared.ReasoningEffortLow
+			return "low"
 		}
-		return shared.ReasoningEffortNone
+		return "none"
 	case "minimal":
 		if first {
-			return shared.ReasoningEffortMinimal
+			return "minimal"
 		}
-		return shared.ReasoningEffortLow
+		return "low"
 	case "low", "medium", "high":
-		return shared.ReasoningEffort(req.Thinking)
+		return req.Thinking
 	case "xhigh":
 		if f == openRouter || g.from(5, 2) {
-			return shared.ReasoningEffortXhigh
+			return "xhigh"
 		}
-		return shared.ReasoningEffortHigh
+		return "high"
 	}
 	return ""
 }
@@ -195,12 +196,12 @@ func (w *writer) open(role string) {
 
 func (w *writer) messages(req llm.Request) {
 	w.raw("[")
-	if strings.TrimSpace(req.System) != "" {
+	if !llm.Blank(req.System) {
 		w.open("system")
 		w.content([]part{{text: req.System, marked: true}})
 	}
 	tail := req.Tail
-	if strings.TrimSpace(tail) == "" {
+	if llm.Blank(tail) {
 		tail = ""
 	}
 	last := len(req.Messages) - 1

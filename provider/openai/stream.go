@@ -1,15 +1,16 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"slices"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/respjson"
 
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
@@ -22,20 +23,22 @@ var errFiltered = errors.New("the answer was withheld by a content filter")
 // when the reader has left.
 //
 // An answer is whole when a finish_reason came and the stream then ended in
-// good order, with [DONE] or without: not every server sends it, and the SDK
-// does not show it.
+// good order, with [DONE] or without: not every server sends it.
 func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
-	stream := p.completions.NewStreaming(ctx, sdk.ChatCompletionNewParams{}, option.WithRequestBody("application/json", body))
+	stream, err := p.api.Post(ctx, "chat/completions", body, nil)
+	if err != nil {
+		return err
+	}
 	defer stream.Close()
 	var a answer
-	for stream.Next() {
-		a.take(stream.Current(), out)
+	for c, err := range decode(stream) {
+		if err != nil {
+			return err
+		}
+		a.take(c, out)
 		if out.Stopped {
 			return nil
 		}
-	}
-	if err := stream.Err(); err != nil {
-		return err
 	}
 	switch a.finish {
 	case "":
@@ -53,6 +56,65 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 	return nil
 }
 
+// streamChunk is what is used of a chunk of the stream.
+type streamChunk struct {
+	ID      wire.Text `json:"id"`
+	Model   wire.Text `json:"model"`
+	Usage   *usage    `json:"usage"`
+	Choices []struct {
+		Delta struct {
+			Content          wire.Text  `json:"content"`
+			Refusal          wire.Text  `json:"refusal"`
+			ReasoningContent wire.Text  `json:"reasoning_content"`
+			Reasoning        wire.Text  `json:"reasoning"`
+			Calls            []callPart `json:"tool_calls"`
+		} `json:"delta"`
+		Finish wire.Text `json:"finish_reason"`
+	} `json:"choices"`
+	Error json.RawMessage `json:"error"`
+}
+
+type callPart struct {
+	Index    wire.Number `json:"index"`
+	ID       wire.Text   `json:"id"`
+	Function struct {
+		Name      wire.Text `json:"name"`
+		Arguments wire.Text `json:"arguments"`
+	} `json:"function"`
+}
+
+type usage struct {
+	Prompt     wire.Number `json:"prompt_tokens"`
+	Completion wire.Number `json:"completion_tokens"`
+	Details    struct {
+		Cached  wire.Number `json:"cached_tokens"`
+		Written wire.Number `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	Hit wire.Number `json:"prompt_cache_hit_tokens"` // DeepSeek's name for Cached
+}
+
+// decode reads the chunks of a stream up to [DONE]. One with an error is the
+// last item.
+func decode(r io.Reader) iter.Seq2[streamChunk, error] {
+	return func(yield func(streamChunk, error) bool) {
+		for e, err := range wire.Events(r) {
+			var c streamChunk
+			if err == nil {
+				if bytes.HasPrefix(e.Data, []byte("[DONE]")) {
+					return
+				}
+				err = wire.Decode(e.Data, &c)
+			}
+			if err == nil && len(c.Error) > 0 && string(c.Error) != "null" {
+				err = &wire.StreamError{Data: slices.Clone(e.Data)}
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // answer puts a message together from chunks.
 type answer struct {
 	began  bool
@@ -62,7 +124,7 @@ type answer struct {
 	usage  llm.Usage
 	spans  []span
 	calls  []*call
-	open   map[int64]*call // by the index the server gives
+	open   map[int]*call // by the index the server gives
 }
 
 // span is a stretch of text or of thinking.
@@ -76,19 +138,19 @@ type call struct {
 	args     strings.Builder
 }
 
-func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
+func (a *answer) take(c streamChunk, out *wire.Sink) {
 	if !a.began {
 		a.began = true
 		out.Put(llm.Delta{Begun: &llm.Usage{}})
 	}
 	if c.ID != "" {
-		a.id = c.ID
+		a.id = string(c.ID)
 	}
 	if c.Model != "" {
-		a.model = wire.Clean(c.Model)
+		a.model = string(c.Model)
 	}
-	if c.JSON.Usage.Valid() {
-		a.usage = usage(c.Usage)
+	if c.Usage != nil {
+		a.usage = c.Usage.tokens()
 		sofar := a.usage
 		out.Put(llm.Delta{Begun: &sofar}) // some servers report it with every chunk
 	}
@@ -96,35 +158,21 @@ func (a *answer) take(c sdk.ChatCompletionChunk, out *wire.Sink) {
 		return
 	}
 	choice := c.Choices[0]
-	extra := choice.Delta.JSON.ExtraFields
-	thinking := field(extra["reasoning_content"])
-	if thinking == "" {
-		thinking = field(extra["reasoning"])
-	}
-	if thinking != "" {
-		a.say(true, thinking)
-		out.Put(llm.Delta{Thinking: thinking})
+	if t := string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)); t != "" {
+		a.say(true, t)
+		out.Put(llm.Delta{Thinking: t})
 	}
 	// A refusal is said in a field of its own, in place of the content.
-	if t := wire.Clean(choice.Delta.Content + choice.Delta.Refusal); t != "" {
+	if t := string(choice.Delta.Content + choice.Delta.Refusal); t != "" {
 		a.say(false, t)
 		out.Put(llm.Delta{Text: t})
 	}
-	for _, t := range choice.Delta.ToolCalls {
+	for _, t := range choice.Delta.Calls {
 		a.grow(t)
 	}
-	if choice.FinishReason != "" {
-		a.finish = choice.FinishReason
+	if choice.Finish != "" {
+		a.finish = string(choice.Finish)
 	}
-}
-
-// field reads a field that the SDK does not know. It is a string or null.
-func field(f respjson.Field) string {
-	var s string
-	if json.Unmarshal([]byte(f.Raw()), &s) != nil {
-		return ""
-	}
-	return wire.Clean(s)
 }
 
 func (a *answer) say(thinking bool, text string) {
@@ -137,37 +185,31 @@ func (a *answer) say(thinking bool, text string) {
 // grow adds to the call with t's index. Some servers send each of several
 // parallel calls whole and all with index 0, so a new id or, without ids, a
 // name after arguments begins a new call.
-func (a *answer) grow(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
-	c := a.open[t.Index]
+func (a *answer) grow(t callPart) {
+	c := a.open[t.Index.N]
+	id, name := string(t.ID), string(t.Function.Name)
 	fresh := c == nil ||
-		t.ID != "" && c.id != "" && t.ID != c.id ||
-		t.ID == "" && c.id == "" && t.Function.Name != "" && c.args.Len() > 0
+		id != "" && c.id != "" && id != c.id ||
+		id == "" && c.id == "" && name != "" && c.args.Len() > 0
 	if fresh {
 		c = &call{}
 		a.calls = append(a.calls, c)
 		if a.open == nil {
-			a.open = map[int64]*call{}
+			a.open = map[int]*call{}
 		}
-		a.open[t.Index] = c
+		a.open[t.Index.N] = c
 	}
-	if t.ID != "" {
-		c.id = t.ID
-	}
-	if c.name == "" {
-		c.name = wire.Clean(t.Function.Name)
-	}
-	c.args.WriteString(t.Function.Arguments)
+	c.id = cmp.Or(id, c.id)
+	c.name = cmp.Or(c.name, name)
+	c.args.WriteString(string(t.Function.Arguments))
 }
 
-func usage(u sdk.CompletionUsage) llm.Usage {
-	read := int(u.PromptTokensDetails.CachedTokens)
-	if hit := u.JSON.ExtraFields["prompt_cache_hit_tokens"]; read == 0 && hit.Raw() != "" {
-		json.Unmarshal([]byte(hit.Raw()), &read) // DeepSeek's name for it; else it stays 0
-	}
-	write := int(u.PromptTokensDetails.CacheWriteTokens)
+func (u usage) tokens() llm.Usage {
+	read := cmp.Or(u.Details.Cached.N, u.Hit.N)
+	write := u.Details.Written.N
 	return llm.Usage{
-		Input:     max(0, int(u.PromptTokens)-read-write),
-		Output:    int(u.CompletionTokens),
+		Input:     max(0, u.Prompt.N-read-write),
+		Output:    u.Completion.N,
 		CacheRead: read, CacheWrite: write,
 	}
 }

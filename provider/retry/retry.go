@@ -1,10 +1,10 @@
 // Package retry decides when a failed call is made again and how long to wait
 // before it.
 //
-// The SDKs have a retry of their own. It is switched off, because it retries
-// only what fails before the response head: an overloaded model often says so
-// in the first event of a stream that began with 200. It also sleeps as long
-// as Retry-After asks, which can be an hour, and it sleeps on the real clock.
+// An overloaded model often says so in the first event of a stream that began
+// with 200, so the caller decides what is tried again, not the status alone. A
+// Retry-After of an hour is not slept through, and tests have a clock of their
+// own.
 package retry
 
 import (

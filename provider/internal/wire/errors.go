@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,11 +24,37 @@ type MalformedError struct{ What string }
 func (e *MalformedError) Error() string { return e.What }
 
 // API is the server that is asked: what it is called in messages, where it is,
-// and how patient we are with it.
+// what is sent with each request, and how patient we are with it.
 type API struct {
-	Name  string
-	Base  string
-	Retry retry.Policy
+	Name   string
+	Base   string
+	Header http.Header
+	Client *Client
+	Retry  retry.Policy
+}
+
+// Post sends body, which is JSON, to a path below the base, and returns the
+// event stream that is the answer. Extra headers replace those of every
+// request.
+func (a API) Post(ctx context.Context, path string, body []byte, extra http.Header) (io.ReadCloser, error) {
+	u, err := url.Parse(a.Base)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "goclaw")
+	maps.Copy(req.Header, a.Header)
+	maps.Copy(req.Header, extra)
+	res, err := a.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
 }
 
 // Do calls try, and calls it again where judge says that the same call may

@@ -1,16 +1,17 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"unicode/utf8"
 
 	"goclaw/llm"
 )
 
-// The conversation is most of a request: 800 KB at 200k tokens. The SDKs'
-// parameter types encode it several times over, each level copying the one
-// below, which alone takes longer than a whole turn may. So the messages, and
-// only they, are written by hand; they also are the part whose bytes must not
-// change from call to call.
+// The conversation is most of a request: 800 KB at 200k tokens. encoding/json
+// writes strings at a fraction of the speed at which they can be copied. So the
+// messages, and only they, are written by hand; they also are the part whose
+// bytes must not change from call to call.
 
 const hex = "0123456789abcdef"
 
@@ -104,15 +105,18 @@ func Length(blocks []llm.Block) (n int) {
 }
 
 // Body makes a request of the messages, a JSON array that write appends and
-// that takes about size bytes, and of rest, the JSON object that an SDK makes
-// of everything else. Stream comes first, where the SDK that sets it finds it
-// without reading on.
-func Body(size int, write func([]byte) []byte, rest []byte) []byte {
-	body := make([]byte, 0, size+size/8+len(rest)+1024)
-	body = append(body, `{"stream":true,"messages":`...)
-	body = write(body)
-	if len(rest) > len("{}") {
+// that takes about size bytes, and of rest, the JSON object of everything else.
+func Body(size int, write func([]byte) []byte, rest any) ([]byte, error) {
+	var settings bytes.Buffer
+	enc := json.NewEncoder(&settings)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(rest); err != nil {
+		return nil, err
+	}
+	body := make([]byte, 0, size+size/8+settings.Len()+1024)
+	body = write(append(body, `{"stream":true,"messages":`...))
+	if settings.Len() > len("{}\n") {
 		body = append(body, ',')
 	}
-	return append(body, rest[1:]...)
+	return append(body, bytes.TrimSpace(settings.Bytes())[1:]...), nil
 }

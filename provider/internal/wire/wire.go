@@ -1,6 +1,7 @@
-// Package wire is what the providers share between an SDK and the network: a
-// client that watches for silence and keeps error bodies whole, the errors that
-// no API words, and the few rules by which foreign bytes become our words.
+// Package wire is what the providers share between their API and the network: a
+// client that watches for silence and keeps error bodies whole, event streams,
+// the errors that no API words, and the few rules by which foreign bytes become
+// our words.
 package wire
 
 import (
@@ -30,11 +31,10 @@ const DefaultIdle = 5 * time.Minute
 // maxErrorBody bounds how much of an error body is read.
 const maxErrorBody = 1 << 20
 
-// Client performs the requests of an SDK. It returns a *StatusError instead of
-// a response with an error status or one that is not an event stream, so that
-// the whole body is there to be classified: the SDKs' own errors drop fields
-// that some servers put their numbers in. It never follows a redirect to
-// another host, which would be given the key.
+// Client performs requests. It returns a *StatusError instead of a response
+// with an error status or one that is not an event stream, so that the whole
+// body is there to be classified. It never follows a redirect to another host,
+// which would be given the key.
 type Client struct {
 	http *http.Client
 	idle time.Duration
@@ -80,7 +80,7 @@ type IdleError struct{ After time.Duration }
 
 func (e *IdleError) Error() string { return fmt.Sprintf("nothing came for %s", e.After) }
 
-// Do implements the SDKs' HTTPClient.
+// Do sends req. The body of the response must be closed.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watch{cancel: cancel, ctx: ctx, idle: c.idle}

@@ -90,6 +90,7 @@ func Status(status int, body string, headers ...string) http.HandlerFunc {
 
 // SSE answers with an event stream, written in pieces as they are given.
 func SSE(pieces ...string) http.HandlerFunc {
+	record(strings.Join(pieces, ""))
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		for _, p := range pieces {
