@@ -73,7 +73,7 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	rebuilt := 0
 	if fix {
 		if rebuilt, err = st.Rebuild(ctx); err != nil {
-			findings = append(findings, finding{What: "store", Problem: "the rows could not all be made anew: " + oneLine(err)})
+			findings = append(findings, finding{What: "store", Problem: "the session rows could not all be rebuilt: " + oneLine(err)})
 		}
 	}
 	logs, records := 0, 0
@@ -116,7 +116,7 @@ func storeFinding(id session.ID, key session.Key, problem error) finding {
 	var d *session.Damage
 	switch {
 	case errors.Is(problem, session.ErrStale):
-		f.Hint = "goclaw doctor --fix makes it anew from the logs"
+		f.Hint = "goclaw doctor --fix rebuilds it from the logs"
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
 		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s goes on in a copy without them", id, id)
 	case id == "":

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,12 @@ import (
 // error says that the checking could not go on.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	var found []string
-	err := s.with(ctx, "", func(c *conn) (err error) { found, err = wounds(c, ""); return err })
+	err := s.lend(ctx, func(c *conn) (err error) { found, err = findings(c); return err })
 	if err != nil {
 		return err
 	}
 	for i, t := range found {
-		if i == maxWounds {
+		if i == maxFindings {
 			report("", fmt.Errorf("sqlite: %s: and %d more of this kind", s.path, len(found)-i))
 			break
 		}
@@ -39,70 +40,53 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		return err
 	}
 	if !whole {
-		report("", fmt.Errorf("sqlite: %s: the table of sessions is damaged: %w", s.path, session.ErrStale))
+		report("", fmt.Errorf("sqlite: %s: the table of sessions is damaged", s.path))
 	}
 	for _, l := range logs {
-		if l.row == nil {
+		if l.lost && whole {
 			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row: %w", s.path, l.n, session.ErrStale))
 			continue
 		}
-		in, damage, err := s.replay(ctx, l)
-		if err != nil {
-			if err = damaged(err, l.row.ID, report); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, d := range damage {
-			report(l.row.ID, d)
-		}
-		if beheaded(l.row, &in) {
-			report(l.row.ID, fmt.Errorf("its header cannot be read: the key %q is known from its row only", l.row.Key))
-		}
-		if d := differences(*l.row, in); d != "" {
-			report(l.row.ID, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
-		}
-		wrong, err := s.misfiled(ctx, l.n)
-		if err = damaged(err, l.row.ID, report); err != nil {
+		if err := damaged(s.check(ctx, l, report), l.info.ID, report); err != nil {
 			return err
-		}
-		if len(wrong) > 0 {
-			report(l.row.ID, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
-				len(wrong), wrong[0].Seq, session.ErrStale))
 		}
 	}
 	return nil
 }
 
-// checkInbox reports what is in the inbox and can never be sorted in.
-func (s *Store) checkInbox(ctx context.Context, report func(session.ID, error)) error {
-	full := false
-	err := s.lend(ctx, func(c *conn) (err error) { full, err = inboxed(c); return err })
-	if err == nil && full && !s.readOnly {
-		err = s.settle(ctx, s.writer.settleUpTo)
-	}
-	if unreadable(err) {
-		report("", fmt.Errorf("what was appended last cannot be put in its place: %w", err))
-		err = nil
-	}
+// check reports what is wrong with one session.
+func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)) error {
+	id := l.info.ID
+	in, damage, err := s.replay(ctx, l)
 	if err != nil {
 		return err
 	}
-	n, err := s.unread(ctx)
-	if err == nil && n > 0 {
-		report("", fmt.Errorf("sqlite: %s: %d bytes of what was appended last cannot be read, to whatever session: %w", s.path, n, session.ErrStale))
+	for _, d := range damage {
+		report(id, d)
+	}
+	if l.lost {
+		report(id, errors.New("its row cannot be read: what is said of it is computed from its records"))
+		return nil
+	}
+	if d := differences(l.info, in); d != "" && s.late == nil {
+		report(id, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
+	}
+	wrong, err := s.misfiled(ctx, l.n)
+	if len(wrong) > 0 {
+		report(id, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
+			len(wrong), wrong[0].Seq, session.ErrStale))
 	}
 	return err
 }
 
-// maxWounds is how many of SQLite's own findings are told: one page that is
-// bad can be the cause of hundreds.
-const maxWounds = 4
+// maxFindings is how many of SQLite's own findings are reported: one bad page
+// can be the cause of hundreds.
+const maxFindings = 4
 
 // misfiled returns the records of session n whose columns do not say what
 // their lines say.
 func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
-	err = s.with(ctx, "", func(c *conn) error {
+	err = s.lend(ctx, func(c *conn) error {
 		wrong = nil
 		end, err := last(c, n)
 		if err != nil {
@@ -128,7 +112,7 @@ func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, e
 			if !unreadable(err) {
 				return err
 			}
-			to, err := next(c, n, at+1, end) // said elsewhere
+			to, err := readable(c, n, at+1, end) // said elsewhere
 			if err != nil || to == 0 {
 				return err
 			}
@@ -150,142 +134,146 @@ func damaged(err error, id session.ID, report func(session.ID, error)) error {
 
 // Rebuild computes the rows of all sessions from their logs, and returns how
 // many had to be changed; columns beside the lines are made right as well. It
-// writes no line.
+// writes no line. What cannot be written because the file is damaged is left,
+// and the error says so.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
 	s.rebuilding.Lock()
 	defer s.rebuilding.Unlock()
-	defer s.writer.mending.Store(false)
-	if changed, err = s.mend(ctx); err != nil {
+	w := &s.writer
+	do := func(f func() error) error {
+		return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error { return w.alone(f) }}))
+	}
+	// All that could be read of an inbox is in place.
+	if err := do(func() error { return w.c.Exec("DROP TABLE IF EXISTS inbox") }); err != nil && !unreadable(err) {
 		return 0, err
 	}
-	logs, _, err := s.logs(ctx)
+	logs, whole, err := s.logs(ctx)
 	if err != nil {
-		return changed, err
+		return 0, err
 	}
+	if !whole {
+		return 0, fmt.Errorf("sqlite: %s: the table of sessions is damaged: copy what can be read into a new store: %w", s.path, sqlite3.CORRUPT)
+	}
+	var failed error
 	for _, l := range logs {
-		if err := s.refile(ctx, l.n); err != nil && !unreadable(err) {
-			return changed, s.wrap(err)
+		did, err := s.rebuild(ctx, l, do)
+		if did {
+			changed++
 		}
-		in, _, err := s.replay(ctx, l)
-		if unreadable(err) { // nothing of it is left; Check says so
-			continue
-		}
-		if err != nil {
+		if unreadable(err) {
+			failed = cmp.Or(failed, err)
+		} else if err != nil {
 			return changed, err
 		}
-		if l.row != nil {
-			beheaded(l.row, &in)
-			if differences(*l.row, in) == "" {
-				continue
-			}
-		}
-		// Once more, now that nobody can write.
-		w := &s.writer
-		err = s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
-			return w.alone(func() error { return w.rebuild(l) })
-		}})
-		if err != nil {
-			return changed, s.wrap(err)
-		}
-		changed++
 	}
-	return changed, nil
+	return changed, failed
 }
 
-// refile makes the columns beside the lines of session n say what the lines
-// say. The lines stay as they are.
-func (s *Store) refile(ctx context.Context, n int64) error {
-	wrong, err := s.misfiled(ctx, n)
-	if err != nil || len(wrong) == 0 {
-		return err
+// rebuild makes the row of l, and the columns beside its lines, what the lines
+// say. It reports whether the row was changed.
+func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error) (changed bool, err error) {
+	wrong, err := s.misfiled(ctx, l.n)
+	if err == nil && len(wrong) > 0 {
+		err = do(func() error { return s.writer.refile(l.n, wrong) })
 	}
-	w := &s.writer
-	return s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
-		return w.alone(func() error {
-			for _, l := range wrong {
-				if err := w.c.exec("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
-					l.ID, l.Parent, l.Type, l.Time, pos(n, int64(l.Seq))); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}})
+	if err != nil && !unreadable(err) {
+		return false, err
+	}
+	in, _, err := s.replay(ctx, l)
+	if unreadable(err) { // nothing of it is left; Check says so
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !l.lost && differences(l.info, in) == "" {
+		return false, nil
+	}
+	// Once more, now that nobody can write.
+	err = do(func() error { return s.writer.rewrite(l) })
+	return err == nil, err
 }
 
-// rebuild writes the row of l.
-func (w *writer) rebuild(l log) error {
-	c, done, err := w.aside()
+// refile makes the columns beside lines of session n say what the lines say.
+// The lines stay as they are.
+func (w *writer) refile(n int64, wrong []sqlstore.Line) error {
+	for _, l := range wrong {
+		if err := w.c.exec("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
+			l.ID, l.Parent, l.Type, l.Time, pos(n, int64(l.Seq))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite writes the row of l.
+func (w *writer) rewrite(l log) error {
+	// SQLite refuses to write in a transaction that has met a damaged page:
+	// another connection reads.
+	c, err := w.s.reader()
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer c.close()
 	s, err := session.Replay(l.id(), records(c, w.s.path, l.n))
 	if err != nil {
 		return err
 	}
-	if l.row != nil {
-		beheaded(l.row, &s.Info)
+	w.book.Drop(s.Info.ID)
+	if !l.lost {
 		return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
 	}
 	if s.Info.ID == "" {
 		return fmt.Errorf("the log of session %d does not say whose it is", l.n)
 	}
-	if err := w.c.exec(sqlstore.InsertSession, sqlstore.Values(s.Info)...); err != nil {
+	n, err := insertSession(w.c, s.Info)
+	if err != nil {
 		return err
 	}
-	return w.c.exec("UPDATE sessions SET n = $1 WHERE n = $2", l.n, w.c.LastInsertRowID())
+	return w.c.exec("UPDATE sessions SET n = $1 WHERE n = $2", l.n, n)
 }
 
-// beheaded reports whether the header of a log cannot be read, and then gives
-// log what only its row still knows: whose conversation it is.
-func beheaded(row, log *session.Info) bool {
-	if log.Key != "" || row.Key == "" {
-		return false
-	}
-	log.Key, log.Origin, log.Parent, log.CWD, log.Created = row.Key, row.Origin, row.Parent, row.CWD, row.Created
-	return true
-}
-
-// log is a session by its number, with its row if it has one.
+// log is a session by its number, with what its row says; if that is lost,
+// with what its records say, as far as they were asked.
 type log struct {
-	n   int64
-	row *session.Info
+	n    int64
+	info session.Info
+	lost bool
 }
 
-// id is "" for a log without a row: then its header says it.
+// id is "" for a log whose row is lost: then its header says it.
 func (l log) id() session.ID {
-	if l.row == nil {
+	if l.lost {
 		return ""
 	}
-	return l.row.ID
+	return l.info.ID
 }
 
 // logs returns what there is, by rows and by records. whole is false if rows
 // could not be read.
 func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
-	err = s.with(ctx, "", func(c *conn) (err error) {
-		logs, whole, err = allLogs(c)
+	err = s.lend(ctx, func(c *conn) (err error) {
+		logs, whole, err = s.allLogs(c)
 		return err
 	})
 	return logs, whole, err
 }
 
-func allLogs(c *conn) (logs []log, whole bool, err error) {
+func (s *Store) allLogs(c *conn) (logs []log, whole bool, err error) {
 	have := map[int64]bool{}
 	for _, trash := range []bool{false, true} {
 		sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
 		err := c.each(func(r row) error {
 			n, in := sqlstore.Scan(r)
-			logs = append(logs, log{n, &in})
+			logs = append(logs, log{n: n, info: in})
 			have[n] = true
 			return nil
 		}, sql, args...)
 		if unreadable(err) {
-			logs, err = salvage(c)
+			logs, err = s.salvage(c)
 			return logs, false, err
 		}
 		if err != nil {
@@ -295,14 +283,14 @@ func allLogs(c *conn) (logs []log, whole bool, err error) {
 	for n := int64(0); ; {
 		next, err := c.int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
 		if unreadable(err) {
-			logs, err = salvage(c)
+			logs, err = s.salvage(c)
 			return logs, true, err
 		}
 		if err != nil || next == 0 {
 			return logs, true, err
 		}
 		if n = next >> 32; !have[n] {
-			logs = append(logs, log{n: n})
+			logs = append(logs, log{n: n, lost: true})
 		}
 	}
 }
@@ -313,7 +301,7 @@ func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Dam
 	o := session.NewOutline(l.id())
 	var damage []*session.Damage
 	for !p.done {
-		err := s.with(ctx, "", func(c *conn) (err error) {
+		err := s.lend(ctx, func(c *conn) (err error) {
 			if p.last == 0 {
 				if p.last, err = last(c, l.n); err != nil {
 					return err

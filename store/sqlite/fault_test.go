@@ -45,7 +45,7 @@ func (f *readFaultFile) ReadAt(p []byte, off int64) (int, error) {
 // what is refused is not there, and what is there is not refused.
 func TestReadFault(t *testing.T) {
 	var left atomic.Int64
-	vfs.Register("readfault", gathering{readFault{vfs.Find("").(vfs.VFSFilename), &left}})
+	vfs.Register("readfault", readFault{vfs.Find("").(vfs.VFSFilename), &left})
 	defer vfs.Unregister("readfault")
 	for n := int64(1); n < 40; n++ {
 		path := filepath.Join(t.TempDir(), "sessions.db")
@@ -55,7 +55,7 @@ func TestReadFault(t *testing.T) {
 		}
 		must(t, s.Close())
 		left.Store(0)
-		s = at(t, path, func(s *Store) { s.vfs = "readfault" })
+		s = at(t, path, WithVFS("readfault"))
 		talk(t, s, "warm", 2)
 		r := func(i int) *sqlstore.Request {
 			return request(t, session.ID(fmt.Sprint("s", i)), session.Record{Seq: 62, ID: "e061", Parent: "e060", Time: sessiontest.Start, Body: sessiontest.User("on")})

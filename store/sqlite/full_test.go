@@ -15,6 +15,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/store/internal/sqlstore"
 )
 
 // smallDisk is a file system on which the files of a folder may have so many
@@ -69,8 +70,8 @@ func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
 // about, and what is removed makes room.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 3 << 20}
-	vfs.Register("small", gathering{disk})
+	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 20 << 20}
+	vfs.Register("small", disk)
 	defer vfs.Unregister("small")
 	s := at(t, filepath.Join(dir, "sessions.db"), func(s *Store) {
 		s.vfs = "small"
@@ -112,6 +113,9 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	whole()
+	if _, err := os.Stat(s.reserve()); err != nil {
+		t.Error("there is no reserve:", err)
+	}
 	must(t, s.Delete(bg, "s1"))
 	must(t, s.Purge(bg, "s1"))
 	delete(kept, "s1")
@@ -127,6 +131,79 @@ func TestFullDisk(t *testing.T) {
 	whole()
 	if got := reports(t, s); len(got) != 0 {
 		t.Errorf("check reports %q", got)
+	}
+}
+
+// Many writers fill the disk.
+func TestFullDiskManyWriters(t *testing.T) {
+	for _, size := range []int{1000, 20_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			dir := t.TempDir()
+			disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 20 << 20}
+			vfs.Register("small", disk)
+			defer vfs.Unregister("small")
+			s := at(t, filepath.Join(dir, "sessions.db"), func(s *Store) {
+				s.vfs = "small"
+				s.free = func(string) (int64, bool) { return disk.free(), true }
+			})
+			text := strings.Repeat("x", size)
+			kept := map[session.ID]int{}
+			for full := false; !full; {
+				var reqs []*sqlstore.Request
+				for i := range 16 {
+					id := session.ID(fmt.Sprintf("s%02d", i))
+					r := header(id)
+					if kept[id] > 0 {
+						r = session.Record{Seq: session.Seq(kept[id] + 1), ID: fmt.Sprintf("e%06d", kept[id]), Link: session.Given, Time: sessiontest.Start, Body: sessiontest.User(text)}
+						if kept[id] > 1 {
+							r.Parent = fmt.Sprintf("e%06d", kept[id]-1)
+						}
+					}
+					reqs = append(reqs, request(t, id, r))
+				}
+				if err := s.writer.begin(bg); err != nil {
+					t.Log("begin:", err)
+					break
+				}
+				s.writer.serveAll(reqs)
+				s.writer.after()
+				for _, r := range reqs {
+					if r.Err == nil {
+						kept[r.ID]++
+					} else {
+						full = true
+						t.Log(r.ID, r.Err)
+						break
+					}
+				}
+			}
+			t.Logf("%d bytes free", disk.free())
+			for id, n := range kept {
+				recs, err := sessiontest.Collect(s.Read(bg, id, 0))
+				if err != nil || len(recs) < n {
+					t.Errorf("%s has %d records (%v), %d were promised", id, len(recs), err, n)
+					break
+				}
+			}
+			if err := s.Delete(bg, "s01"); err != nil {
+				t.Error("delete:", err)
+			}
+			if err := s.Purge(bg, "s01"); err != nil {
+				t.Error("purge:", err)
+			}
+			s.Close()
+			disk.size += 64 << 20
+			s = at(t, filepath.Join(dir, "sessions.db"), func(s *Store) { s.vfs = "small" })
+			for id, n := range kept {
+				recs, err := sessiontest.Collect(s.Read(bg, id, 0))
+				if (err != nil || len(recs) < n) && id != "s01" {
+					t.Errorf("with room: %s has %d records (%v), %d were promised", id, len(recs), err, n)
+				}
+			}
+			if got := reports(t, s); len(got) != 0 {
+				t.Errorf("check reports %q", got)
+			}
+		})
 	}
 }
 

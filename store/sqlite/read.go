@@ -1,11 +1,10 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 // What is read at once, before it is yielded. No connection is held and no
 // snapshot is kept while the caller looks at it.
 const (
-	firstRecords = 16 // who looks at one record shall not wait for more
+	firstRecords = 16 // the first piece is small: a reader of one record does not wait for more
 	pieceRecords = 256
 	pieceBytes   = 1 << 20
 )
@@ -26,15 +25,22 @@ const (
 // Read implements session.Store. The log is read as far as it goes when the
 // reading begins.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	after = max(after, 0)
+	if l, ok := s.late[id]; ok {
+		return l.after(s.path, after, s.read(ctx, id, after))
+	}
+	return s.read(ctx, id, after)
+}
+
+func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		p := piece{file: s.path, at: max(after, 0)}
-		lend := func(ctx context.Context, f func(*conn) error) error { return s.with(ctx, id, f) }
+		p := piece{file: s.path, at: after}
 		for !p.done {
-			err := lend(ctx, func(c *conn) error {
+			err := s.lend(ctx, func(c *conn) error {
 				if err := c.exec("BEGIN"); err != nil {
 					return err
 				}
-				if err := p.open(c, id); err != nil {
+				if err := s.locate(c, &p, id); err != nil {
 					return err
 				}
 				if err := p.read(c); err != nil {
@@ -51,7 +57,6 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 				yield(session.Record{}, err)
 				return
 			}
-			lend = s.lend // where to end is known
 			for _, e := range p.entries {
 				if err := ctx.Err(); err != nil {
 					yield(session.Record{}, err)
@@ -82,9 +87,9 @@ type entry struct {
 	err error
 }
 
-// open finds the log id. A log that was purged while it was read is gone.
-func (p *piece) open(c *conn, id session.ID) error {
-	n, err := c.int("SELECT n FROM sessions WHERE id = $1", string(id))
+// locate finds the log id. A log that was purged while it was read is gone.
+func (s *Store) locate(c *conn, p *piece, id session.ID) error {
+	n, err := s.number(c, id)
 	if err != nil {
 		return err
 	}
@@ -110,11 +115,49 @@ func last(c *conn, n int64) (session.Seq, error) {
 	return session.Seq(at & maxSeq), err
 }
 
-// It begins at a record, not behind one, which may be on a damaged page.
+// It begins at a record, not after one, which may be on a damaged page.
 const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
 
 // read reads the next piece. What cannot be read costs itself only.
 func (p *piece) read(c *conn) error {
+	first := p.at == 0
+	err := p.next(c)
+	if err == nil && first {
+		err = p.header(c)
+	}
+	return err
+}
+
+// header puts one that says what the row says in the place of a header that
+// cannot be read: the log keeps its key, and can be copied.
+func (p *piece) header(c *conn) error {
+	var damage *session.Damage
+	for i, e := range p.entries {
+		errors.As(e.err, &damage)
+		if e.rec.Seq != 1 {
+			continue
+		}
+		if _, ok := e.rec.Body.(session.Header); ok {
+			return nil
+		}
+		in := recovered(p.n)
+		err := c.each(func(r row) error { _, in = sqlstore.Scan(r); return nil }, sqlstore.SelectNumber, p.n)
+		if err != nil && !unreadable(err) {
+			return err
+		}
+		p.entries[i].rec = session.Record{Seq: 1, Time: in.Created, Body: session.Header{
+			Version: session.Version, ID: in.ID, Key: in.Key, CWD: in.CWD, Parent: in.Parent, Origin: in.Origin,
+		}}
+		if damage != nil {
+			damage.Reason += fmt.Sprintf("; that its key is %q is known from its row only", in.Key)
+		}
+		return nil
+	}
+	return nil
+}
+
+// next reads the next piece as it is.
+func (p *piece) next(c *conn) error {
 	p.entries = p.entries[:0]
 	size, most := 0, firstRecords
 	if p.many {
@@ -173,9 +216,6 @@ func (p *piece) missing(to session.Seq) {
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		infos, err := s.list(ctx, q)
-		if unreadable(err) {
-			err = fmt.Errorf("%w: %w", err, session.ErrStale) // the records have it all
-		}
 		if err != nil {
 			yield(session.Info{}, err)
 			return
@@ -188,102 +228,42 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 	}
 }
 
-// halfList is how many sessions are so many that two connections list them,
-// each one half. Taking a row apart is what takes long.
-const halfList = 2000
-
-// list returns what q asks for, in no order.
+// list returns what q asks for, in no order, and perhaps more than its limit.
 func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info, err error) {
-	all := q.ID == "" && q.Key == ""
-	if all && q.Limit > 0 && q.Limit < halfList/2 {
-		err := s.with(ctx, "", func(c *conn) (err error) { infos, err = newest(c, q); return err })
-		return infos, err
+	add := func(in session.Info) {
+		if _, late := s.late[in.ID]; !late && q.Match(in) {
+			infos = append(infos, in)
+		}
 	}
 	sql, args := sqlstore.SelectSessions(q)
-	collect := func(c *conn, to *[]session.Info, sql string, args ...any) error {
-		return c.each(func(r row) error {
-			if _, in := sqlstore.Scan(r); q.Match(in) {
-				*to = append(*to, in)
-			}
-			return nil
-		}, sql, args...)
+	all := q.ID == "" && q.Key == "" && q.Agent == "" && q.Channel == "" && q.Text == ""
+	if all && q.Limit > 0 && len(s.late) == 0 { // choosing the rows takes three of their columns
+		_, where, _ := strings.Cut(sql, " WHERE ")
+		sql += " AND n IN (SELECT n FROM sessions WHERE " + where + " ORDER BY max(updated, created) DESC, id LIMIT $1)"
+		args = append(args, int64(q.Limit))
 	}
-	var half int64
-	err = s.with(ctx, q.ID, func(c *conn) error {
-		if all {
-			n, err := c.int("SELECT max(n) FROM sessions")
-			if err != nil || n >= halfList {
-				half = n / 2
-				return err
-			}
+	err = s.lend(ctx, func(c *conn) error {
+		if all && q.Limit == 0 { // a long list is made in one piece
+			n, _ := c.int("SELECT count(*) FROM sessions")
+			infos = make([]session.Info, 0, n)
 		}
-		return collect(c, &infos, sql, args...)
+		err := c.each(func(r row) error { _, in := sqlstore.Scan(r); add(in); return nil }, sql, args...)
+		if !unreadable(err) {
+			return err
+		}
+		infos = nil
+		logs, err := s.salvage(c)
+		for _, l := range logs {
+			add(l.info)
+		}
+		return err
 	})
-	if err != nil || half == 0 {
-		return infos, err
-	}
-	var other []session.Info
-	done := make(chan error, 1)
-	go func() {
-		done <- s.lend(ctx, func(c *conn) error { return collect(c, &other, sql+" AND n > $1", half) })
-	}()
-	err = s.lend(ctx, func(c *conn) error { return collect(c, &infos, sql+" AND n <= $1", half) })
-	if e := <-done; err == nil {
-		err = e
-	}
-	return append(infos, other...), err
-}
-
-// newest returns the sessions that q asks for, up to its limit. To choose them
-// takes some of the columns; all of them are read of the chosen only.
-func newest(c *conn, q session.Query) (infos []session.Info, err error) {
-	if err := c.exec("BEGIN"); err != nil {
-		return nil, err
-	}
-	sql := "SELECT n, max(updated, created), id, key, title FROM sessions WHERE trashed IS NULL"
-	in := session.Info{}
-	if q.Trash {
-		sql = strings.TrimSuffix(sql, "NULL") + "NOT NULL"
-		in.Trashed = time.Unix(0, 0)
-	}
-	type chosen struct {
-		n           int64
-		updated, id string
-	}
-	var best []chosen
-	cut := func() {
-		slices.SortFunc(best, func(a, b chosen) int { return cmp.Or(cmp.Compare(b.updated, a.updated), cmp.Compare(a.id, b.id)) })
-		best = best[:min(len(best), q.Limit)]
-	}
-	oldest := "" // of those that are enough
-	all := q.Agent == "" && q.Channel == "" && q.Text == ""
-	err = c.each(func(r row) error {
-		if string(r.s.ColumnRawText(1)) < oldest {
-			return nil
-		}
-		ch := chosen{r.Int(0), r.Text(1), r.Text(2)}
-		if !all {
-			if in.ID, in.Key, in.Title = session.ID(ch.id), session.Key(r.Text(3)), r.Text(4); !q.Match(in) {
-				return nil
-			}
-		}
-		if best = append(best, ch); len(best) > 2*q.Limit {
-			cut()
-			oldest = best[len(best)-1].updated
-		}
-		return nil
-	}, sql)
-	if err != nil {
-		return nil, err
-	}
-	cut()
-	for _, ch := range best {
-		err := c.each(func(r row) error { _, in := sqlstore.Scan(r); infos = append(infos, in); return nil }, sqlstore.SelectNumber, ch.n)
-		if err != nil {
-			return nil, err
+	for _, l := range s.late {
+		if q.Match(l.info) {
+			infos = append(infos, l.info)
 		}
 	}
-	return infos, c.exec("COMMIT")
+	return infos, err
 }
 
 // poll is how often Wait looks for what other processes append.
@@ -300,7 +280,7 @@ func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) erro
 		grown := s.grown
 		s.mu.Unlock()
 		var last int64
-		err := s.with(ctx, id, func(c *conn) (err error) {
+		err := s.lend(ctx, func(c *conn) (err error) {
 			last, err = c.int("SELECT last FROM sessions WHERE id = $1", string(id))
 			return err
 		})

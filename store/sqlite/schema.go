@@ -11,17 +11,15 @@ import (
 // appID marks the file as ours: "gocl".
 const appID = 0x676f636c
 
-// migrations bring a database from the version that is their index to the
-// next one. What is here never changes; what is new comes behind it.
-//
+// schemaVersion is that of the databases that this version writes. A new
+// database gets schema at once; one of version 1 is brought up to date by
+// settle. What either makes of a database never changes.
+const schemaVersion = 2
+
 // A record's pos is its session's number and its own, so that the records of
 // a session lie side by side without an index that says so: session and seq
-// are read off it.
-//
-// The inbox holds what a crowd appended at once, each row one transaction of
-// theirs, until it is sorted into records and sessions. It is empty unless
-// that crowd is still there, or was killed.
-var migrations = []string{`
+// are computed from it.
+const schema = `
 CREATE TABLE sessions (
 	n                 INTEGER PRIMARY KEY AUTOINCREMENT,
 	id                TEXT NOT NULL UNIQUE,
@@ -65,11 +63,7 @@ CREATE TABLE records (
 	data    BLOB NOT NULL
 );
 CREATE INDEX records_id ON records (session, id);
-CREATE TABLE inbox (
-	n    INTEGER PRIMARY KEY,
-	data BLOB NOT NULL
-);
-`}
+`
 
 // pos returns where the record seq of session n lies.
 func pos(n, seq int64) int64 { return n<<32 | seq }
@@ -89,10 +83,10 @@ func version(c *conn, path string) (int, error) {
 		return 0, foreign(path, err)
 	}
 	switch {
-	case app == appID && int(v) <= len(migrations):
+	case app == appID && int(v) <= schemaVersion:
 		return int(v), nil
 	case app == appID:
-		return 0, fmt.Errorf("sqlite: %s has schema %d, this version knows up to %d: a newer goclaw wrote it", path, v, len(migrations))
+		return 0, fmt.Errorf("sqlite: %s has schema %d, this version knows up to %d: a newer goclaw wrote it", path, v, schemaVersion)
 	}
 	if tables, err := c.int("SELECT count(*) FROM sqlite_schema"); err != nil {
 		return 0, foreign(path, err)
@@ -116,31 +110,31 @@ func foreign(path string, err error) error {
 	return fmt.Errorf("sqlite: open %s: %w", path, err)
 }
 
-// migrate brings the database up to date, each step in a transaction. Others
-// may be doing the same.
+// migrate brings the database up to date, in one transaction. Others may be
+// doing the same.
 func migrate(c *conn, path string) error {
-	for {
-		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-			return foreign(path, err)
-		}
-		v, err := version(c, path)
-		if err == nil && v < len(migrations) {
-			err = c.Exec(fmt.Sprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", migrations[v], appID, v+1))
-			if err != nil {
-				err = fmt.Errorf("sqlite: %s: migration to schema %d: %w", path, v+1, err)
-			}
+	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
+		return foreign(path, err)
+	}
+	v, err := version(c, path)
+	if err == nil && v < schemaVersion {
+		if v == 0 {
+			err = c.Exec(schema)
+		} else {
+			err = settle(c, path)
 		}
 		if err == nil {
-			err = c.Exec("COMMIT")
+			err = c.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", appID, schemaVersion))
 		}
 		if err != nil {
-			if !c.GetAutocommit() {
-				err = errors.Join(err, c.Exec("ROLLBACK"))
-			}
-			return err
-		}
-		if v >= len(migrations)-1 {
-			return nil
+			err = fmt.Errorf("sqlite: %s cannot be brought from schema %d to %d: %w", path, v, schemaVersion, err)
 		}
 	}
+	if err == nil {
+		err = c.Exec("COMMIT")
+	}
+	if err != nil && !c.GetAutocommit() {
+		err = errors.Join(err, c.Exec("ROLLBACK"))
+	}
+	return err
 }

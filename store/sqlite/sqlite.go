@@ -34,9 +34,11 @@ type Store struct {
 	path     string
 	readOnly bool
 	denied   error  // why it is read only, if nobody has asked for it
-	vfs      string // SQLite's way to the files
+	vfs      string // SQLite's way to the files; "": the usual one
 	free     func(dir string) (bytes int64, ok bool)
-	still    bool // nobody writes to it: it is read as it lies there
+	still    bool                // nobody writes to it: it is read as it lies there
+	late     map[session.ID]late // what an older version left to be put in place, if that cannot be done
+	found    sync.Map            // session.ID to int64: sessions whose rows cannot be read
 	clock    session.Clock
 
 	queue      sqlstore.Queue
@@ -57,9 +59,11 @@ type Store struct {
 // Option changes how a database is opened.
 type Option func(*Store)
 
-// ReadOnly opens a database that exists, and refuses to change it. Only what
-// a killed process left half done is finished, as SQLite itself does.
+// ReadOnly opens a database that exists, and refuses to change it.
 func ReadOnly() Option { return func(s *Store) { s.readOnly = true } }
+
+// WithVFS names the SQLite VFS that the files are reached through.
+func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 
 // WithClock says when things are put into the trash.
 func WithClock(c session.Clock) Option { return func(s *Store) { s.clock = c } }
@@ -78,10 +82,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s := &Store{
-		path: abs, vfs: gatherVFS, clock: session.System{}, free: space.Free,
+		path: abs, clock: session.System{}, free: space.Free,
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
-	s.writer.s, s.writer.measures = s, usual
+	s.writer.s = s
 	s.queue.Serve, s.queue.After = s.writer.serve, s.writer.after
 	s.close = sync.OnceValue(s.shut)
 	for _, o := range opts {
@@ -101,13 +105,17 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	switch {
-	case v == len(migrations):
+	case v == schemaVersion:
 	case s.readOnly && v == 0:
 		err = fmt.Errorf("sqlite: %s is an empty database", abs)
 	case s.readOnly:
-		err = fmt.Errorf("sqlite: %s has schema %d, which must be brought to %d first: open it for writing once", abs, v, len(migrations))
+		err = s.overlay(c)
 	default:
 		err = s.create(c)
+		if v > 0 && (unreadable(err) || s.full(err)) {
+			s.readOnly, s.denied = true, err
+			err = s.overlay(c)
+		}
 	}
 	if err != nil {
 		c.close()
@@ -157,7 +165,7 @@ func (s *Store) files() error {
 			err = mayWrite(s.path)
 		}
 		if denied(err) {
-			s.readOnly, s.denied, s.vfs, err = true, err, readVFS, nil
+			s.readOnly, s.denied, s.vfs, err = true, errors.Unwrap(err), readVFS, nil
 		}
 		return err
 	}
@@ -231,80 +239,28 @@ func (s *Store) create(c *conn) error {
 	return nil
 }
 
+// pragmas are those of every connection.
+const pragmas = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 0"
+
 // reader opens a connection for reading.
 func (s *Store) reader() (*conn, error) {
 	flags := sqlite3.OPEN_READWRITE
 	if s.readOnly {
 		flags = sqlite3.OPEN_READONLY
 	}
-	return s.dial(flags, "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -4000")
+	return s.dial(flags, pragmas+"; PRAGMA cache_size = -4000")
 }
 
 func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
-	n := nextConn()
-	q := url.Values{"vfs": {s.vfs}, connParam: {n}}
+	q := url.Values{}
+	if s.vfs != "" {
+		q.Set("vfs", s.vfs)
+	}
 	if s.still {
 		q.Set("immutable", "1")
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
-	c, err := dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
-	if err == nil {
-		c.RollbackHook(func() { rolledBack(n) })
-	}
-	return c, err
-}
-
-// with lends f a connection. f sees all records appended before to the session
-// id, or to all sessions if that is empty.
-func (s *Store) with(ctx context.Context, id session.ID, f func(c *conn) error) error {
-	full := false
-	err := s.lend(ctx, func(c *conn) (err error) {
-		if full, err = inboxed(c); full || err != nil && !unreadable(err) {
-			return err
-		}
-		return f(c)
-	})
-	if err != nil || !full {
-		return err
-	}
-	if s.denied != nil {
-		return fmt.Errorf("sqlite: %s holds what a killed process has left to be sorted in, for which it must be opened once by who may write: %w", s.path, s.denied)
-	}
-	w := &s.writer
-	settle := w.settleUpTo
-	if id != "" {
-		settle = func(*upTo) (bool, error) { return false, w.alone(func() error { return w.sortOne(id) }) }
-	}
-	if err := s.settle(ctx, settle); errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, errMending) {
-		// What cannot be sorted in because the file is damaged, Check tells
-		// of. It is no reason not to read the others.
-		if e := s.lend(ctx, func(c *conn) error { return holds(c, id) }); e != nil {
-			return fmt.Errorf("%w: %w", e, err)
-		}
-	} else if err != nil {
-		return err
-	}
-	// What is in the inbox now came later.
-	return s.lend(ctx, f)
-}
-
-// settle has f sort in some of the inbox until there is no more. In between
-// others have their turn.
-func (s *Store) settle(ctx context.Context, f func(up *upTo) (more bool, err error)) error {
-	var up upTo
-	for more := true; more; {
-		err := s.queue.Put(ctx, &sqlstore.Request{Do: func() (err error) { more, err = f(&up); return err }})
-		if err != nil {
-			return s.wrap(err)
-		}
-	}
-	return nil
-}
-
-// inboxed reports whether there is anything in the inbox.
-func inboxed(c *conn) (bool, error) {
-	n, err := c.int("SELECT 1 FROM inbox LIMIT 1")
-	return n == 1, err
+	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
 }
 
 // lend lends f a connection.
@@ -397,7 +353,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	s.closing.Store(true)
-	err := s.queue.Close(&sqlstore.Request{Do: s.writer.shut})
+	err := s.queue.Close(&sqlstore.Request{Do: s.writer.hangUp})
 	close(s.closed)
 	for range maxReaders { // wait for those who read
 		s.slots <- struct{}{}

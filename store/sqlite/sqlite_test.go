@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,42 +22,18 @@ import (
 
 func openDir(dir string) (session.Store, error) { return Open(filepath.Join(dir, "sessions.db")) }
 
-// openCrowded opens a store for which everyone is a crowd: all that is
-// appended passes through the inbox, and it stays so long that it is sorted in
-// bit by bit.
-func openCrowded(dir string) (session.Store, error) {
-	s, err := Open(filepath.Join(dir, "sessions.db"))
-	if err != nil {
-		return nil, err
-	}
-	s.writer.measures = measures{many: 1, ripe: amount{3, 1 << 20}, stays: amount{4, 4 << 20}, most: amount{12, 8 << 20}, max: amount{40, 16 << 20}, atOnce: 2}
-	return s, nil
-}
-
-// openEither is one or the other.
-func openEither(dir string) (session.Store, error) {
-	if rand.IntN(2) == 0 {
-		return openCrowded(dir)
-	}
-	return openDir(dir)
-}
-
-func TestMain(m *testing.M) { storetest.Main(m, openEither) }
+func TestMain(m *testing.M) { storetest.Main(m, openDir) }
 
 func TestStore(t *testing.T) {
-	for name, open := range map[string]storetest.Opener{"plain": openDir, "crowded": openCrowded} {
-		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T, dir string) session.Store {
-				t.Helper()
-				s, err := open(dir)
-				must(t, err)
-				return s
-			})
-		})
-	}
+	storetest.Run(t, func(t *testing.T, dir string) session.Store {
+		t.Helper()
+		s, err := openDir(dir)
+		must(t, err)
+		return s
+	})
 }
 
-func TestProcesses(t *testing.T) { storetest.Processes(t, openEither) }
+func TestProcesses(t *testing.T) { storetest.Processes(t, openDir) }
 
 var bg = context.Background()
 
@@ -176,7 +151,7 @@ func TestRefuses(t *testing.T) {
 		{"a folder", dir, "is a folder", nil},
 		{"another program's", db("other.db", "CREATE TABLE notes (text)"), "is a database of another program", nil},
 		{"another program's mark", db("mark.db", "PRAGMA application_id = 7"), "is a database of another program", nil},
-		{"newer", newer, "has schema 7, this version knows up to 1: a newer goclaw wrote it", nil},
+		{"newer", newer, "has schema 7, this version knows up to 2: a newer goclaw wrote it", nil},
 		{"nothing, to be read", filepath.Join(dir, "none.db"), "no such file", []Option{ReadOnly()}},
 		{"empty, to be read", empty, "is an empty database", []Option{ReadOnly()}},
 	} {
@@ -472,100 +447,6 @@ func TestBatchFailure(t *testing.T) {
 	}
 }
 
-// A crowd's records are in the inbox. They are there for every other door,
-// also when the process is gone that put them there.
-func TestInbox(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := at(t, path)
-	n := 2 * usual.many
-	want := map[session.ID][]session.Record{}
-	var first, second []*sqlstore.Request
-	for i := range n {
-		id := session.ID(fmt.Sprintf("s%02d", i))
-		recs := []session.Record{
-			{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id, Key: "k", Version: session.Version}},
-			{Seq: 2, ID: "a", Time: sessiontest.Start, Body: sessiontest.User("one")},
-			{Seq: 3, ID: "b", Parent: "a", Time: sessiontest.Start, Body: sessiontest.Answer("two")},
-			{Seq: 4, ID: "c", Parent: "a", Time: sessiontest.Start, Body: sessiontest.User("not straight")},
-		}
-		want[id] = recs
-		first, second = append(first, request(t, id, recs[:2]...)), append(second, request(t, id, recs[2]))
-	}
-	count := func(s *Store, table string) (rows int64) {
-		t.Helper()
-		must(t, s.lend(bg, func(c *conn) (err error) {
-			rows, err = c.int("SELECT count(*) FROM " + table)
-			return err
-		}))
-		return rows
-	}
-	s.writer.settling.Store(true) // nobody shall settle it by the way
-	batch(t, s, first...)
-	batch(t, s, second...)
-	if got := count(s, "inbox"); got != 2 {
-		t.Fatalf("%d rows are in the inbox, want 2", got)
-	}
-	// The other door has no part in what this one remembers.
-	other := at(t, path)
-	for id, recs := range want {
-		must(t, other.Append(bg, id, recs[3]))
-	}
-	if got := count(s, "inbox"); got != 0 {
-		t.Errorf("%d rows are in the inbox, want 0", got)
-	}
-	for _, s := range []*Store{s, other} {
-		for id, recs := range want {
-			got, err := sessiontest.Collect(s.Read(bg, id, 0))
-			must(t, err)
-			if d := cmp.Diff(recs, got, sessiontest.Same); d != "" {
-				t.Fatalf("%s (-want +got):\n%s", id, d)
-			}
-		}
-		if got := reports(t, s); len(got) != 0 {
-			t.Errorf("check reports %q", got)
-		}
-	}
-	// Goes on where the other door ended.
-	for i, r := range second {
-		second[i] = request(t, r.ID, session.Record{Seq: 5, ID: "d", Parent: "c", Time: sessiontest.Start, Body: sessiontest.User("on")})
-	}
-	batch(t, s, second...)
-	for _, r := range second {
-		must(t, r.Err)
-	}
-	infos, err := sessiontest.Collect(other.List(bg, session.Query{}))
-	must(t, err)
-	for _, in := range infos {
-		if in.Last != 5 || in.Leaf != "d" {
-			t.Errorf("%s ends at record %d, %q", in.ID, in.Last, in.Leaf)
-		}
-	}
-}
-
-// The inbox is settled soon after the crowd is gone.
-func TestInboxSettles(t *testing.T) {
-	s := at(t, filepath.Join(t.TempDir(), "sessions.db"))
-	var reqs []*sqlstore.Request
-	for i := range usual.many {
-		id := session.ID(fmt.Sprint("s", i))
-		reqs = append(reqs, request(t, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}}))
-	}
-	must(t, s.queue.Put(bg, &sqlstore.Request{Do: func() error { s.writer.serveAll(reqs); return nil }}))
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		rows := int64(-1)
-		must(t, s.lend(bg, func(c *conn) (err error) {
-			rows, err = c.int("SELECT count(*) FROM records")
-			return err
-		}))
-		if rows == int64(usual.many) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d records are sorted in, want %d", rows, usual.many)
-		}
-	}
-}
-
 // A purged text is not left in the file.
 func TestPurgeOverwrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
@@ -581,6 +462,79 @@ func TestPurgeOverwrites(t *testing.T) {
 		if strings.Contains(string(b), "swordfish") {
 			t.Errorf("%s still says it", path+suffix)
 		}
+	}
+}
+
+// Nor is it where it was written beside others, in one transaction.
+func TestPurgeOverwritesOneOfMany(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	for round := range session.Seq(20) {
+		var reqs []*sqlstore.Request
+		for i := range 8 {
+			id := session.ID(fmt.Sprint("s", i))
+			r := header(id)
+			if round > 0 {
+				text := strings.Repeat("hello ", 100)
+				if i == 3 {
+					text = strings.Repeat("the password is swordfish ", 100)
+				}
+				r = said(round+1, fmt.Sprintf("e%04d", round), text)
+			}
+			if round == 1 {
+				r.Parent = ""
+			}
+			reqs = append(reqs, request(t, id, r))
+		}
+		batch(t, s, reqs...)
+		for _, r := range reqs {
+			must(t, r.Err)
+		}
+	}
+	must(t, s.Delete(bg, "s3"))
+	must(t, s.Purge(bg, "s3"))
+	must(t, s.Close())
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		must(t, err)
+		if n := strings.Count(string(b), "swordfish"); n > 0 {
+			t.Errorf("%s still says it, %d times", path+suffix, n)
+		}
+	}
+}
+
+// A read never writes: not to the files, and not by the connection that could.
+func TestReadsDoNotWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	w := at(t, path)
+	for i := range 20 {
+		talk(t, w, session.ID(fmt.Sprint("s", i)), 10)
+	}
+	files := func() (all [2]string) {
+		for i, suffix := range []string{"", "-wal"} {
+			b, err := os.ReadFile(path + suffix)
+			must(t, err)
+			all[i] = string(b)
+		}
+		return all
+	}
+	before := files()
+	s := at(t, path)
+	for in, err := range s.List(bg, session.Query{}) {
+		must(t, err)
+		if _, err := sessiontest.Collect(s.Read(bg, in.ID, 0)); err != nil {
+			t.Error(err)
+		}
+	}
+	must(t, s.Wait(bg, "s3", 5))
+	if got := reports(t, s); len(got) != 0 {
+		t.Errorf("check reports %q", got)
+	}
+	if s.writer.c != nil {
+		t.Error("the writer was opened")
+	}
+	if files() != before {
+		t.Error("the files have changed")
 	}
 }
 
@@ -625,6 +579,14 @@ func TestCloseWithAppends(t *testing.T) {
 			t.Fatalf("%d appends were promised, %d are there", n, len(infos))
 		}
 	}
+}
+
+func header(id session.ID) session.Record {
+	return session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id, Key: session.Key(id), Version: session.Version}}
+}
+
+func said(seq session.Seq, parent, text string) session.Record {
+	return session.Record{Seq: seq, ID: fmt.Sprintf("e%04d", seq), Parent: parent, Time: sessiontest.Start, Body: sessiontest.User(text)}
 }
 
 // A page that is broken is reported, and what does not need it is checked.

@@ -39,15 +39,8 @@ type Log struct {
 	N    int64 // its number in the database; 0: it is new
 	Info session.Info
 
-	top     string                 // no record has a greater id
-	unsaved []named                // planned, and not in the database
-	byID    map[string]session.Seq // unsaved, once there are many
-	outline *session.Outline       // of a log that is not straight
-}
-
-type named struct {
-	ID  string
-	Seq session.Seq
+	top     string           // no record has a greater id
+	outline *session.Outline // of a log that is not straight
 }
 
 // What a Book holds at most. An outline takes some hundred bytes for each
@@ -80,29 +73,11 @@ func (b *Book) bare(l *Log) {
 	}
 }
 
-// Get returns the log id as remembered, or nil.
-func (b *Book) Get(id session.ID) *Log {
-	if e := b.logs[id]; e != nil {
-		return e.Value.(*Log)
-	}
-	return nil
-}
-
-// Saved says that the records planned for l so far are in the database.
-func (l *Log) Saved() {
-	clear(l.unsaved)
-	l.unsaved, l.byID = l.unsaved[:0], nil
-}
-
-// ErrUnsaved says that planning needs the whole log: save what was planned so
-// far, and plan again.
-var ErrUnsaved = errors.New("sqlstore: the log has records that are not in the database")
-
 // Plan says what appending recs to the log id makes of it. What it returns is
-// remembered: the caller must either write it or Forget. After an error
-// nothing is changed.
+// remembered: the caller must write it before it plans again, or Forget. After
+// an error nothing is changed.
 func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
-	l, err := b.Open(tx, id)
+	l, err := b.open(tx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +92,6 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 		if ok || err != nil {
 			return l, err
 		}
-		if len(l.unsaved) > 0 {
-			return nil, ErrUnsaved
-		}
 		if err := b.outline(tx, l); err != nil {
 			return nil, err
 		}
@@ -128,7 +100,7 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 		if err := l.outline.Apply(r); err != nil {
 			return nil, err // CheckAppend has seen to it
 		}
-		l.plan(r)
+		l.top = max(l.top, r.ID)
 	}
 	b.outlined += len(recs)
 	trashed := l.Info.Trashed
@@ -137,8 +109,8 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 	return l, nil
 }
 
-// Open returns the log id, remembered or read.
-func (b *Book) Open(tx Tx, id session.ID) (*Log, error) {
+// open returns the log id, remembered or read.
+func (b *Book) open(tx Tx, id session.ID) (*Log, error) {
 	if e := b.logs[id]; e != nil {
 		b.used.MoveToFront(e)
 		return e.Value.(*Log), nil
@@ -157,78 +129,48 @@ func (b *Book) Open(tx Tx, id session.ID) (*Log, error) {
 		b.logs = map[session.ID]*list.Element{}
 	}
 	b.logs[id] = b.used.PushFront(l)
-	// What has unsaved records is known here alone. All may have some: then
-	// there is no use in looking at all of them.
-	for e, tries := b.used.Back(), 16; e != nil && tries > 0 && b.used.Len() > maxLogs; tries-- {
-		old := e
-		e = e.Prev()
-		if l := old.Value.(*Log); len(l.unsaved) == 0 {
-			b.Drop(l.Info.ID)
-		}
+	if b.used.Len() > maxLogs {
+		b.Drop(b.used.Back().Value.(*Log).Info.ID)
 	}
 	return l, nil
 }
 
 // add counts recs if the log and they are straight, all or none.
 func (l *Log) add(tx Tx, recs []session.Record) (ok bool, err error) {
-	in, top, unsaved := l.Info, l.top, len(l.unsaved)
+	in, top := l.Info, l.top
+	var added map[string]session.Seq // the first of each id among recs, once one is asked for
+	at := 0
 	find := func(id string) session.Seq {
-		if id > l.top {
+		if id > top || err != nil {
 			return 0
 		}
-		if at := l.planned(id); at != 0 {
-			return at
-		}
-		if l.N == 0 || err != nil {
-			return 0
-		}
-		var at session.Seq
-		at, err = tx.Find(l.N, id)
-		return at
-	}
-	for _, r := range recs {
-		if !in.Add(r, find) || err != nil {
-			l.top, l.unsaved, l.byID = top, l.unsaved[:unsaved], nil
-			return false, err
-		}
-		l.plan(r)
-	}
-	l.Info = in
-	return true, nil
-}
-
-func (l *Log) plan(r session.Record) {
-	u := named{r.ID, r.Seq}
-	l.unsaved = append(l.unsaved, u)
-	l.top = max(l.top, r.ID)
-	if l.byID != nil {
-		l.index(u)
-	}
-}
-
-func (l *Log) index(r named) {
-	if _, again := l.byID[r.ID]; !again {
-		l.byID[r.ID] = r.Seq
-	}
-}
-
-// planned returns the first unsaved record with an id, or 0.
-func (l *Log) planned(id string) session.Seq {
-	if len(l.unsaved) < 32 {
-		for _, r := range l.unsaved {
-			if r.ID == id {
-				return r.Seq
+		if added == nil {
+			added = make(map[string]session.Seq, len(recs))
+			for _, r := range recs[:at] {
+				if added[r.ID] == 0 {
+					added[r.ID] = r.Seq
+				}
 			}
 		}
-		return 0
+		if seq := added[id]; seq != 0 || l.N == 0 {
+			return seq
+		}
+		var seq session.Seq
+		seq, err = tx.Find(l.N, id)
+		return seq
 	}
-	if l.byID == nil {
-		l.byID = make(map[string]session.Seq, 2*len(l.unsaved))
-		for _, r := range l.unsaved {
-			l.index(r)
+	for i, r := range recs {
+		at = i
+		if !in.Add(r, find) || err != nil {
+			return false, err
+		}
+		top = max(top, r.ID)
+		if added != nil && added[r.ID] == 0 {
+			added[r.ID] = r.Seq
 		}
 	}
-	return l.byID[id]
+	l.Info, l.top = in, top
+	return true, nil
 }
 
 // outline reads the whole log, once for as long as it is remembered.
@@ -242,9 +184,6 @@ func (b *Book) outline(tx Tx, l *Log) error {
 			}
 			if err != nil {
 				return err
-			}
-			if r.Seq > l.Info.Last { // it is being planned
-				break
 			}
 			if err := o.Apply(r); err != nil {
 				return err

@@ -41,8 +41,9 @@ type Queue struct {
 	waiting []*Request
 	led     bool // someone leads
 	closed  bool
-	last    int // how many were served together last
-	prev    int // and before that
+	last    int           // how many were served together last
+	prev    int           // and before that
+	round   time.Duration // how long that took
 }
 
 // Put has r served and returns its outcome. If ctx is done before r is taken,
@@ -113,12 +114,14 @@ func (q *Queue) next() {
 // lead serves those who wait, r among them, and appoints the next leader.
 func (q *Queue) lead(ctx context.Context, r *Request) {
 	var taken []*Request
+	var begin time.Time
 	take := func() []*Request {
 		q.gather()
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		taken, q.waiting = q.waiting, nil
 		q.prev, q.last = q.last, len(taken)
+		begin = time.Now()
 		return taken
 	}
 	err := q.Serve(ctx, take)
@@ -132,6 +135,7 @@ func (q *Queue) lead(ctx context.Context, r *Request) {
 			w.Err = err
 		}
 	}
+	q.round = time.Since(begin)
 	r.leading = false
 	for _, w := range taken {
 		w.wake <- false
@@ -142,19 +146,16 @@ func (q *Queue) lead(ctx context.Context, r *Request) {
 	q.mu.Unlock()
 }
 
-// gather lets half of those come who were served last and come again: without
-// it the first of them would lead a round for itself alone. The other half
-// comes while these are written. It takes a fraction of the time of a round at
-// most.
+// gather lets those come again who were served in the last rounds: without it
+// the first of them would lead a round for itself alone. It waits for a fraction
+// of the time that a round takes.
 func (q *Queue) gather() {
 	for begin := time.Now(); ; runtime.Gosched() {
 		q.mu.Lock()
-		enough := len(q.waiting) >= max(q.last, q.prev)/2
+		enough := len(q.waiting) >= max(q.last, q.prev)
 		q.mu.Unlock()
-		if enough || time.Since(begin) > maxGather {
+		if enough || time.Since(begin) > q.round/4 {
 			return
 		}
 	}
 }
-
-const maxGather = 100 * time.Microsecond

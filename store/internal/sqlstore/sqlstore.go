@@ -209,7 +209,6 @@ type Line struct {
 	Time   string // a Stamp
 	Data   []byte
 	Moves  bool // its session has another key from here on
-	End    bool // it is the last one of its append
 }
 
 // Encode returns recs and their lines. The times are as the lines have them,
@@ -225,7 +224,6 @@ func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 			r.Time = r.Time.UTC().Truncate(time.Millisecond)
 		}
 		out[i], lines[i] = r, NewLine(r, data)
-		lines[i].End = i == len(recs)-1
 	}
 	return out, lines, nil
 }
