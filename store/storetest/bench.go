@@ -94,6 +94,13 @@ func median(d []time.Duration) time.Duration {
 	return s[len(s)/2]
 }
 
+func total(d []time.Duration) (sum time.Duration) {
+	for _, d := range d {
+		sum += d
+	}
+	return sum
+}
+
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
 // fill appends recs in batches.
@@ -254,8 +261,7 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 		return 0, 0, err
 	}
 	defer st.Close()
-	// The one has a store of its own: what a crowd leaves to be put in order
-	// is done when it has gone, and would slow the one down.
+	// The one has a store of its own, as large as a store of one writer is.
 	alone, err := open(dir + "-one")
 	if err != nil {
 		return 0, 0, err
@@ -279,7 +285,6 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 	each := max(n/crowd/groupRounds, 20)
 	var ones, manys []float64
 	for range groupRounds {
-		time.Sleep(time.Second) // the crowd's store is quiet again
 		rate, err := speak([]*talk{single}, each*4)
 		if err != nil {
 			return 0, 0, err

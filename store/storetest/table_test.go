@@ -66,7 +66,7 @@ func TestMeasures(t *testing.T) {
 		}
 		return Faulty(st, 7), nil
 	}
-	if _, err := Table(&bytes.Buffer{}, t.TempDir(), false, Named{"broken", broken}); err == nil {
+	if _, err := Table(&bytes.Buffer{}, t.TempDir(), false, Named{Name: "broken", Open: broken}); err == nil {
 		t.Error("a store that fails is measured")
 	}
 }

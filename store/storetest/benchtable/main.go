@@ -34,10 +34,13 @@ func run(dir string, full bool) (bool, error) {
 		return false, err
 	}
 	defer os.RemoveAll(tmp)
+	inSQLite := func(opts ...sqlite.Option) storetest.Opener {
+		return func(dir string) (session.Store, error) {
+			return sqlite.Open(filepath.Join(dir, "sessions.db"), opts...)
+		}
+	}
 	return storetest.Table(os.Stdout, tmp, full,
-		storetest.Named{Name: "sqlite", Open: func(dir string) (session.Store, error) {
-			return sqlite.Open(filepath.Join(dir, "sessions.db"))
-		}},
+		storetest.Named{Name: "sqlite", Open: inSQLite(), Slow: inSQLite(sqlite.WithVFS(slowVFS))},
 		storetest.Named{Name: "jsonl", Open: func(dir string) (session.Store, error) {
 			return jsonl.Open(dir, jsonl.Options{})
 		}})
