@@ -85,8 +85,12 @@ func (b Budget) Answer(want int) int {
 	return min(want, room)
 }
 
-// String is the line that tells the model: "[Context: 156k/200k tokens (78%)]".
+// String is the line that tells the model: "[Context: 156k/200k tokens (78%)]",
+// or "[Context: 156k tokens]" where the window is not known.
 func (b Budget) String() string {
+	if b.Window <= 0 {
+		return fmt.Sprintf("[Context: %s tokens]", Short(b.Used))
+	}
 	return fmt.Sprintf("[Context: %s/%s tokens (%d%%)]", Short(b.Used), Short(b.Window), b.Percent())
 }
 

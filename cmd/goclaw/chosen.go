@@ -84,7 +84,10 @@ func isLocal(base string) bool { return strings.HasPrefix(base, "http://127.0.0.
 
 // named returns the model of a spec such as anthropic/claude-sonnet-4-5, the
 // same one each time: what is learnt about it holds for the whole run.
-func (a *app) named(spec string) (*voice, error) {
+func (a *app) named(spec string) (*voice, error) { return a.namedAs(spec, local.Model{}) }
+
+// namedAs is named for a model of which its server has told m already.
+func (a *app) namedAs(spec string, m local.Model) (*voice, error) {
 	if v := a.voices[spec]; v != nil {
 		return v, nil
 	}
@@ -92,6 +95,7 @@ func (a *app) named(spec string) (*voice, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.sizeUp(a.conf, m)
 	if a.voices == nil {
 		a.voices = map[string]*voice{}
 	}

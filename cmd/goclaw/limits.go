@@ -1,15 +1,53 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"goclaw/agent"
+	"goclaw/internal/config"
+	"goclaw/provider/local"
+	"goclaw/window"
 )
+
+// assumedWindow is taken for a model of which nobody knows the window.
+const assumedWindow = 32_000
+
+// ownChoice is the longest answer that is left to a server to choose: a longer
+// one is not asked for by its number.
+const ownChoice = 32_000
+
+// sizeUp finds out the window of a model that neither the catalogue nor the
+// configuration nor a refusal has told: from m, which its server has told
+// already, or by asking the server, or by assuming one. It takes a moment at
+// most, and cannot fail.
+func (v *voice) sizeUp(c *config.Loaded, m local.Model) {
+	if v.budget.Window > 0 {
+		return
+	}
+	if m.Window+m.Trained == 0 {
+		m, _ = v.at.Ask(context.Background(), http.DefaultClient, v.model) // what is not told is assumed
+	}
+	known := m.Window+m.Trained > 0
+	v.budget.Window = assumedWindow
+	if known {
+		v.budget.Window = m.Usable()
+	}
+	if m.Answer < ownChoice {
+		v.maxTokens = leastSet(v.maxTokens, m.Answer)
+	}
+	v.note = v.reserve(c)
+	if !known {
+		v.tell(fmt.Sprintf("the window of %s is not known, %s tokens are assumed: set models.%q.contextWindow in %s", v.name(), window.Short(assumedWindow), v.name(), c.File))
+	}
+}
 
 // limits are what refusals have taught about a model. Zero means nothing.
 type limits struct {

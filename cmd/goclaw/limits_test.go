@@ -35,7 +35,9 @@ var mosts = map[string]string{
 
 // limitwire SERVER WINDOW [MOST] starts a server that takes WINDOW tokens,
 // prompt and answer together, and gives answers of at most MOST tokens. It
-// refuses anything else in the words of SERVER, and echoes what fits.
+// refuses anything else in the words of SERVER, and echoes what fits. Other
+// paths are answered with the file served/PATH.json, if there is one, and noted
+// in asked.log.
 func limitWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || refusals[args[0]] == "" {
 		ts.Fatalf("usage: limitwire SERVER WINDOW [MOST]")
@@ -50,16 +52,20 @@ func limitWire(ts *testscript.TestScript, neg bool, args []string) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		if r.Method != http.MethodPost {
-			http.NotFound(w, r)
+		note := func(file string, line []byte) {
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				fmt.Fprintf(f, "%s\n", line)
+				f.Close()
+			}
+		}
+		if !strings.HasSuffix(r.URL.Path, "/chat/completions") && !strings.HasSuffix(r.URL.Path, "/messages") {
+			note(ts.MkAbs("asked.log"), []byte(r.Method+" "+r.URL.Path))
+			http.ServeFile(w, r, ts.MkAbs("served"+r.URL.Path+".json"))
 			return
 		}
 		raw, _ := io.ReadAll(r.Body)
-		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			fmt.Fprintf(f, "%s\n", raw)
-			f.Close()
-		}
+		note(log, raw)
 		var req struct {
 			Max           int `json:"max_tokens"`
 			MaxCompletion int `json:"max_completion_tokens"`

@@ -31,7 +31,8 @@ type voice struct {
 	noImages        bool
 	tokens          window.Tokenizer
 	price           catalogue.Model
-	note            string // what the user should know about the choice
+	at              local.Address // where it is asked
+	note            string        // what the user should know about the choice
 }
 
 func (v *voice) name() string {
@@ -123,12 +124,12 @@ func (a *app) localServer(ctx context.Context) (local.Server, bool) {
 func (a *app) localVoice(s local.Server, m local.Model) (*voice, error) {
 	spec := s.Name + "/" + m.Name
 	known := a.voices[spec] != nil
-	v, err := a.named(spec)
+	v, err := a.namedAs(spec, m)
 	if err != nil || known {
 		return v, err
 	}
 	v.noImages = !m.Images
-	if a.conf.ContextWindow == 0 {
+	if a.conf.ContextWindow == 0 && m.Window+m.Trained > 0 {
 		v.budget.Window = m.Usable()
 		v.note = v.reserve(a.conf)
 	}
@@ -156,6 +157,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 		}
 		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
 		v.api = "anthropic-messages"
+		v.at = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
 	} else {
 		base := p.BaseURL
 		if base == "" {
@@ -172,6 +174,7 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 			return nil, fmt.Errorf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)
 		}
 		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
+		v.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
 		v.api = "openai-completions"
 	}
 	v.settle(c)

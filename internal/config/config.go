@@ -14,7 +14,7 @@ import (
 // Config is the whole of it. Every field has a default; see Default.
 type Config struct {
 	Model         string              `json:"model" doc:"provider/model; \"offline\" is the built-in one; empty: what can be found"`
-	ContextWindow int                 `json:"contextWindow" doc:"tokens the model takes; 0: from the catalogue"`
+	ContextWindow int                 `json:"contextWindow" doc:"tokens the model takes; 0: from the catalogue, else as its server says, else 32000"`
 	MaxTokens     int                 `json:"maxTokens" doc:"tokens of an answer; 0: from the catalogue"`
 	Thinking      string              `json:"thinking" doc:"off, minimal, low, medium, high or xhigh"`
 	Models        map[string]Model    `json:"models" doc:"overrides of the catalogue, by provider/model"`

@@ -1,8 +1,9 @@
 // Package local finds a model server on this machine: Ollama, LM Studio or
-// llama.cpp on its standard port.
+// llama.cpp on its standard port. It also asks a server, here or elsewhere, how
+// many tokens one of its models takes.
 //
-// It asks all of them at once and gives up after a moment, because it stands
-// between a user and the first prompt. It only asks what they have: no model
+// It asks everything at once and gives up after a moment, because it stands
+// between a user and the first prompt. It only asks what servers have: no model
 // is loaded by it.
 package local
 
@@ -31,6 +32,7 @@ type Model struct {
 	Name    string
 	Window  int  // tokens that the server gives it; 0 if it does not say
 	Trained int  // tokens that it was made for, usually more; 0 likewise
+	Answer  int  // tokens of its longest answer; 0 likewise
 	Loaded  bool // in memory: it answers at once
 	Images  bool
 	Tools   bool // false also where the server does not say
@@ -76,10 +78,7 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	if client == nil {
-		// Of its own: no proxy stands between a machine and itself, and
-		// connections to servers that may go away are not kept.
-		t := &http.Transport{DisableKeepAlives: true}
-		client = &http.Client{Transport: t}
+		client = own()
 	}
 	probes := []struct {
 		base string
@@ -100,7 +99,7 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 			got := answer{rank: i}
 			base := strings.TrimSuffix(p.base, "/")
 			if base != "" {
-				if models, err := p.ask(ctx, asker{client, base}); err == nil {
+				if models, err := p.ask(ctx, asker{client: client, base: base}); err == nil {
 					got.srv = Server{Name: p.name, BaseURL: base + "/v1", Models: models}
 				}
 			}
@@ -129,10 +128,15 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 	return best.srv, true
 }
 
+// own returns a client for this machine: no proxy stands between a machine and
+// itself, and connections to servers that may go away are not kept.
+func own() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+
 // asker asks one server.
 type asker struct {
 	client *http.Client
 	base   string
+	key    string // "": none
 }
 
 // get decodes what the server answers at path; with a body it posts.
@@ -148,6 +152,11 @@ func (a asker) get(ctx context.Context, path string, body, to any) error {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, send)
 	if err != nil {
 		return err
+	}
+	if a.key != "" {
+		req.Header.Set("Authorization", "Bearer "+a.key)
+		req.Header.Set("X-Api-Key", a.key) // Anthropic's
+		req.Header.Set("Anthropic-Version", "2023-06-01")
 	}
 	res, err := a.client.Do(req)
 	if err != nil {
@@ -186,17 +195,7 @@ func ollama(ctx context.Context, a asker) ([]Model, error) {
 	if err := a.get(ctx, "/api/tags", nil, &tags); err != nil {
 		return nil, err
 	}
-	var ps struct {
-		Models []struct {
-			Name   string
-			Window int `json:"context_length"`
-		}
-	}
-	_ = a.get(ctx, "/api/ps", nil, &ps) // older servers have none; then nothing is known to be loaded
-	loaded := map[string]int{}
-	for _, m := range ps.Models {
-		loaded[m.Name] = m.Window
-	}
+	loaded := inMemory(ctx, a)
 	var models []Model
 	for _, m := range tags.Models {
 		if isEmbedding(m.Name) {
@@ -209,31 +208,54 @@ func ollama(ctx context.Context, a asker) ([]Model, error) {
 	if len(models) == 0 {
 		return nil, nil
 	}
-	first := &models[0]
+	_ = models[0].show(ctx, a) // else it is there, and more is not known of it
+	return models, nil
+}
+
+// inMemory returns the windows of the models that Ollama has in memory. Older
+// servers do not tell; then nothing is known to be there.
+func inMemory(ctx context.Context, a asker) map[string]int {
+	var ps struct {
+		Models []struct {
+			Name   string
+			Window int `json:"context_length"`
+		}
+	}
+	_ = a.get(ctx, "/api/ps", nil, &ps)
+	loaded := map[string]int{}
+	for _, m := range ps.Models {
+		loaded[m.Name] = m.Window
+	}
+	return loaded
+}
+
+// show fills in what Ollama's /api/show tells of m. The window of a model in
+// memory stays what it is there.
+func (m *Model) show(ctx context.Context, a asker) error {
 	var show struct {
 		Parameters   string
 		Capabilities []string
 		Info         map[string]json.RawMessage `json:"model_info"`
 	}
-	if a.get(ctx, "/api/show", map[string]string{"model": first.Name}, &show) != nil {
-		return models, nil // it is there; more is not known of it
+	if err := a.get(ctx, "/api/show", map[string]string{"model": m.Name}, &show); err != nil {
+		return err
 	}
-	first.Images = slices.Contains(show.Capabilities, "vision")
-	first.Tools = slices.Contains(show.Capabilities, "tools")
+	m.Images = slices.Contains(show.Capabilities, "vision")
+	m.Tools = slices.Contains(show.Capabilities, "tools")
 	for key, v := range show.Info {
 		if strings.HasSuffix(key, ".context_length") {
-			json.Unmarshal(v, &first.Trained) // a number, or it stays unknown
+			json.Unmarshal(v, &m.Trained) // a number, or it stays unknown
 		}
 	}
-	if first.Window == 0 {
+	if m.Window == 0 {
 		for line := range strings.Lines(show.Parameters) {
 			var n int
 			if _, err := fmt.Sscanf(line, "num_ctx %d", &n); err == nil {
-				first.Window = n
+				m.Window = n
 			}
 		}
 	}
-	return models, nil
+	return nil
 }
 
 func isEmbedding(name string) bool {

@@ -92,6 +92,12 @@ func New(c Config) *Provider {
 	}
 }
 
+// Base is the address that a Config with this BaseURL asks.
+func Base(baseURL string) string {
+	base, _ := resolve(baseURL)
+	return base
+}
+
 func resolve(base string) (string, flavour) {
 	base = strings.TrimSuffix(base, "/")
 	if base == "" {
