@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"goclaw/agent"
@@ -18,37 +20,97 @@ type job struct {
 	fits func(s *session.Session) bool
 }
 
-// pause is how long the background stays away from a session after a failure:
-// so many turns, twice as many after each.
-type pause struct{ fails, turns int }
+// failedType is the custom record that a failed attempt leaves. It is never
+// sent, and other programs ignore it.
+const failedType = "goclaw.failed"
+
+// failed is what the record of a failed attempt says.
+type failed struct {
+	Problem string `json:"problem"`
+}
+
+// backsOff reports whether the background stays away from s: for two turns
+// after a failure, and twice as many after each further one in a row.
+func backsOff(s *session.Session) bool {
+	fails, turns := 0, 0
+	wait := func() bool { return fails > 0 && turns < 1<<min(fails, 6) }
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case session.Custom:
+			if b.Type == failedType {
+				fails++
+			}
+		case session.Checkpoint:
+			return wait() // that went well: what failed before does not count
+		case session.Compaction:
+			if !compact.DetailsOf(b).Extract {
+				return wait()
+			}
+		default:
+			if fails == 0 && session.IsTurn(b) {
+				turns++
+			}
+		}
+	}
+	return wait()
+}
 
 // after begins what is due once a turn is over. It only looks; the work is
 // done while the session goes on.
 func (r *Runner) after(s *session.Session, env agent.Env) {
-	if env.Compact == nil || env.Summarizer == nil || env.Tokens == nil {
-		return
-	}
-	if env.Tools != nil {
-		env.Prompt.Tools = env.Tools.Specs()
-	}
 	r.mu.Lock()
-	p := r.paused[s.ID]
-	if p.turns > 0 {
-		p.turns--
-		r.paused[s.ID] = p
-	}
-	wait := p.turns > 0 || r.closed || r.busy[s.ID]
+	wait := r.closed || r.busy[s.ID]
 	r.mu.Unlock()
 	if wait {
 		return
 	}
-	j, ok := r.checkpoint(s, env)
+	j, ok := r.due(s, env)
 	if !ok {
-		j, ok = r.improve(s, env)
+		return
 	}
-	if ok {
-		r.start(s.ID, j)
+	if _, quick := env.Summarizer.(compact.Extractor); !quick && r.o.Detach != nil && r.o.Detach(s.ID) {
+		return
 	}
+	r.start(s.ID, j)
+}
+
+// due returns what there is to do for s between two turns.
+func (r *Runner) due(s *session.Session, env agent.Env) (job, bool) {
+	if env.Compact == nil || env.Summarizer == nil || env.Tokens == nil || backsOff(s) {
+		return job{}, false
+	}
+	if env.Tools != nil {
+		env.Prompt.Tools = env.Tools.Specs()
+	}
+	if j, ok := r.checkpoint(s, env); ok {
+		return j, true
+	}
+	return r.improve(s, env)
+}
+
+// Finish does what is due in the session id between two turns, if there is
+// anything: a checkpoint, or a better summary. It returns what was recorded,
+// which has no number if there was nothing to do or if another process is at
+// it. A failure is recorded as well: it keeps the next attempt off for a while.
+func (r *Runner) Finish(ctx context.Context, id session.ID) (session.Record, error) {
+	release, err := r.o.Store.Lock(ctx, session.ID("late\x00"+id), r.o.Who)
+	if errors.Is(err, session.ErrHeld) {
+		return session.Record{}, nil
+	}
+	if err != nil {
+		return session.Record{}, err
+	}
+	defer release()
+	s, env, err := r.envOf(ctx, id)
+	if err != nil {
+		return session.Record{}, err
+	}
+	j, ok := r.due(s, env)
+	if !ok {
+		return session.Record{}, nil
+	}
+	defer context.AfterFunc(ctx, r.stop)()
+	return r.attempt(id, j)
 }
 
 // checkpoint is due at so many percent of the window or messages.
@@ -132,23 +194,35 @@ func (r *Runner) start(id session.ID, j job) {
 	r.late.Add(1)
 	go func() {
 		defer r.late.Done()
-		rec, err := r.do(id, j)
+		rec, err := r.attempt(id, j)
 		r.mu.Lock()
 		delete(r.busy, id)
-		p := r.paused[id]
-		switch {
-		case err == nil || errors.Is(err, errGone):
-			delete(r.paused, id)
-		default:
-			p.fails++
-			p.turns = 1 << min(p.fails, 6)
-			r.paused[id] = p
-		}
 		r.mu.Unlock()
 		if r.o.Late != nil && !errors.Is(err, errGone) {
 			r.o.Late(id, rec, err)
 		}
 	}()
+}
+
+// attempt does a job and records if it fails. One that was given up has not
+// failed.
+func (r *Runner) attempt(id session.ID, j job) (session.Record, error) {
+	rec, err := r.do(id, j)
+	if err == nil || errors.Is(err, errGone) || r.ctx.Err() != nil {
+		return rec, err
+	}
+	data, e := json.Marshal(failed{Problem: fmt.Sprintf("%.500s", err.Error())})
+	if e != nil {
+		return rec, errors.Join(err, e)
+	}
+	_, e = r.do(id, job{
+		make: func(context.Context) (session.Body, error) { return session.Custom{Type: failedType, Data: data}, nil },
+		fits: func(*session.Session) bool { return true },
+	})
+	if e != nil {
+		err = errors.Join(err, e)
+	}
+	return rec, err
 }
 
 // made is a body that waits for its place between two turns. Whoever takes
@@ -164,9 +238,18 @@ type outcome struct {
 	err error
 }
 
+// makeLimit is how long a body may take to be made. What takes longer has
+// failed.
+const makeLimit = 10 * time.Minute
+
+// maxWait is the longest pause between two looks whether a turn is over.
+const maxWait = 250 * time.Millisecond
+
 // do makes the body and appends it between two turns.
 func (r *Runner) do(id session.ID, j job) (session.Record, error) {
-	body, err := j.make(r.ctx)
+	ctx, cancel := context.WithTimeout(r.ctx, makeLimit)
+	defer cancel()
+	body, err := j.make(ctx)
 	if err != nil {
 		return session.Record{}, err
 	}
@@ -174,7 +257,7 @@ func (r *Runner) do(id session.ID, j job) (session.Record, error) {
 	r.mu.Lock()
 	r.made[id] = m
 	r.mu.Unlock()
-	for {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, maxWait) {
 		release, err := r.brieflyHold(id)
 		if err == nil {
 			if r.take(id) == m {
@@ -200,7 +283,7 @@ func (r *Runner) do(id session.ID, j job) (session.Record, error) {
 			if r.take(id) != nil {
 				return session.Record{}, r.ctx.Err()
 			}
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -32,6 +32,11 @@ type Options struct {
 	// TTL is how long a session may be idle before its key begins a new one.
 	// 0: forever. The old one stays where it is.
 	TTL time.Duration
+	// Detach has the background's work done elsewhere: it is told a session in
+	// which some is due, and has Finish called for it in another process. If it
+	// cannot it returns false, and the work is done here. It may be nil, and is
+	// not told of work that needs no model.
+	Detach func(id session.ID) bool
 	// Late is told what the background has appended, or why it could not. It
 	// may be nil, and is called from any goroutine.
 	Late func(id session.ID, rec session.Record, err error)
@@ -72,7 +77,6 @@ type Runner struct {
 	busy   map[session.ID]bool
 	brief  map[session.ID]chan struct{} // held by the background, until closed
 	made   map[session.ID]*made         // what waits for its place between two turns
-	paused map[session.ID]pause
 	closed bool
 	ctx    context.Context // of the background
 	stop   context.CancelFunc
@@ -83,7 +87,7 @@ func New(o Options) *Runner {
 	if o.Clock == nil {
 		o.Clock = session.System{}
 	}
-	r := &Runner{o: o, live: map[session.ID]*session.Session{}, busy: map[session.ID]bool{}, brief: map[session.ID]chan struct{}{}, made: map[session.ID]*made{}, paused: map[session.ID]pause{}}
+	r := &Runner{o: o, live: map[session.ID]*session.Session{}, busy: map[session.ID]bool{}, brief: map[session.ID]chan struct{}{}, made: map[session.ID]*made{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -311,7 +315,8 @@ func (r *Runner) forget(id session.ID) {
 // hold takes the session, waiting for another if that is allowed.
 func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (func(), error) {
 	said := false
-	deadline := time.Now().Add(r.o.Wait)
+	began := time.Now()
+	deadline := began.Add(r.o.Wait)
 	for {
 		release, err := r.o.Store.Lock(ctx, id, r.o.Who)
 		var held *session.HeldError
@@ -327,7 +332,8 @@ func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event
 		if err == nil || !errors.As(err, &held) || !time.Now().Before(deadline) {
 			return release, err
 		}
-		if !said {
+		// Whoever only appends something is gone in a moment.
+		if !said && time.Since(began) >= moment {
 			said = true
 			if !yield(Waiting{By: held}, nil) {
 				return nil, errOver
@@ -340,6 +346,9 @@ func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event
 		}
 	}
 }
+
+// moment is how long a session may be held by another without a word about it.
+const moment = 200 * time.Millisecond
 
 // hand appends the records of one turn.
 type hand struct {

@@ -40,7 +40,8 @@ type app struct {
 	voices map[string]*voice // by name, as far as they were asked for
 	server *local.Server     // on this machine, once looked for
 
-	interrupted atomic.Bool // Ctrl-C was pressed
+	interrupted atomic.Bool                // Ctrl-C was pressed
+	spawn       func(args ...string) error // starts this program once more; nil: it cannot
 
 	still     bool // a look changes nothing, not even what could be made anew
 	embedding bool // vectors are made while the user waits

@@ -6,6 +6,7 @@ import (
 	"goclaw/agent"
 	"goclaw/compact"
 	"goclaw/internal/config"
+	"goclaw/provider/catalogue"
 	"goclaw/provider/offline"
 	"goclaw/session"
 	"goclaw/window"
@@ -42,7 +43,8 @@ func compactOptions(c config.Session) compact.Options {
 }
 
 // summarizer returns who summarises for v: the model that the configuration
-// names for it, then v itself. The built-in model cannot.
+// names for it, or else the small one of v's vendor; then v itself. The built-in
+// model cannot.
 func (a *app) summarizer(v *voice) compact.Summarizer {
 	c := a.conf.Session.Checkpoint
 	var chain compact.Chain
@@ -51,10 +53,14 @@ func (a *app) summarizer(v *voice) compact.Summarizer {
 			chain = append(chain, compact.Model{Provider: v.Provider, Name: v.model, Window: v.budget.Window, Output: v.maxTokens, Tokens: v.tokens, Price: v.cost})
 		}
 	}
-	if c.Model != "" && c.Model != v.name() {
+	cheap := c.Model
+	if m, ok := catalogue.Small(v.name()); cheap == "" && ok && c.FallbackToMain {
+		cheap = m.ID
+	}
+	if cheap != "" && cheap != v.name() {
 		// One that cannot be asked (no key) leaves the others.
-		if cheap, err := a.named(c.Model); err == nil {
-			add(cheap)
+		if small, err := a.named(cheap); err == nil {
+			add(small)
 		}
 	}
 	if len(chain) == 0 || c.FallbackToMain {

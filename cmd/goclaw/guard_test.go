@@ -65,7 +65,12 @@ func TestGuardIsConfigured(t *testing.T) {
 		t.Error(d)
 	}
 	if chain := env.Summarizer.(compact.Chain); len(chain) != 1 || chain[0].Name != "claude-sonnet-4-5" {
-		t.Errorf("%+v", chain)
+		t.Errorf("without a key for the small model: %+v", chain)
+	}
+	c.Providers = map[string]config.Provider{"anthropic": {APIKey: "k"}}
+	a.guard(&env, v)
+	if chain := env.Summarizer.(compact.Chain); len(chain) != 2 || chain[0].Name != "claude-haiku-5-5" || chain[1].Name != "claude-sonnet-4-5" {
+		t.Errorf("by default: %+v", chain)
 	}
 
 	c.Session.Checkpoint.Model = "ollama/small"

@@ -21,28 +21,32 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	os.Exit(start(&app{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, spawn: spawnSelf}, os.Args[1:]))
 }
 
-// run is main without the process: what a test calls. It returns the exit
-// code: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
+// run is main without the process: what a test calls.
 func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string) string) int {
+	return start(&app{in: in, out: out, err: errOut, getenv: getenv}, args)
+}
+
+// start does what args say and returns the exit code: 0 done, 1 failed, 2 wrong
+// usage, 130 stopped by Ctrl-C.
+func start(a *app, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	a := &app{in: in, out: out, err: errOut, getenv: getenv}
 	defer a.close()
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errOut)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
 	if !errors.Is(err, errQuiet) {
-		fmt.Fprintln(errOut, "goclaw: "+oneLine(err))
+		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
 		if h := hint(err); h != "" {
-			fmt.Fprintln(errOut, "  "+h)
+			fmt.Fprintln(a.err, "  "+h)
 		}
 	}
 	var u *usageError
@@ -156,7 +160,7 @@ Without a command it opens a chat and resumes the last session.`,
 	})
 	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVarP(&a.session, "session", "s", "", "the session to open: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, begins one")
-	root.AddCommand(a.askCmd(), a.searchCmd(), a.mcpCmd(), a.sessionsCmd(), a.contextCmd(), a.compactCmd(), a.importCmd(), a.doctorCmd(), a.configCmd())
+	root.AddCommand(a.askCmd(), a.searchCmd(), a.mcpCmd(), a.sessionsCmd(), a.contextCmd(), a.compactCmd(), a.importCmd(), a.doctorCmd(), a.configCmd(), a.checkpointCmd())
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)
 	a.completions(root)

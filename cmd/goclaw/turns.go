@@ -51,7 +51,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 			a.guard(&env, v)
 			return env, nil
 		},
-		Learnt: a.learn,
+		Learnt: a.learn, Detach: a.detach,
 	})
 	return r, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -116,6 +116,9 @@ func answerParts(text string) []string {
 	if strings.Contains(text, "be silent") {
 		return []string{"NO_", "REPLY"}
 	}
+	if strings.HasPrefix(text, "{") {
+		return []string{text}
+	}
 	return []string{"echo: ", text}
 }
 

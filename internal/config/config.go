@@ -79,7 +79,7 @@ type Inherit struct {
 // Checkpoint is when summaries are made ahead of time.
 type Checkpoint struct {
 	Enabled        bool   `json:"enabled"`
-	Model          string `json:"model" doc:"a cheaper model for summaries; empty: the main one"`
+	Model          string `json:"model" doc:"a cheaper model for summaries; empty: the small one of the main model's vendor"`
 	FallbackToMain bool   `json:"fallbackToMain"`
 	TokenPercents  []int  `json:"tokenThresholdPercents"`
 	TurnThreshold  int    `json:"turnThreshold"`

@@ -111,7 +111,7 @@ func (r *REPL) foreign(ctx context.Context, in session.Info) int {
 			continue
 		}
 		switch rec.Body.(type) {
-		case session.Checkpoint, session.Compaction:
+		case session.Checkpoint, session.Compaction, session.Custom:
 		default:
 			n++
 		}

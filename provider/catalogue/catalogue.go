@@ -121,6 +121,23 @@ func (c *Catalogue) Lookup(name string) (Model, bool) {
 	return m, true
 }
 
+// Small returns the small model of the vendor of the model name, for work that
+// needs no better one. ok is false if there is none that is known to cost less.
+func Small(name string) (m Model, ok bool) {
+	of, known := find(name)
+	vendor, _, _ := strings.Cut(of.ID, "/")
+	if given, _, _ := strings.Cut(name, "/"); !known || of.Guess || given != vendor {
+		return Model{}, false
+	}
+	for _, e := range load().Models {
+		if e.Small && strings.HasPrefix(e.ID, vendor+"/") {
+			m = e.model()
+			return m, m.ID != of.ID && m.Prices != nil && of.Prices != nil && m.Prices.In < of.Prices.In
+		}
+	}
+	return Model{}, false
+}
+
 // Models returns the built-in models, the newest of each vendor first.
 func Models() []Model {
 	b := load()
@@ -140,6 +157,7 @@ var file []byte
 type entry struct {
 	ID                    string
 	Prefix                string // of a family
+	Small                 bool   // the one of its vendor to write summaries
 	Window, Input, Output int
 	Images, Reasoning     bool
 	Prices                *Prices

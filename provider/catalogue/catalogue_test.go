@@ -177,3 +177,23 @@ func BenchmarkLookup(b *testing.B) {
 		Lookup("openrouter/anthropic/claude-sonnet-4.5-20250929")
 	}
 }
+
+func TestSmall(t *testing.T) {
+	for name, want := range map[string]string{
+		"anthropic/claude-sonnet-4-5":          "anthropic/claude-haiku-5-5",
+		"anthropic/claude-sonnet-4-5-20250929": "anthropic/claude-haiku-5-5",
+		"openai/gpt-5":                         "openai/gpt-5-mini",
+		"openai/gpt-5-mini":                    "", // it is the small one
+		"openai/gpt-5-nano":                    "", // smaller still
+		"openai/llama3.2":                      "", // another vendor's, on a server that speaks as OpenAI does
+		"openrouter/anthropic/claude-opus-4-5": "", // sold under names of its own
+		"ollama/gpt-oss:20b":                   "",
+		"nobody/nothing":                       "",
+		"offline":                              "",
+	} {
+		m, ok := Small(name)
+		if ok != (want != "") || ok && m.ID != want {
+			t.Errorf("Small(%q) = %q, %v; want %q", name, m.ID, ok, want)
+		}
+	}
+}
