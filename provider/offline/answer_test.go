@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"goclaw/compact"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
+	"goclaw/session"
 )
 
 func assistantCall(id, name, args string) llm.Message {
@@ -50,12 +53,22 @@ func files() map[string]string {
 	}
 }
 
-var memoryCalls = []string{
-	`read_file {"limit":200,"path":"MEMORY.md"}`,
-	`list_directory {"path":"memory"}`,
-	`read_file {"limit":200,"path":"memory/2026-08-03.md"}`,
-	`read_file {"limit":200,"path":"memory/2026-08-02.md"}`,
-	`read_file {"limit":200,"path":"memory/2026-08-01.md"}`,
+// searches are the calls for a question.
+func searches(q string) []string {
+	return []string{fmt.Sprintf(`memory_search {"limit":5,"query":%q}`, q), fmt.Sprintf(`session_search {"limit":10,"query":%q}`, q)}
+}
+
+// found is what the search tools print.
+var found = map[string]string{
+	"memory_search": "MEMORY.md:3  - Anna's birthday is on 3 May [Memory]\nmemory/2026-08-01.md:1  - the dentist moved to Friday at 10 [2026-08-01] [and 1 more like it, such as MEMORY.md:9]\n[incomplete: memory/x.md cannot be read]",
+	"session_search": `01a1dffe-d0b5-774a-8c88-fefb1bc870ac#2  2026-08-02 16:16 user [Anna and [the] dog]: My sister Anna lives in Lisbon.
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#9  2026-08-02 16:17 user: where does Anna live?
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#10  2026-08-02 16:17 assistant: memory_search {"query":"where does Anna live?"}
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11  2026-08-02 16:17 tool: Anna, Anna, Anna
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#12  2026-08-02 16:17 assistant: You said on 2026-08-02 16:16: > My sister Anna lives in Lisbon.
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#13  2026-08-02 16:18 assistant: ` + cannot + ` Anna.
+7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#4  at an unknown time, assistant [Billing]: Postgres is fine for billing.
+7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#8  2026-07-01 09:00 summary [Billing]: Billing goes to Postgres; Anna signs.`,
 }
 
 // TestAnswer is a question to a conversation, the calls that it takes and the
@@ -70,114 +83,72 @@ func TestAnswer(t *testing.T) {
 		calls     []string
 		want      string
 	}{
-		{"said by the user", "Where does Anna live?", memoryCalls, `What I found about "Anna live":
+		{"said and noted", "Where does Anna live?", searches("Where does Anna live?"), `In memory:
+> - Anna's birthday is on 3 May (MEMORY.md:3)
 
-You said (your message 2 of 4):
+You said on 2026-08-02 16:16:
 > My sister Anna lives in Lisbon.
 
-MEMORY.md:3 says:
-> - Anna's birthday is on 3 May`},
-		{"noted in memory", "when does the dentist see me", memoryCalls, `What I found about "dentist see":
+A summary on 2026-07-01 09:00 says:
+> Billing goes to Postgres; Anna signs.`},
+		{"noted in memory", "when does the dentist see me", searches("when does the dentist see me"), `In memory:
+> - the dentist moved to Friday at 10 (memory/2026-08-01.md:1)`},
+		{"another model's answer", "search bills", searches("bills"), `The answer at an unknown time was:
+> Postgres is fine for billing.
 
-memory/2026-08-01.md:1 says:
-> - the dentist moved to Friday at 10`},
-		{"a question with its reply", "what is my dog's name?", memoryCalls, `What I found about "dog name":
+A summary on 2026-07-01 09:00 says:
+> Billing goes to Postgres; Anna signs.`},
+		{"nothing with these words", "search llamas", searches("llamas"), `I found nothing that was said or noted with the words of "llamas".
 
-The answer to your message 2 said:
-> Noted. What is the name of your dog?
+The nearest is this:
 
-You replied:
-> Rex. And we agreed to use Postgres for billing.`},
-		{"when", "when did I mention billing?", memoryCalls, `What I found about "billing":
-
-You said (your message 3 of 4):
-> Rex. And we agreed to use Postgres for billing.
-
-Messages have no times in what I see, only their order.`},
-		{"decisions", "what did we decide about the database?", memoryCalls, `I found nothing about "database" in this conversation, MEMORY.md, memory/2026-08-03.md, memory/2026-08-02.md, memory/2026-08-01.md.
-
-These are decisions that I can see:
-
-You said (your message 3 of 4):
-> Rex. And we agreed to use Postgres for billing.`},
-		{"nothing", "what did I say about llamas?", memoryCalls, `I found nothing about "llamas" in this conversation, MEMORY.md, memory/2026-08-03.md, memory/2026-08-02.md, memory/2026-08-01.md.
-
+In memory:
+> - Anna's birthday is on 3 May (MEMORY.md:3)
 ` + cannot + " " + connect},
-		{"a statement", "Postgres is slow for billing today.", nil, cannot + ` The closest to it in this conversation:
-
-You said (your message 3 of 4):
-> Rex. And we agreed to use Postgres for billing.
+		{"of an unknown time", "what was fine?", searches("what was fine?"), `The answer at an unknown time was:
+> Postgres is fine for billing.`},
+		{"a statement", "Postgres is slow for billing today.", nil, cannot + `
 
 What you said is kept: ask "what did I say about ..." at any time, or say "remember that ..." to have it in memory. ` + connect},
 		{"work for a language model", "can you write me a poem?", nil, cannot + `
 
 What you said is kept: ask "what did I say about ..." at any time, or say "remember that ..." to have it in memory. ` + connect},
-		{"last words", "what did I just say?", nil, `Your words were (your message 3 of 4):
-> Rex. And we agreed to use Postgres for billing.`},
-		{"recap", "recap", nil, `What was said so far, in extracts:
-
-1. hi
-   → Hello! I am goclaw's built-in offline model, not a language model: I find and quote what was said, and follow a few plain requests. Say "hel …
-2. My sister Anna lives in Lisbon.
-   → Noted. What is the name of your dog?
-3. Rex. And we agreed to use Postgres for billing.
-   → Good choice.`},
+		{"recap", "recap", nil, `What was said so far, each with the beginning of the answer:
+> hi
+  Hello! I am goclaw's built-in offline model, not a language model: I find and quote what was said, and follow a few plain requests. Say "hel …
+> My sister Anna lives in Lisbon.
+  Noted. What is the name of your dog?
+> Rex. And we agreed to use Postgres for billing.
+  Good choice.`},
 		{"read", "read README.md", []string{`read_file {"limit":150,"path":"README.md"}`},
 			"README.md:\n```\n# Shop\n\nA shop for tea.\nIt listens on port 8080.\n```"},
 		{"read lines", "read README.md lines 3-3", []string{`read_file {"limit":1,"offset":3,"path":"README.md"}`},
-			"README.md:\n```\nA shop for tea.\n```"},
-		{"read what is not there", "read gone.md", []string{`read_file {"limit":150,"path":"gone.md"}`, `list_directory {"path":"gone.md"}`},
-			"I could not read gone.md: gone.md does not exist"},
-		{"read a directory", "what is in src?", []string{`read_file {"limit":150,"path":"src"}`, `list_directory {"path":"src"}`},
-			"src:\n```\nmain.go  13 B\n```"},
-		{"no file but a matter", "what is in Lisbon?", append([]string{`read_file {"limit":150,"path":"Lisbon"}`, `list_directory {"path":"Lisbon"}`}, memoryCalls[:4]...),
-			"What I found about \"Lisbon\":\n\nYou said (your message 2 of 4):\n> My sister Anna lives in Lisbon."},
+			"README.md:\n```\nA shop for tea.\n[lines 3 to 3 of 4; read on with offset 4]\n```"},
+		{"read what is not there", "read gone.md", []string{`read_file {"limit":150,"path":"gone.md"}`}, "I could not read gone.md: gone.md does not exist"},
+		{"no file but a matter", "what is in Lisbon?", searches("what is in Lisbon?"),
+			"You said on 2026-08-02 16:16:\n> My sister Anna lives in Lisbon."},
 		{"list", "list", []string{`list_directory {"path":"."}`},
 			"The workspace:\n```\nMEMORY.md  40 B\nREADME.md  49 B\nmemory/\nsrc/\n```"},
+		{"list a directory", "list the files in src", []string{`list_directory {"path":"src"}`}, "src:\n```\nmain.go  13 B\n```"},
 		{"list what is not there", "list lib/x", []string{`list_directory {"path":"lib/x"}`}, "I could not list lib/x: lib/x does not exist"},
-		{"find in a file", "find ports in README.md", []string{`read_file {"path":"README.md"}`},
-			"\"ports\" in README.md:\n> README.md:4: It listens on port 8080."},
-		{"digest", "summarize README.md", []string{`read_file {"path":"README.md"}`},
-			"I cannot summarise, being not a language model. README.md has 4 lines that I was shown. Its headings:\n> # Shop\n\nIt begins:\n> A shop for tea.\n> It listens on port 8080."},
-		{"time", "what time is it in Tokyo?", []string{`get_current_time {}`},
-			"It is 2026-08-30T14:05:00+02:00 (Sunday, Europe/Berlin).\n\nThat is the time here. For Tokyo give its zone, as in \"what time is it in Asia/Tokyo\"."},
-		{"time zone", "what time is it in Asia/Tokyo?", []string{`get_current_time {"timezone":"Asia/Tokyo"}`},
-			"It is 2026-08-30T14:05:00+02:00 (Sunday, Europe/Berlin)."},
-		{"write anew", "write README.md: hello", []string{`read_file {"path":"README.md"}`, `write_file {"content":"hello\n","path":"README.md"}`},
-			"Done: wrote 6 bytes to README.md. What it held before was read first, and stands in the log of this conversation."},
-		{"create what is there", "create file README.md with hello", []string{`read_file {"path":"README.md"}`},
-			"README.md is there already; I left it as it is. To replace what it holds, say \"write README.md: TEXT\"."},
-		{"create", "create file notes.txt with hello", []string{`read_file {"path":"notes.txt"}`, `list_directory {"path":"."}`, `write_file {"content":"hello\n","path":"notes.txt"}`},
-			"Done: wrote 6 bytes to notes.txt."},
-		{"append", "append more tea to README.md", []string{`read_file {"limit":200,"path":"README.md"}`, `write_file {"append":true,"content":"more tea\n","path":"README.md"}`},
-			"Done: wrote 58 bytes to README.md."},
-		{"replace", "replace 8080 with 9090 in README.md", []string{`edit_file {"new_string":"9090","old_string":"8080","path":"README.md"}`},
-			"Done:\n```\nreplaced once in README.md\n-8080\n+9090\n```"},
-		{"replace what is not there", "replace x1 with x2 in README.md", []string{`edit_file {"new_string":"x2","old_string":"x1","path":"README.md"}`},
-			"I could not change README.md: old_string was not found"},
+		{"list a matter", "list dentist", append([]string{`list_directory {"path":"dentist"}`}, searches("dentist")...),
+			"In memory:\n> - the dentist moved to Friday at 10 (memory/2026-08-01.md:1)"},
+		{"time", "what time is it?", []string{`get_current_time {}`}, "It is 2026-08-30T14:05:00+02:00 (Sunday, Europe/Berlin)."},
 		{"run", "$ go version", []string{`bash {"command":"go version"}`}, "`go version`:\n```\nran go version\n[exit code 0]\n```"},
 		{"run what is refused", "run rm x", []string{`bash {"command":"rm x"}`}, "`rm x` did not succeed:\n```\nnot run: the user did not allow this command.\n```"},
-		{"run what is no command", "run the tests", nil, "I do not know which command \"the tests\" is. Give it as you would type it, as in `run go test ./...`. " + cannot},
-		{"grep", "which files mention it's?", []string{`bash {"command":"grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60"}`},
-			"`grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60`:\n```\nran grep -rnIi --exclude-dir=.git --exclude-dir=node_modules -m 5 -F -e 'it'\\''s' . | head -n 60\n[exit code 0]\n```"},
-		{"remember", "remember that tea is out", []string{`get_current_time {}`, `read_file {"limit":200,"path":"memory/2026-08-30.md"}`, `write_file {"append":true,"content":"# 2026-08-30\n\n- tea is out\n","path":"memory/2026-08-30.md"}`},
+		{"run what is no command", "run the tests", nil, cannot + `
+
+What you said is kept: ask "what did I say about ..." at any time, or say "remember that ..." to have it in memory. ` + connect},
+		{"remember", "remember that tea is out", []string{`get_current_time {}`, `write_file {"append":true,"content":"- tea is out\n","path":"memory/2026-08-30.md"}`},
 			"Noted in memory/2026-08-30.md:\n> - tea is out"},
-		{"forget", "forget the dentist", memoryCalls, `I do not delete: the conversation is a log that is only added to, and memory files are yours to edit.
-
-memory/2026-08-01.md:1 says:
-> - the dentist moved to Friday at 10
-
-To take a line out, say: replace ` + "`THE LINE`" + ` with nothing in THE FILE.`},
-		{"attached", "what does this say about herons?\nStorks nest here.\nA heron stood in the pond.", memoryCalls, `What I found about "herons":
-
-What you just sent says:
-> A heron stood in the pond.`},
-		{"other sessions", "show session main:cli:user", nil, "I have no tool here to read other sessions with. In the chat, /switch main:cli:user opens it."},
+		{"memories", "what do you remember?", []string{`list_directory {"path":"memory"}`, `read_file {"path":"MEMORY.md"}`,
+			`read_file {"path":"memory/2026-08-01.md"}`, `read_file {"path":"memory/2026-08-02.md"}`, `read_file {"path":"memory/2026-08-03.md"}`},
+			"MEMORY.md:\n> # Memory\n> \n> - Anna's birthday is on 3 May\n\nmemory/2026-08-01.md:\n> - the dentist moved to Friday at 10\n\nmemory/2026-08-02.md:\n> - the car is in the garage\n\nmemory/2026-08-03.md:\n> - nothing of note"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newChat(t, past...)
-			c.files = files()
+			c.files, c.found = files(), found
 			got := c.ask(tt.ask)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("answer differs (-want +got):\n%s", diff)
@@ -189,36 +160,27 @@ What you just sent says:
 	}
 }
 
-// TestRemember is a dialogue: what is noted is found again, once.
+// TestRemember is a dialogue: what is noted is added, a line each.
 func TestRemember(t *testing.T) {
 	c := newChat(t, told...)
-	steps := []struct{ ask, want string }{
+	for _, s := range []struct{ ask, want string }{
 		{"remember that my locker code is 4711", "Noted in memory/2026-08-30.md:\n> - my locker code is 4711"},
-		{"Merk dir, dass ich keine Nüsse esse", "Noted in memory/2026-08-30.md:\n> - ich keine Nüsse esse"},
-		{"remember that my locker code is 4711", "That is in memory already, memory/2026-08-30.md:3:\n> - my locker code is 4711"},
 		{"The garage is closed on Mondays", cannot},
-		{"remember that", "Noted in memory/2026-08-30.md:\n> - The garage is closed on Mondays"},
-		{"was habe ich über die Nuss gesagt?", "What I found about \"Nuss\":\n\nYou said (your message 3 of 7):\n> Merk dir, dass ich keine Nüsse esse\n\n(The same stands in memory/2026-08-30.md:4.)"},
-		{"what is my locker code?", "What I found about \"locker code\":\n\nYou said (your message 4 of 8):\n> remember that my locker code is 4711\n\n(The same stands in your message 2 of 8, memory/2026-08-30.md:3.)"},
-	}
-	for _, s := range steps {
-		got := c.ask(s.ask)
-		if s.want == cannot {
-			got = got[:min(len(got), len(cannot))]
-		}
-		if diff := cmp.Diff(s.want, got); diff != "" {
-			t.Fatalf("%q differs (-want +got):\n%s", s.ask, diff)
+		{"Note: two\nlines", "Noted in memory/2026-08-30.md:\n> - two\n>   lines"},
+	} {
+		if got := c.ask(s.ask); !strings.HasPrefix(got, s.want) {
+			t.Fatalf("%q: got %q, want %q", s.ask, got, s.want)
 		}
 	}
-	want := "# 2026-08-30\n\n- my locker code is 4711\n- ich keine Nüsse esse\n- The garage is closed on Mondays\n"
-	if diff := cmp.Diff(map[string]string{"memory/2026-08-30.md": want}, c.files); diff != "" {
+	if diff := cmp.Diff(map[string]string{"memory/2026-08-30.md": "- my locker code is 4711\n- two\n  lines\n"}, c.files); diff != "" {
 		t.Errorf("files differ (-want +got):\n%s", diff)
 	}
 }
 
 // TestRememberWithout tries with fewer tools. What a file held is never lost.
 func TestRememberWithout(t *testing.T) {
-	long := strings.Repeat("- a line\n", 300)
+	const refused = "I could not note it: there is no tool write_file here that I can use. What you said is kept in this conversation."
+	milk := map[string]string{"memory/2026-08-30.md": "- milk"}
 	tests := []struct {
 		name  string
 		tools []llm.ToolSpec
@@ -226,99 +188,82 @@ func TestRememberWithout(t *testing.T) {
 		want  string
 		after map[string]string
 	}{
-		{"appending, new", []llm.ToolSpec{readSpec, listSpec, plainWrite, timeSpec}, nil, "Noted in memory/2026-08-30.md:\n> - tea",
-			map[string]string{"memory/2026-08-30.md": "# 2026-08-30\n\n- tea\n"}},
-		{"appending, there", []llm.ToolSpec{readSpec, listSpec, plainWrite, timeSpec}, map[string]string{"memory/2026-08-30.md": "- milk"}, "Noted in memory/2026-08-30.md:\n> - tea",
-			map[string]string{"memory/2026-08-30.md": "- milk\n- tea\n"}},
-		{"appending, long", []llm.ToolSpec{readSpec, listSpec, plainWrite, timeSpec}, map[string]string{"memory/2026-08-30.md": long + "[cut here]"}, "I could not note it: memory/2026-08-30.md is too long for me to read whole, and I will not write it anew without the rest.",
-			map[string]string{"memory/2026-08-30.md": long + "[cut here]"}},
-		{"reading", []llm.ToolSpec{plainWrite, timeSpec}, nil, "I could not note it: there is no tool read_file here that I can use", nil},
-		{"a clock", []llm.ToolSpec{readSpec, listSpec, writeSpec}, nil, "Noted in MEMORY.md:\n> - tea", map[string]string{"MEMORY.md": "# Memory\n\n- tea\n"}},
-		{"writing", []llm.ToolSpec{readSpec, timeSpec}, nil, "I have no tool here to write a memory file with. What you said is kept in this conversation, and I will find it there.", nil},
+		{"appending", []llm.ToolSpec{readSpec, listSpec, plainWrite, timeSpec}, milk, refused, milk},
+		{"reading", []llm.ToolSpec{writeSpec, timeSpec}, milk, "Noted in memory/2026-08-30.md:\n> - tea", map[string]string{"memory/2026-08-30.md": "- milk\n- tea\n"}},
+		{"a clock", []llm.ToolSpec{readSpec, listSpec, writeSpec}, nil, "Noted in MEMORY.md:\n> - tea", map[string]string{"MEMORY.md": "- tea\n"}},
+		{"writing", []llm.ToolSpec{readSpec, timeSpec}, nil, refused, map[string]string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newChat(t, told...)
 			c.tools = tt.tools
-			for p, s := range tt.files {
-				c.files[p] = s
-			}
+			maps.Copy(c.files, tt.files)
 			got := c.ask("remember that tea")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("answer differs (-want +got):\n%s", diff)
 			}
-			if len(tt.after)+len(c.files) > 0 {
-				if diff := cmp.Diff(tt.after, c.files); diff != "" {
-					t.Errorf("files differ (-want +got):\n%s", diff)
-				}
+			if diff := cmp.Diff(tt.after, c.files); diff != "" {
+				t.Errorf("files differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestSearchTools uses the tools of recall where they are offered, and says
-// what failed.
+// TestSearchTools says which search failed, and what the others found.
 func TestSearchTools(t *testing.T) {
-	c := newChat(t, talk("I keep my bag in the locker.", "I see.")...)
-	c.tools = append(allSpecs[:len(allSpecs):len(allSpecs)], memSearch, memGet, sessSearch, sessRead)
-	want := `What I found about "locker code":
-
-You said (your message 2 of 3):
-> I keep my bag in the locker.
-
-memory_search says:
-> memory/2026-08-01.md:7  The locker code is 4711.
-
-session_search failed: the index is behind`
+	c := newChat(t, told...)
+	c.found = map[string]string{"memory_search": "memory/2026-08-01.md:7  The locker code is 4711."}
+	want := `In memory:
+> The locker code is 4711. (memory/2026-08-01.md:7)
+session_search failed: the index is broken`
 	if diff := cmp.Diff(want, c.ask("what is my locker code?")); diff != "" {
 		t.Errorf("answer differs (-want +got):\n%s", diff)
 	}
-	calls := []string{`memory_search {"query":"what is my locker code?"}`, `session_search {"query":"what is my locker code?"}`}
-	if diff := cmp.Diff(calls, c.calls); diff != "" {
-		t.Errorf("calls differ (-want +got):\n%s", diff)
+	c.found = map[string]string{"memory_search": "no note in the memory files fits", "session_search": "nothing that was said fits"}
+	want = "I found nothing that was said or noted with the words of \"what did I say about llamas?\".\n\n" + cannot + " " + connect
+	if diff := cmp.Diff(want, c.ask("what did I say about llamas?")); diff != "" {
+		t.Errorf("answer differs (-want +got):\n%s", diff)
 	}
-	if got, want := c.ask("show session main:cli:user"), "Session main:cli:user:\n```\nuser: hello from main:cli:user\n```"; got != want {
+	c.tools = nil
+	if got, want := c.ask("what did I say about llamas?"), "session_search failed: there is no tool session_search here that I can use"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-	c.tools, c.files = []llm.ToolSpec{memGet}, files()
-	if got, want := c.ask("read memory/2026-08-02.md"), "memory/2026-08-02.md:\n```\n- the car is in the garage\n```"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if diff := cmp.Diff([]string{`memory_get {"file":"memory/2026-08-02.md","lines":150}`}, c.calls); diff != "" {
-		t.Errorf("calls differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestSources finds words wherever they stand in a request.
-func TestSources(t *testing.T) {
-	history := "The conversation history before this point was compacted into the following summary:\n\n<summary>\nTask: the moon base.\nThe budget is 900 euros.\n</summary>"
-	readCall := `{"path":"notes.txt","offset":40}`
-	tests := []struct {
-		name, ask string
-		msgs      []llm.Message
-		want      string
-	}{
-		{"a summary", "what was the budget?", []llm.Message{{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: history}, llm.Text{Text: "go on"}}}, llm.AssistantText(intro)},
-			"What I found about \"budget\":\n\nThe summary of what came before says:\n> The budget is 900 euros."},
-		{"a file that was read", "which colour has the zebra?", []llm.Message{llm.UserText("read on"), assistantCall("a", "read_file", readCall), {Role: llm.User, Blocks: []llm.Block{result("a", "read_file", "one\nzebras are striped\n")}}, llm.AssistantText(intro)},
-			"What I found about \"colour zebra\":\n\nIn notes.txt:41, read before:\n> zebras are striped"},
-		{"a command's output", "what is the checksum?", []llm.Message{llm.UserText("sum it"), assistantCall("a", "bash", `{"command":"sum x"}`), {Role: llm.User, Blocks: []llm.Block{result("a", "bash", "checksum 1234")}}, llm.AssistantText(intro)},
-			"What I found about \"checksum\":\n\nThe output of bash sum x said:\n> checksum 1234"},
-		{"another model's answer", "what did you say about mass?", []llm.Message{llm.UserText("Tell me about the mass of it."), llm.AssistantText("Mass is conserved. " + intro)},
-			"What I found about \"mass\":\n\nThe answer to your message 1 said:\n> Mass is conserved. " + intro + "\n\nYou said (your message 1 of 2):\n> Tell me about the mass of it."},
-		{"no spaces between words", "东京的会议是什么时候？", []llm.Message{llm.UserText("我下周五去东京开会议。"), llm.AssistantText(intro)},
-			"What I found about \"东京的会议是什么时候\":\n\nYou said (your message 1 of 2):\n> 我下周五去东京开会议。"},
-		{"numbers weigh more", "what was order 7781?", []llm.Message{llm.UserText("My order came late, that order, what an order."), llm.AssistantText(intro), llm.UserText("It is 7781, the red one."), llm.AssistantText("Good.")},
-			"What I found about \"order 7781\":\n\nYou said (your message 2 of 3):\n> It is 7781, the red one."},
+// TestSummarise: what a program makes of the past with this model is an
+// extract, and says so.
+func TestSummarise(t *testing.T) {
+	var past []session.Record
+	for i, text := range []string{"Build the harbour wall at pier 7.", "Done.", "Now paint it blue."} {
+		m := llm.UserText(text)
+		if i == 1 {
+			m = llm.AssistantText(text)
+		}
+		past = append(past, session.Record{Seq: session.Seq(i + 1), Body: session.Message{Message: m}})
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := newChat(t, tt.msgs...)
-			c.tools = nil
-			if diff := cmp.Diff(tt.want, c.ask(tt.ask)); diff != "" {
-				t.Errorf("answer differs (-want +got):\n%s", diff)
-			}
-		})
+	s, by, _, err := compact.Chain{{Provider: New(Config{}), Name: Name}}.Summarize(context.Background(), compact.Job{Past: past, Limit: 400})
+	if err != nil || by != Name {
+		t.Fatalf("by %q: %v", by, err)
+	}
+	want := "Extracts by a program, not a language model. The user said: Build the harbour wall at pier 7. / Now paint it blue."
+	if s.Text != want || s.Task != "Build the harbour wall at pier 7." || len(s.Requests) != 1 || s.Requests[0] != "Now paint it blue." {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// TestSummary: a recap tells what a summary tells.
+func TestSummary(t *testing.T) {
+	history := "The conversation history before this point was compacted into the following summary:\n\n<summary>\nTask: the moon base.\nThe budget is 900 euros.\n</summary>"
+	c := newChat(t, llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: history}, llm.Text{Text: "go on"}}}, llm.AssistantText(intro))
+	want := `What came first, by its summary:
+> Task: the moon base.
+> The budget is 900 euros.
+
+What was said so far, each with the beginning of the answer:
+> go on
+  ` + oneLine(intro)
+	if diff := cmp.Diff(want, c.ask("what did we talk about so far?")); diff != "" {
+		t.Errorf("answer differs (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,15 +1,14 @@
 // Package offline is a model that needs no network: it is not a language
 // model, and says so. It finds and quotes what was said in the conversation and
-// what stands in memory files, and carries out a few plain requests (read,
-// list, remember, write, replace, run) by calling the tools that it is offered,
-// as any model would.
+// what memory files say, and carries out a few plain requests (search,
+// remember, read, list, run) by calling the tools that it is offered, as any
+// model would.
 //
 // It keeps nothing between calls. Each request is read from the beginning: the
 // last words of the user decide what to do, and a script runs over the tool
 // results that have come in since. Where the script needs one that is not
 // there, that call is the answer; where it comes to its end, its text is. So
-// the same request always gets the same answer, and no more calls are made for
-// one wish than maxCalls.
+// the same request always gets the same answer, after maxCalls calls at most.
 //
 // What it reads is quoted, never obeyed.
 package offline
@@ -112,28 +111,11 @@ func answer(req llm.Request) llm.Answer {
 }
 
 // fingerprint tells conversations apart. The number of messages alone would
-// not make an id unique: after a fold it is reached a second time, while calls
-// from before are still kept.
+// not make an id unique: after a compaction it is reached a second time, while
+// calls from before are still kept.
 func fingerprint(req llm.Request) uint64 {
 	h := fnv.New64a()
-	var walk func([]llm.Block)
-	walk = func(blocks []llm.Block) {
-		for _, b := range blocks {
-			switch b := b.(type) {
-			case llm.Text:
-				fmt.Fprintf(h, "t%d:%s", len(b.Text), b.Text)
-			case llm.ToolCall:
-				fmt.Fprintf(h, "c%s:%s:%d:%s", b.ID, b.Name, len(b.Args), b.Args)
-			case llm.ToolResult:
-				fmt.Fprintf(h, "r%s:", b.CallID)
-				walk(b.Blocks)
-			}
-		}
-	}
-	for _, m := range req.Messages {
-		fmt.Fprintf(h, "m%s:%d:", m.Role, len(m.Blocks))
-		walk(m.Blocks)
-	}
+	fmt.Fprintf(h, "%q", req.Messages)
 	return h.Sum64()
 }
 

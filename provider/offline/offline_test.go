@@ -32,10 +32,10 @@ var (
 	bashSpec   = spec("bash", `{"type":"object","properties":{"command":{"type":"string","minLength":1},"timeout":{"type":"number"}},"required":["command"],"additionalProperties":false}`)
 	memSearch  = spec("memory_search", `{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"],"additionalProperties":false}`)
 	memGet     = spec("memory_get", `{"type":"object","properties":{"file":{"type":"string"},"from":{"type":"integer"},"lines":{"type":"integer"}},"required":["file"],"additionalProperties":false}`)
-	sessSearch = spec("session_search", `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"],"additionalProperties":false}`)
+	sessSearch = spec("session_search", `{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"],"additionalProperties":false}`)
 	sessRead   = spec("session_read", `{"type":"object","properties":{"session":{"type":"string"},"around":{"type":"string"}},"required":["session"],"additionalProperties":false}`)
 
-	allSpecs = []llm.ToolSpec{readSpec, listSpec, writeSpec, editSpec, timeSpec, bashSpec}
+	allSpecs = []llm.ToolSpec{readSpec, listSpec, writeSpec, editSpec, timeSpec, bashSpec, memSearch, sessSearch}
 )
 
 // chat is a conversation with fake tools over files in memory.
@@ -44,6 +44,7 @@ type chat struct {
 	model *Provider
 	tools []llm.ToolSpec
 	files map[string]string
+	found map[string]string // by search tools
 	msgs  []llm.Message
 	calls []string // "name {args}", of the last turn
 }
@@ -149,7 +150,7 @@ func (c *chat) run(call llm.ToolCall) llm.ToolResult {
 			return llm.Failed(call, p+" does not exist")
 		}
 		if text == "" {
-			return llm.Result(call, emptyFile)
+			return llm.Result(call, "(the file is empty)")
 		}
 		lines := slices.Collect(strings.Lines(text))
 		from, of := max(1, a.Offset), len(lines)
@@ -190,10 +191,11 @@ func (c *chat) run(call llm.ToolCall) llm.ToolResult {
 			return llm.Failed(call, "not run: the user did not allow this command.")
 		}
 		return llm.Result(call, "ran "+a.Command+"\n[exit code 0]")
-	case "memory_search":
-		return llm.Result(call, "memory/2026-08-01.md:7  The locker code is 4711.")
-	case "session_search":
-		return llm.Failed(call, "the index is behind")
+	case "memory_search", "session_search":
+		if text, ok := c.found[call.Name]; ok {
+			return llm.Result(call, text)
+		}
+		return llm.Failed(call, "the index is broken")
 	case "session_read":
 		return llm.Result(call, "user: hello from "+a.Session)
 	}
