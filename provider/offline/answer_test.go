@@ -64,7 +64,7 @@ var found = map[string]string{
 	"session_search": `01a1dffe-d0b5-774a-8c88-fefb1bc870ac#2  2026-08-02 16:16 user [Anna and [the] dog]: My sister Anna lives in Lisbon.
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#9  2026-08-02 16:17 user: where does Anna live?
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#10  2026-08-02 16:17 assistant: memory_search {"query":"where does Anna live?"}
-01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11  2026-08-02 16:17 tool: Anna, Anna, Anna
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11  2026-08-02 16:17 tool: anna.go:12  Anna, Anna, Anna
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#12  2026-08-02 16:17 assistant: You said on 2026-08-02 16:16: > My sister Anna lives in Lisbon.
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#13  2026-08-02 16:18 assistant: ` + cannot + ` Anna.
 7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#4  at an unknown time, assistant [Billing]: Postgres is fine for billing.

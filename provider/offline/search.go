@@ -19,7 +19,7 @@ type hit struct {
 }
 
 var (
-	noteLine = regexp.MustCompile(`^(\S.*?:\d+)  (.+?)(?: \[[^\[\]]*\]){0,2}$`)
+	noteLine = regexp.MustCompile(`^([^\s#][^#]*?:\d+)  (.+?)(?: \[[^\[\]]*\]){0,2}$`)
 	saidLine = regexp.MustCompile(`^\S+#\d+  (\d{4}-\d\d-\d\d \d\d:\d\d|.*?,) (user|assistant|summary)(?: \[.*?\])?: (.+?)(?: \[and \d+ more like it[^\]]*\])?$`)
 	callLine = regexp.MustCompile(`^\w+ \{`)
 )
