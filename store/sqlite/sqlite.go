@@ -28,8 +28,8 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// Store is a database of sessions. It implements session.Store and
-// session.Waiter.
+// Store is a database of sessions. It implements session.Store,
+// session.Waiter and session.Feed.
 type Store struct {
 	path     string
 	readOnly bool
@@ -44,6 +44,7 @@ type Store struct {
 	queue      sqlstore.Queue
 	writer     writer
 	rebuilding sync.Mutex
+	feed       feed
 
 	slots chan struct{} // one for each connection that reads
 	mu    sync.Mutex
@@ -364,5 +365,5 @@ func (s *Store) shut() error {
 		err = errors.Join(err, c.close())
 	}
 	s.idle = nil
-	return err
+	return errors.Join(err, s.feed.close())
 }

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
 		{"one session of a key", s.oneOfKey},
 		{"wait", s.wait},
 		{"follow", s.follow},
+		{"feed", s.feed},
 		{"read while appending", s.readWhileAppending},
 		{"break off", s.breakOff},
 		{"many sessions", s.manySessions},

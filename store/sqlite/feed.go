@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"goclaw/session"
+)
+
+// feed is a connection that only looks whether another has written: SQLite
+// counts that for each connection.
+type feed struct {
+	mu sync.Mutex
+	c  *conn
+}
+
+// version returns a number that differs when anything was written since.
+func (f *feed) version(s *Store) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.c == nil {
+		var err error
+		if f.c, err = s.reader(); err != nil {
+			return "", foreign(s.path, err)
+		}
+	}
+	v, err := f.c.int("PRAGMA data_version")
+	return strconv.FormatInt(v, 10), s.wrap(err)
+}
+
+func (f *feed) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.c == nil {
+		return nil
+	}
+	return f.c.close()
+}
+
+// Changes implements session.Feed: all logs if anything was written since.
+func (s *Store) Changes(ctx context.Context, since string) (session.Changes, error) {
+	ch := session.Changes{}
+	// Asked before the logs are: what is written in between is told twice.
+	err := s.lend(ctx, func(*conn) (err error) { ch.Now, err = s.feed.version(s); return err })
+	if err != nil || ch.Now == since {
+		return ch, err
+	}
+	ch.All = true
+	if s.late == nil {
+		err = s.lend(ctx, func(c *conn) error {
+			return c.each(func(r row) error {
+				ch.Logs = append(ch.Logs, session.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
+				return nil
+			}, "SELECT id, last FROM sessions WHERE trashed IS NULL ORDER BY max(updated, created) DESC, id")
+		})
+		if !unreadable(err) {
+			return ch, err
+		}
+	}
+	ch.Logs = nil
+	for in, err := range s.List(ctx, session.Query{}) {
+		if err != nil {
+			return session.Changes{}, err
+		}
+		ch.Logs = append(ch.Logs, session.Change{ID: in.ID, Last: in.Last})
+	}
+	return ch, nil
+}

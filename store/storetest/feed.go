@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+// feed follows a store by session.ChangesOf, through appends, the trash and
+// purges by this door and by another, and compares with List after each.
+func (s suite) feed(t *testing.T) {
+	dir := t.TempDir()
+	st, other := s.at(t, dir), s.at(t, dir)
+	since := ""
+	known := map[session.ID]session.Seq{}
+	follow := func(what string) {
+		t.Helper()
+		ch, err := session.ChangesOf(bg, st, since)
+		must(t, err)
+		if ch.All {
+			clear(known)
+		}
+		for _, c := range ch.Logs {
+			if known[c.ID] = c.Last; c.Gone {
+				delete(known, c.ID)
+			}
+		}
+		since = ch.Now
+		want := map[session.ID]session.Seq{}
+		for _, in := range list(t, st, session.Query{}) {
+			want[in.ID] = in.Last
+		}
+		if d := cmp.Diff(want, known); d != "" {
+			t.Errorf("%s: what is known from the feed (-list +feed):\n%s", what, d)
+		}
+	}
+	follow("empty")
+	for i, door := range []session.Store{st, other, st, other} {
+		id := session.ID(fmt.Sprint("s", i))
+		add(t, door, id, logOf(id, "k", sessiontest.User("1"))...)
+		follow("begun")
+		follow("nothing new")
+		in, err := session.Stat(bg, door, id)
+		must(t, err)
+		add(t, door, id, session.Record{Seq: in.Last + 1, ID: "more", Parent: in.Leaf, Time: in.Updated, Body: sessiontest.Answer("2")})
+		follow("grown")
+	}
+	for i, door := range []session.Store{other, st} {
+		id := session.ID(fmt.Sprint("s", i))
+		must(t, door.Delete(bg, id))
+		follow("deleted")
+		must(t, door.Restore(bg, id))
+		follow("restored")
+		must(t, door.Delete(bg, id))
+		must(t, door.Purge(bg, id))
+		follow("purged")
+	}
+	if since == "" {
+		return
+	}
+	// Unchanged, a feed with positions says nothing.
+	if ch, err := session.ChangesOf(bg, st, since); err != nil || len(ch.Logs) > 0 || ch.All || ch.Now != since {
+		t.Errorf("without a change, the feed says %+v (%v)", ch, err)
+	}
+}
