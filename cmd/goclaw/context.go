@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,13 +20,15 @@ import (
 
 func (a *app) contextCmd() *cobra.Command {
 	var file string
-	var asJSON, strict bool
+	var asJSON, strict, wire bool
 	cmd := &cobra.Command{
 		Use:   "context KEY",
 		Short: "Show what the model would be sent now",
 		Long: `Shows what the model would be sent if the conversation went on now, and how
-much of its window that takes. --file reads a transcript directly, whatever
-agent wrote it, and changes nothing.`,
+much of its window that takes. No key is needed: nothing is sent. With --json
+system, messages and tools are the bytes of the next request; what you say then
+comes after them. --file reads a transcript directly, whatever agent wrote it,
+and changes nothing.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if file != "" {
 				return atMost(0)(cmd, args)
@@ -43,11 +46,12 @@ agent wrote it, and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return a.showContext(cmd.Context(), s, file != "", asJSON)
+			return a.showContext(cmd.Context(), s, file != "", asJSON || wire, wire)
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "a transcript of any agent instead of a session; of a database PATH#ID, else the one used last")
-	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","budget","breakdown","cost"}`)
+	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","tools","tail","budget","breakdown","cost"}`)
+	cmd.Flags().BoolVar(&wire, "wire", false, "--json, in the form of the model's own API instead of Anthropic's")
 	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without healing it")
 	return cmd
 }
@@ -111,57 +115,114 @@ func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.
 	return nil, fmt.Errorf("%s is not a transcript that is known here", file)
 }
 
-func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON bool) error {
+func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON, wire bool) error {
 	v, err := a.contextVoice(ctx, s, file)
 	if err != nil {
 		return err
 	}
 	p := v.prompt(a.conf)
+	if !file {
+		p.Tools = a.turnTools()
+	}
 	x := window.Explain(s, p, v.tokens, v.budget)
 	if x.Cost, err = a.contextCost(ctx, s, file); err != nil {
 		return err
 	}
-	budget := x.Budget
-	p.Tail = window.Tail(s, budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)
-	req := window.Build(s, p, window.Loose)
+	next, err := encodeNext(encoderOf(v, asJSON && wire), s, p)
+	if err != nil {
+		return err
+	}
 	if asJSON {
-		parts := []map[string]any{}
-		for _, part := range x.Parts {
-			parts = append(parts, map[string]any{"name": part.Name, "tokens": part.Tokens, "count": part.Count})
-		}
-		return a.printJSON(map[string]any{
-			"model": v.name(), "system": req.System, "messages": wireMessages(req.Messages), "tail": req.Tail,
-			"budget":    map[string]int{"window": budget.Window, "reserve": budget.Reserve, "used": budget.Used, "percent": budget.Percent()},
-			"breakdown": map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
-			"folds":     x.Folds, "flushWarned": x.Warned, "flushActioned": x.Saved,
-			"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
-		})
+		return a.contextJSON(v, x, next, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt))
+	}
+	if err := a.contextText(p, next); err != nil {
+		return err
 	}
 	st := a.style()
-	fmt.Fprintln(a.out, st.Bold("system"))
-	fmt.Fprintln(a.out, req.System)
-	for _, m := range wireMessages(req.Messages) {
-		fmt.Fprintln(a.out)
-		fmt.Fprintln(a.out, st.Bold(string(m.Role)))
-		for _, b := range m.Content {
-			text, ok := b["text"].(string)
-			if !ok {
-				raw, err := json.Marshal(b)
-				if err != nil {
-					return err
-				}
-				text = string(raw)
-			}
-			fmt.Fprintln(a.out, text)
-		}
-	}
-	fmt.Fprintln(a.out)
 	for _, line := range transcript.Window(x, 40) {
 		fmt.Fprintln(a.out, st.Dim(line))
 	}
-	fmt.Fprintln(a.out, st.Dim(v.name()+" "+budget.String()))
+	if x.Budget.Full() {
+		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
+	}
+	fmt.Fprintln(a.out, st.Dim(v.name()+" "+x.Budget.String()))
 	a.damage(s.Damage)
 	return nil
+}
+
+// contextJSON prints what programs read. System, messages and tools are the
+// bytes of the next request.
+func (a *app) contextJSON(v *voice, x window.Breakdown, next nextRequest, tail string) error {
+	b := x.Budget
+	parts := []map[string]any{}
+	for _, part := range x.Parts {
+		parts = append(parts, map[string]any{"name": part.Name, "tokens": part.Tokens, "count": part.Count})
+	}
+	out := map[string]any{
+		"model": v.name(), "tail": tail,
+		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
+		"compactsFirst": b.Full(),
+		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
+		"folds":         x.Folds, "flushWarned": x.Warned, "flushActioned": x.Saved,
+		"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
+	}
+	var rest bytes.Buffer
+	if err := (&app{out: &rest}).printJSON(out); err != nil {
+		return err
+	}
+	// What is sent is not written anew: not even a space may differ.
+	fmt.Fprintf(a.out, "{\n  \"messages\": [%s],\n", bytes.Join(next.Messages, []byte(",")))
+	if next.System != nil {
+		fmt.Fprintf(a.out, "  \"system\": %s,\n", next.System)
+	}
+	if next.Tools != nil {
+		fmt.Fprintf(a.out, "  \"tools\": %s,\n", next.Tools)
+	}
+	_, err := a.out.Write(rest.Bytes()[len("{\n"):])
+	return err
+}
+
+// contextText prints what people read: texts as they are, every other block as
+// it is sent.
+func (a *app) contextText(p window.Prompt, next nextRequest) error {
+	st := a.style()
+	fmt.Fprintln(a.out, st.Bold("system"))
+	fmt.Fprintln(a.out, p.System)
+	for _, raw := range next.Messages {
+		var m struct {
+			Role    string
+			Content []json.RawMessage
+		}
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.out, st.Bold(m.Role))
+		for _, block := range m.Content {
+			var text struct{ Type, Text string }
+			if err := json.Unmarshal(block, &text); err != nil {
+				return err
+			}
+			if text.Type != "text" {
+				text.Text = string(block)
+			}
+			fmt.Fprintln(a.out, text.Text)
+		}
+	}
+	fmt.Fprintln(a.out)
+	return nil
+}
+
+// turnTools are the tools that a turn would have. A turn says why there are
+// none; here they are only missing.
+func (a *app) turnTools() []llm.ToolSpec {
+	tools, err := a.toolSet(nil)
+	if err != nil {
+		fmt.Fprintln(a.err, "goclaw: without tools: "+oneLine(err))
+		return nil
+	}
+	tools.Close()
+	return a.specs
 }
 
 // contextCost is what s has cost in dollars. A file was read whole; of a
@@ -175,46 +236,4 @@ func (a *app) contextCost(ctx context.Context, s *session.Session, file bool) (f
 		bill.add(r.Body)
 	}
 	return bill.usd, nil
-}
-
-// wireMessage is a message in the form of the Anthropic Messages API, which
-// other programs read from context --json.
-type wireMessage struct {
-	Role    llm.Role         `json:"role"`
-	Content []map[string]any `json:"content"`
-}
-
-func wireMessages(ms []llm.Message) []wireMessage {
-	out := []wireMessage{}
-	for _, m := range ms {
-		out = append(out, wireMessage{m.Role, wireBlocks(m.Blocks)})
-	}
-	return out
-}
-
-func wireBlocks(blocks []llm.Block) []map[string]any {
-	out := []map[string]any{}
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			out = append(out, map[string]any{"type": "text", "text": b.Text})
-		case llm.Thinking:
-			if b.Redacted {
-				out = append(out, map[string]any{"type": "redacted_thinking", "data": b.Signature})
-			} else {
-				out = append(out, map[string]any{"type": "thinking", "thinking": b.Text, "signature": b.Signature})
-			}
-		case llm.ToolCall:
-			out = append(out, map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Args})
-		case llm.ToolResult:
-			r := map[string]any{"type": "tool_result", "tool_use_id": b.CallID, "content": wireBlocks(b.Blocks)}
-			if b.IsError {
-				r["is_error"] = true
-			}
-			out = append(out, r)
-		case llm.Image:
-			out = append(out, map[string]any{"type": "image", "source": map[string]string{"type": "base64", "media_type": b.MIME, "data": b.Data}})
-		}
-	}
-	return out
 }

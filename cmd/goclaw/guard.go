@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"goclaw/agent"
 	"goclaw/compact"
@@ -72,14 +73,22 @@ func (a *app) summarizer(v *voice) compact.Summarizer {
 	return chain
 }
 
-// contextVoice is the model that s is shown for: the one that is asked, or for
-// a file, whose model may be out of reach, the one that the file names.
+// contextVoice is the model that s is shown for: the one that is asked, even if
+// its key is missing, or for a file, whose model may be out of reach, the one
+// that the file names.
 func (a *app) contextVoice(ctx context.Context, s *session.Session, file bool) (*voice, error) {
+	var key *keyError
 	if !file {
 		v, _, err := a.decide(ctx, s)
+		if errors.As(err, &key) {
+			return key.voice, nil
+		}
 		return v, err
 	}
 	v, err := a.choose(ctx)
+	if errors.As(err, &key) {
+		v, err = key.voice, nil
+	}
 	if err != nil || a.model != "" || s.Model == "" {
 		return v, err
 	}

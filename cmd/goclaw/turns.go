@@ -30,14 +30,10 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 	if _, err := a.config(); err != nil {
 		return nil, nil, err
 	}
-	tools, err := a.tools(ask)
+	tools, err := a.toolSet(ask)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.recallTools(tools); err != nil {
-		return nil, nil, err
-	}
-	a.specs = tools.Specs()
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
@@ -59,6 +55,20 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 		r.Close(ctx)
 		tools.Close()
 	}, nil
+}
+
+// toolSet returns the tools of a turn.
+func (a *app) toolSet(ask tool.Approver) (*tool.Set, error) {
+	tools, err := a.tools(ask)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.recallTools(tools); err != nil {
+		tools.Close()
+		return nil, err
+	}
+	a.specs = tools.Specs()
+	return tools, nil
 }
 
 func (a *app) tools(ask tool.Approver) (*tool.Set, error) {

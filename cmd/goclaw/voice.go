@@ -151,10 +151,9 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 	}
 	p := c.Providers[prov]
 	v := &voice{provider: prov, model: model}
+	missing := false
 	if prov == "anthropic" {
-		if p.APIKey == "" && p.BaseURL == "" {
-			return nil, fmt.Errorf("model %s needs a key: set ANTHROPIC_API_KEY, or providers.anthropic.apiKey in %s", spec, c.File)
-		}
+		missing = p.APIKey == "" && p.BaseURL == ""
 		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
 		v.api = "anthropic-messages"
 		v.at = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
@@ -170,16 +169,26 @@ func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, e
 		if key == "" {
 			key = getenv(strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(prov)) + "_API_KEY")
 		}
-		if key == "" && (prov == "openai" || prov == "openrouter") && p.BaseURL == "" {
-			return nil, fmt.Errorf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)
-		}
+		missing = key == "" && (prov == "openai" || prov == "openrouter") && p.BaseURL == ""
 		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
 		v.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
 		v.api = "openai-completions"
 	}
 	v.settle(c)
+	if missing {
+		return nil, &keyError{v, fmt.Sprintf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)}
+	}
 	return v, nil
 }
+
+// keyError says that a model cannot be asked without a key. What is known of
+// it without one is in voice.
+type keyError struct {
+	voice *voice
+	text  string
+}
+
+func (e *keyError) Error() string { return e.text }
 
 func providers() []string {
 	names := []string{"anthropic"}
