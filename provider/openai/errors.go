@@ -123,6 +123,8 @@ func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, aga
 		return p.judge(read(status.Status, status.Header, status.Body), req, sent)
 	case errors.As(err, &inside):
 		return p.judge(read(http.StatusOK, nil, inside.Data), req, sent)
+	case errors.Is(err, errNoRoom):
+		return &llm.OverflowError{Err: p.api.Fail(llm.ErrOverflow, noRoom, errNoRoom.Error())}, false
 	case errors.Is(err, errFiltered):
 		return p.api.Fail(llm.ErrRefused, "content_filter", errFiltered.Error()), false
 	}

@@ -552,3 +552,22 @@ func BenchmarkBuild200k(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 	}
 }
+
+// Every server's word for an answer that reached its limit; one that filled the
+// window before the first word is a prompt that was too long.
+func TestLengthFinishes(t *testing.T) {
+	for _, finish := range []string{"length", "model_length", "max_tokens", "model_context_window_exceeded"} {
+		srv := wiretest.Serve(t, wiretest.SSE(chunk(`{"role":"assistant","content":"Hel"}`, "null"), chunk(`{}`, `"`+finish+`"`), "data: [DONE]\n\n"))
+		p, _ := provider(srv.URL)
+		got := wiretest.Collect(t, p.Stream(t.Context(), llm.Request{Model: "m", Messages: []llm.Message{llm.UserText("hi")}}))
+		if got.Err != nil || got.End.Stop != llm.StopLength || got.Text != "Hel" {
+			t.Errorf("%s: %+v, %v", finish, got.End, got.Err)
+		}
+	}
+	srv := wiretest.Serve(t, wiretest.SSE(chunk(`{"role":"assistant","content":""}`, `"model_context_window_exceeded"`), "data: [DONE]\n\n"))
+	p, _ := provider(srv.URL)
+	got := wiretest.Collect(t, p.Stream(t.Context(), llm.Request{Model: "m", Messages: []llm.Message{llm.UserText("hi")}}))
+	if !errors.Is(got.Err, llm.ErrOverflow) || got.Deltas != 0 {
+		t.Errorf("%d deltas, %v", got.Deltas, got.Err)
+	}
+}

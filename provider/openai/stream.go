@@ -19,6 +19,12 @@ import (
 // errFiltered: the server withheld the rest.
 var errFiltered = errors.New("the answer was withheld by a content filter")
 
+// errNoRoom: the prompt fills the window, which z.ai says in place of an answer.
+var errNoRoom = errors.New("the prompt leaves no room for an answer")
+
+// noRoom is the finish_reason of an answer that filled the window.
+const noRoom = "model_context_window_exceeded"
+
 // try makes one call and hands its deltas to out. It returns nil after End or
 // when the reader has left.
 //
@@ -45,6 +51,9 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 		return wire.ErrCut
 	case "content_filter":
 		return errFiltered
+	}
+	if a.finish == noRoom && len(a.spans) == 0 && len(a.calls) == 0 {
+		return errNoRoom
 	}
 	end := a.end(req)
 	for _, c := range end.Message.Calls() {
@@ -233,11 +242,13 @@ func (a *answer) end(req llm.Request) *llm.Answer {
 		id := a.identify(c.id, i, used)
 		ans.Message.Blocks = append(ans.Message.Blocks, llm.ToolCall{ID: id, Name: c.name, Args: wire.Args(c.args.String())})
 	}
-	switch {
-	case a.finish == "length":
+	switch a.finish {
+	case "length", "model_length", "max_tokens", noRoom: // model_length is Mistral's
 		ans.Stop = llm.StopLength
-	case len(a.calls) > 0:
-		ans.Stop = llm.StopTool // some servers finish with "stop" all the same
+	default:
+		if len(a.calls) > 0 {
+			ans.Stop = llm.StopTool // some servers finish with "stop" all the same
+		}
 	}
 	return ans
 }
