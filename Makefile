@@ -45,3 +45,7 @@ soak-window: ## 3,000-turn sessions on three windows against bad models (docs/wi
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while (FUZZ=30s)
 	@bash scripts/fuzz
+
+.PHONY: module-path
+module-path: ## give the module another path, to publish it (P=host/you/goclaw)
+	@$(GO) run ./internal/modulepath "$(P)"
