@@ -63,6 +63,7 @@ var found = map[string]string{
 	"memory_search": "MEMORY.md:3  - Anna's birthday is on 3 May [Memory]\nmemory/2026-08-01.md:1  - the dentist moved to Friday at 10 [2026-08-01] [and 1 more like it, such as MEMORY.md:9]\n[incomplete: memory/x.md cannot be read]",
 	"session_search": `01a1dffe-d0b5-774a-8c88-fefb1bc870ac#2  2026-08-02 16:16 user [Anna and [the] dog]: My sister Anna lives in Lisbon.
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#9  2026-08-02 16:17 user: where does Anna live?
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#7  2026-08-02 16:17 user: search Anna
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#10  2026-08-02 16:17 assistant: memory_search {"query":"where does Anna live?"}
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11  2026-08-02 16:17 tool: anna.go:12  Anna, Anna, Anna
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#12  2026-08-02 16:17 assistant: You said on 2026-08-02 16:16: > My sister Anna lives in Lisbon.
@@ -241,12 +242,13 @@ func TestSummarise(t *testing.T) {
 		}
 		past = append(past, session.Record{Seq: session.Seq(i + 1), Body: session.Message{Message: m}})
 	}
-	s, by, _, err := compact.Chain{{Provider: New(Config{}), Name: Name}}.Summarize(context.Background(), compact.Job{Past: past, Limit: 400})
+	prev := compact.Summary{Text: "The pier was chosen."}
+	s, by, _, err := compact.Chain{{Provider: New(Config{}), Name: Name}}.Summarize(context.Background(), compact.Job{Past: past, Prev: prev, Limit: 400})
 	if err != nil || by != Name {
 		t.Fatalf("by %q: %v", by, err)
 	}
 	want := "Extracts by a program, not a language model. The user said: Build the harbour wall at pier 7. / Now paint it blue."
-	if s.Text != want || s.Task != "Build the harbour wall at pier 7." || len(s.Requests) != 1 || s.Requests[0] != "Now paint it blue." {
+	if !strings.HasSuffix(s.Text, want) || !strings.Contains(s.Text, prev.Text) || s.Task != "Build the harbour wall at pier 7." || len(s.Requests) != 1 || s.Requests[0] != "Now paint it blue." {
 		t.Errorf("got %+v", s)
 	}
 }

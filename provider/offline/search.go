@@ -81,8 +81,11 @@ func (t *turn) search(w wish) string {
 	return text + problems + cannot + " " + connect
 }
 
-// asks reports whether a hit is a question of the user's: it says nothing.
-func (h hit) asks() bool { return h.who == "user" && strings.HasSuffix(h.text, "?") }
+// asks reports whether a hit is a request of the user's, which tells nothing.
+func (h hit) asks() bool {
+	k := understand(h.text).kind
+	return h.who == "user" && k != statement && k != remember
+}
 
 const maxHits = 4 // notes that are quoted, and things that were said
 
@@ -153,7 +156,7 @@ func extract(asked string) string {
 	text := "Extracts by a program, " + whatIAm + ". The user said: " + strings.Join(said[max(0, len(said)-maxRecap):], " / ")
 	if before, ok := strings.CutPrefix(asked, "<previous-summary>\n"); ok {
 		before, _, _ = strings.Cut(before, "\n</previous-summary>")
-		text = oneLine(before) + " " + text
+		text = head(before, 1500) + "\n" + text
 	}
 	out := map[string]any{"task": oneLine(task), "summary": text}
 	if last != "" {

@@ -82,7 +82,7 @@ const longest = 400
 // understand makes a wish of the user's words.
 func understand(text string) wish {
 	text = strings.TrimSpace(text)
-	if strings.Contains(text, "<conversation>") && strings.Contains(text, "</conversation>") {
+	if (strings.HasPrefix(text, "<conversation>") || strings.HasPrefix(text, "<previous-summary>")) && strings.Contains(text, "</conversation>") {
 		return wish{kind: summarise, text: text}
 	}
 	if w := match(text); w.kind != statement {
