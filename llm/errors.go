@@ -16,6 +16,8 @@ var (
 	ErrAuth = errors.New("llm: not authorised")
 	// ErrModel: the provider does not know the model.
 	ErrModel = errors.New("llm: unknown model")
+	// ErrUnlisted: the provider does not tell which models it has.
+	ErrUnlisted = errors.New("llm: models not listed")
 	// ErrNetwork: the provider could not be reached, or the line broke.
 	ErrNetwork = errors.New("llm: provider not reached")
 	// ErrBusy: rate limited or overloaded, retries included.

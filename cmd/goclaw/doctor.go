@@ -19,9 +19,11 @@ func (a *app) doctorCmd() *cobra.Command {
 	var repairTo string
 	cmd := &cobra.Command{
 		Use:   "doctor [PATH]",
-		Short: "Check the configuration, the store and every log",
-		Long: `Checks the configuration, who may read the files, and every log and index of
-the store. --fix rebuilds indexes from the logs; it never changes a log.
+		Short: "Check the configuration, the model, the store and every log",
+		Long: `Checks the configuration, who may read the files, every log and index of the
+store, and whether the configured model can be used: there is a key for it, and
+its server answers, accepts the key and has the model; the model itself is not
+asked. --fix rebuilds indexes from the logs; it never changes a log.
 Exits 0 when all is well, 1 when not.
 
 With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
@@ -97,11 +99,14 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 		findings = append(findings, finding{What: "search index", Problem: oneLine(err)})
 	}
 	findings = append(findings, index...)
+	model, unusable := a.examineModel(ctx)
+	findings = append(findings, unusable...)
 	if asJSON {
-		if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "sessions": logs, "records": records, "rebuilt": rebuilt, "findings": findings}); err != nil {
+		if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "model": model, "sessions": logs, "records": records, "rebuilt": rebuilt, "findings": findings}); err != nil {
 			return err
 		}
 	} else {
+		fmt.Fprintf(a.out, "model %s: %s\n", transcript.Printable(model.Name), model.Did)
 		a.diagnosis(c.Session.Store, c.Session.Path, logs, records, rebuilt, fix, findings)
 	}
 	if len(findings) > 0 {

@@ -18,8 +18,9 @@ import (
 // " and the last words of the user; asked to "list", or to "call NAME
 // ARGUMENTS", it calls the tool first. Asked to "overdo" something it reaches
 // the limit on the answer's length, and asked to "overwrite" in the middle of a
-// call. What it was sent is appended to the file wire.log, a request a line. With a
-// status it fails that way.
+// call, and asked to "be silent" it answers NO_REPLY. What it was sent is
+// appended to the file wire.log, a request a line; asked for its models it
+// lists them. With a status it fails that way.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: fakewire anthropic|openai [status bodyfile]")
@@ -34,6 +35,10 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
+		if r.Method == http.MethodGet && status == 0 {
+			listModels(w, r)
+			return
+		}
 		raw, _ := io.ReadAll(r.Body)
 		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
@@ -59,6 +64,25 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	up := strings.ToUpper(args[0])
 	ts.Setenv(up+"_BASE_URL", srv.URL)
 	ts.Setenv(up+"_API_KEY", "sk-test-0123456789")
+}
+
+// listModels answers as the providers do when they are asked for their models.
+func listModels(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch id, one := strings.CutPrefix(r.URL.Path, "/v1/models/"); {
+	case r.Header.Get("X-Api-Key") != "sk-test-0123456789" && r.Header.Get("Authorization") != "Bearer sk-test-0123456789":
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+	case one && strings.HasPrefix(id, "claude-"):
+		fmt.Fprintf(w, `{"type":"model","id":%q,"display_name":"Claude","created_at":"2026-01-01T00:00:00Z"}`, id)
+	case one:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"type":"error","error":{"type":"not_found_error","message":"model: %s"}}`, id)
+	case r.URL.Path == "/v1/models":
+		io.WriteString(w, `{"object":"list","data":[{"id":"gpt-5","object":"model"},{"id":"gpt-5-mini","object":"model"}]}`)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
 }
 
 // lastWords returns the last text of the user, and whether tool results came

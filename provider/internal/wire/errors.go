@@ -57,6 +57,42 @@ func (a API) Post(ctx context.Context, path string, body []byte, extra http.Head
 	return res.Body, nil
 }
 
+// maxList bounds how much of a list is read.
+const maxList = 16 << 20
+
+// Get returns what the server answers at a path below the base. Any status but
+// 200 is a *StatusError.
+func (a API) Get(ctx context.Context, path ...string) ([]byte, error) {
+	u, err := url.Parse(a.Base)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath(path...).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "goclaw")
+	maps.Copy(req.Header, a.Header)
+	res, err := a.Client.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxList))
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = &StatusError{Status: res.StatusCode, Header: res.Header, Body: body}
+	}
+	return body, err
+}
+
+// Unlisted reports whether err says that the server has no list of models: it
+// does not know the path, or the way to ask.
+func Unlisted(err error) bool {
+	var s *StatusError
+	return errors.As(err, &s) && (s.Status == http.StatusNotFound || s.Status == http.StatusMethodNotAllowed || s.Status == http.StatusNotImplemented)
+}
+
 // Do calls try, and calls it again where judge says that the same call may
 // succeed and out has yielded nothing. Judge turns an error of try into what
 // callers branch on. A reader who left has no error, and ctx.Err() is handed
