@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,7 +42,7 @@ func TestForkAtEveryNumber(t *testing.T) {
 		}
 		refs[m[1]] = true
 	}
-	for n := range refs {
+	for _, n := range slices.Collect(maps.Keys(refs)) {
 		refs[ids[n]] = true
 	}
 	for at := range refs {
