@@ -251,20 +251,26 @@ func TestTornIn(t *testing.T) {
 	}
 }
 
-func TestTitleOf(t *testing.T) {
+// A greeting is no title; the topic is, whenever it comes, and what a person
+// called the session stays.
+func TestTitleComesWithTheTopic(t *testing.T) {
+	st := session.NewMemory()
+	r := newRunner(st, llmtest.New())
 	for _, c := range []struct{ said, want string }{
-		{"How do I rename a branch in git? I tried twice.", "How do I rename a branch in git?"},
-		{"Hi! Please fix the login test. It fails.", "fix the login test"},
-		{"# Plan\n\nbuild it", "Plan"},
-		{"hello", "I am here"},
-		{strings.Repeat("very ", 30) + "long", "very very very very very very very very very very very very …"},
-		{"修复登录测试。它失败了", "修复登录测试"},
-		{"v1.2.3 does not build", "v1.2.3 does not build"},
-		{"\x1b[31mred\x07", "[31mred"},
+		{"hello", ""}, {"Good morning!", ""}, {"ok", ""}, {"thanks, and you?", ""}, {"Hi, can you fix the build?", "Hi, can you fix the build?"},
+		{"Now rename the branch", "Hi, can you fix the build?"},
 	} {
-		if got := runner.TitleOf(Replay(t, User(c.said), Answer("I am here"))); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.said, got, c.want)
+		turn(t, r, c.said)
+		if got := load(t, st).Title; got != c.want {
+			t.Errorf("after %q the title is %q, want %q", c.said, got, c.want)
 		}
+	}
+	if _, err := r.Record(context.Background(), load(t, st).ID, session.Title{Title: "hello"}); err != nil {
+		t.Fatal(err)
+	}
+	turn(t, r, "How do I rename a branch in git?")
+	if got := load(t, st).Title; got != "hello" {
+		t.Errorf("the title that a person gave became %q", got)
 	}
 }
 

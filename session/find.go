@@ -90,7 +90,16 @@ func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	switch cands := fitting(all, ref); len(cands) {
+	cands := fitting(all, ref)
+	if len(cands) == 0 && !Key(ref).Complete() { // perhaps one that nobody has given a title
+		for i := range all {
+			all[i].Title = Titled(ctx, st, all[i])
+		}
+		if cands = fitting(all, ref); len(cands) == 1 {
+			return Stat(ctx, st, cands[0].ID)
+		}
+	}
+	switch len(cands) {
 	case 0:
 		return Info{}, &NoneError{Ref: ref, Near: nearest(all, ref)}
 	case 1:

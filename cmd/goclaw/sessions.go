@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,7 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 		if err != nil {
 			return err
 		}
+		in.Title = session.Titled(ctx, st, in)
 		rows, infos = append(rows, rowOf(in)), append(infos, in)
 	}
 	if asJSON {
@@ -185,7 +187,7 @@ func (a *app) showCmd() *cobra.Command {
 				return a.showJSON(s, recs)
 			}
 			st := a.style()
-			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), s.Title)
+			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), cmp.Or(s.Title, s.Topic()))
 			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %s, %s, %s", s.ID, transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))))
 			fmt.Fprintln(a.out)
 			if all {

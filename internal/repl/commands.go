@@ -372,6 +372,7 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 		if in.ID == r.cur.ID {
 			mark = "*"
 		}
+		in.Title = session.Titled(ctx, r.Store, in)
 		rows = append(rows, []string{mark, name, cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
 	}
 	switch {

@@ -146,6 +146,9 @@ func (r *REPL) enter(ctx context.Context, s *session.Session) {
 // welcome says what there is in s.
 func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	r.cur = s.Info
+	if s.Title == "" {
+		s.Title = s.Topic() // another program's may have none
+	}
 	switch {
 	case s.Turns > 0:
 		r.note("Restored: %s of %s", transcript.Count(s.Turns, "previous turn"), transcript.Called(s.Info))

@@ -193,7 +193,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "answers", out, "echo: again\n")
-	want(t, "notes", errs, "Restored: 2 previous turns of main:cli:user (echo: hello)\n")
+	want(t, "notes", errs, "Restored: 2 previous turns of main:cli:user (more)\n")
 	if n := len(b.model.Requests()[2].Messages); n != 5 {
 		t.Errorf("after a restart %d messages are sent, want 5", n)
 	}
@@ -762,9 +762,9 @@ func TestSessionRemembersItsModel(t *testing.T) {
 	b := newBench()
 	for _, step := range []struct{ in, out, errs string }{
 		{"/model test/two\nhi\n", "echo: hi\n", "from now on test/two is asked\n"},
-		{"/model\n", "test/two\n", "Restored: 1 previous turn of main:cli:user (echo: hi)\n"},
+		{"/model\n", "test/two\n", "Restored: 1 previous turn of main:cli:user\n"},
 		{"/new x\n/model\n/switch main:cli:user\n/model\n", "test/one, a window of 1k tokens\ntest/two\n",
-			"Restored: 1 previous turn of main:cli:user (echo: hi)\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user (echo: hi)\n"},
+			"Restored: 1 previous turn of main:cli:user\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user\n"},
 	} {
 		out, errs, err := b.pipe(t, step.in, func(r *REPL) { r.Session = "main:cli:user" })
 		if err != nil {
@@ -798,7 +798,7 @@ func TestPersonSeesWhere(t *testing.T) {
 	got := b.person(t, "hello\n", func(r *REPL) { r.Model = withNote(r.Model, "no key: offline") })
 	want(t, "first", got, "no key: offline\nA new session, main:cli:user, with test/one. /help lists the commands.\n> echo: hello\n\n> ")
 	got = b.person(t, "")
-	want(t, "again", got, "Restored: 1 previous turn of main:cli:user (echo: hello)\n  > hello\n    echo: hello\n> ")
+	want(t, "again", got, "Restored: 1 previous turn of main:cli:user\n  > hello\n    echo: hello\n> ")
 }
 
 func withNote(f func() Model, note string) func() Model {

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"goclaw/llm"
+)
+
+// Topic makes a title of what was said in s: of the first request that says
+// what it is about, or of an answer if the request was a picture. It is "" as
+// long as there were only greetings.
+func (s *Session) Topic() string {
+	wordless := false
+	for _, r := range s.Branch {
+		m, ok := r.Body.(Message)
+		switch {
+		case !ok || m.Excluded:
+		case IsTurn(m):
+			if t := TopicOf(m.Text()); t != "" {
+				return t
+			}
+			wordless = strings.TrimSpace(m.Text()) == "" && !slices.ContainsFunc(m.Blocks, isText)
+		case wordless && m.Role == llm.Assistant:
+			if t := TopicOf(m.Text()); t != "" {
+				return t
+			}
+		}
+	}
+	return ""
+}
+
+func isText(b llm.Block) bool {
+	_, ok := b.(llm.Text)
+	return ok
+}
+
+// TopicOf returns the first sentence of text that is more than a greeting,
+// without Markdown and markup, cut at a word; "" if there is none.
+func TopicOf(text string) string {
+	if len(text) > maxTopicText {
+		text = strings.ToValidUTF8(text[:maxTopicText], "")
+	}
+	for line := range strings.Lines(text) {
+		line = envelope.ReplaceAllString(line, "")
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>*-`"))
+		if strings.HasPrefix(line, "<") && strings.HasSuffix(line, ">") { // a program's markup
+			continue
+		}
+		for line != "" {
+			part, rest := firstSentence(line)
+			if t := clipTopic(part); t != "" && !isGreeting(t) {
+				return t
+			}
+			line = strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+// envelope is what a messenger's gateway writes around a message: when it came,
+// from where, and its number.
+var envelope = regexp.MustCompile(`^\[[^\]]*\d{4}-\d\d-\d\d[^\]]*\]|\[message_id: [^\]]*\]`)
+
+const (
+	maxTitle     = 60      // characters of a title
+	maxTopicText = 8 << 10 // bytes of a message that are looked at
+)
+
+// firstSentence parts line after its first sentence, whose full stop it drops.
+func firstSentence(line string) (part, rest string) {
+	for i, r := range line {
+		if !strings.ContainsRune(".!?。！？", r) {
+			continue
+		}
+		rest = line[i+len(string(r)):]
+		if rest != "" && rest[0] != ' ' && rest[0] != '\t' && !strings.HasPrefix(rest, "\u3000") && r < 0x2000 {
+			continue
+		}
+		if r == '?' || r == '？' {
+			return line[:i+len(string(r))], rest
+		}
+		return line[:i], rest
+	}
+	return line, ""
+}
+
+// clipTopic cuts s at a word; "" if there is neither a letter nor a digit.
+func clipTopic(s string) string {
+	words := strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+	if len(words) > 1 && strings.EqualFold(words[0], "please") {
+		words = words[1:]
+	}
+	t := ""
+	for _, w := range words {
+		if t == "" {
+			t = w
+		} else if len([]rune(t))+1+len([]rune(w)) <= maxTitle {
+			t += " " + w
+		} else {
+			t += " …"
+			break
+		}
+	}
+	if r := []rune(t); len(r) > maxTitle+2 {
+		t = string(r[:maxTitle]) + "…"
+	}
+	if strings.IndexFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) < 0 {
+		return ""
+	}
+	return t
+}
+
+// greets are words that greet; small are words that say nothing of a topic.
+var (
+	greets = wordSet("hi hello hey hiya howdy yo greetings hallo hej moin servus bonjour salut hola ciao olá oi привет здравствуйте merhaba")
+	small  = wordSet(`there all everyone folks team again you and are how is it going doing today good morning afternoon evening day night dear
+		guten tag morgen abend buenos buenas dias días tardes noches bom dia boa tarde
+		ok okay thanks thank please yes no yep nope sure cool great nice test testing ping what's whats up sup start
+		你好 您好 你好吗 你好啊 嗨 早上好 晚上好 大家好 こんにちは おはよう おはようございます こんばんは もしもし はじめまして 안녕 안녕하세요`)
+)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// isGreeting reports whether a sentence only greets: "Good morning", "hello
+// there", "Hi Ana".
+func isGreeting(sentence string) bool {
+	words := strings.FieldsFunc(strings.ToLower(sentence), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	})
+	if len(words) == 2 && greets[words[0]] { // and a name
+		return true
+	}
+	for _, w := range words {
+		if !greets[w] && !small[w] {
+			return false
+		}
+	}
+	return true
+}
+
+// lookFor is how many records are read for a title.
+const lookFor = 200
+
+// Titled returns the title of in, or, if nobody has given it one, what it is
+// about: the logs of other programs are not written to, so that theirs is
+// made when it is wanted. It is "" if that cannot be told.
+func Titled(ctx context.Context, st Store, in Info) string {
+	if in.Title != "" || in.Turns == 0 {
+		return in.Title
+	}
+	summary := ""
+	for r, err := range st.Read(ctx, in.ID, 0) {
+		if r.Seq > lookFor || ctx.Err() != nil {
+			break
+		}
+		if err != nil { // damage; the rest may tell
+			continue
+		}
+		switch b := r.Body.(type) {
+		case Message:
+			if IsTurn(b) && !b.Excluded {
+				if t := TopicOf(b.Text()); t != "" {
+					return t
+				}
+			}
+		case Compaction:
+			if summary == "" {
+				summary = TopicOf(b.Summary)
+			}
+		}
+	}
+	return summary
+}
