@@ -82,7 +82,7 @@ func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.
 	if !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", file)
 	}
-	cat, err := inherit.Find(ctx, []string{file}, inherit.Options{})
+	cat, err := inherit.Find(ctx, []string{file}, inherit.FindOptions{})
 	if err != nil {
 		return nil, err
 	}

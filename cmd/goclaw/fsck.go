@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
+	"goclaw/internal/inherit/source"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -60,7 +62,7 @@ func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) erro
 			return fmt.Errorf("%s is inside of %s, which stays as it is", repairTo, path)
 		}
 	}
-	cat, err := inherit.Find(ctx, []string{abs}, inherit.Options{Home: a.getenv("HOME")})
+	cat, err := inherit.Find(ctx, []string{abs}, inherit.FindOptions{Home: a.getenv("HOME")})
 	if err != nil {
 		return err
 	}
@@ -84,14 +86,14 @@ func (a *app) fsck(ctx context.Context, path, repairTo string, asJSON bool) erro
 	}
 	rows, bad, messages := []examined{}, len(cat.Problems), 0
 	for _, t := range cat.Transcripts {
-		x, err := inherit.Examine(ctx, t)
+		x, err := doctor.Examine(ctx, t)
 		if err != nil {
-			x.Findings = append(x.Findings, inherit.Finding{Path: t.Path, What: oneLine(err)})
+			x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: oneLine(err)})
 		}
 		row := examined{Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Archive: t.Archive, Records: x.Records, Messages: x.Messages, Branch: x.Branch, Strict: x.Strict, Findings: []wound{}}
 		if copies != nil && err == nil {
 			if row.Repaired, err = copies.write(ctx, x); err != nil {
-				x.Findings = append(x.Findings, inherit.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
+				x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
 			}
 		}
 		for _, f := range x.Findings {
@@ -223,7 +225,7 @@ func (h *healed) fill(f *os.File, path string, write func(io.Writer) error) erro
 }
 
 // write writes the healed copy of one transcript and returns where it is.
-func (h *healed) write(ctx context.Context, x inherit.Examination) (string, error) {
+func (h *healed) write(ctx context.Context, x doctor.Examination) (string, error) {
 	t := x.Transcript
 	name := strings.TrimSuffix(h.place(t.Path), ".zst")
 	if t.Database() { // a file for each of its sessions
@@ -241,7 +243,7 @@ func (h *healed) write(ctx context.Context, x inherit.Examination) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if err := h.fill(f, path, func(w io.Writer) error { return inherit.Repair(ctx, t, w) }); err != nil || !t.Database() || t.Archive != "" {
+	if err := h.fill(f, path, func(w io.Writer) error { return doctor.Repair(ctx, t, w) }); err != nil || !t.Database() || t.Archive != "" {
 		return path, err
 	}
 	dir := filepath.Dir(name)
@@ -295,7 +297,7 @@ func (h *healed) indices(cat *inherit.Catalogue) (problems []inherit.Problem) {
 }
 
 func (h *healed) index(path string) error {
-	src, err := inherit.OpenFile(path)
+	src, err := source.OpenFile(path)
 	if err != nil {
 		return err
 	}

@@ -97,12 +97,12 @@ func (a *app) lookFor(ctx context.Context, paths []string, from string, memo *in
 }
 
 // looking says how sessions are looked for.
-func (a *app) looking(from string) inherit.Options {
+func (a *app) looking(from string) inherit.FindOptions {
 	skip := []string{a.conf.Home}
 	if a.conf.Session.Store == "jsonl" {
 		skip = append(skip, a.conf.Session.Path)
 	}
-	return inherit.Options{From: from, Skip: skip, Home: a.getenv("HOME")}
+	return inherit.FindOptions{From: from, Skip: skip, Home: a.getenv("HOME")}
 }
 
 func (a *app) importAll(ctx context.Context, paths []string, o importing) error {
@@ -147,7 +147,7 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 		return err
 	}
 	shown := &bar{} // nothing
-	take := inherit.Taking{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again, Waiting: a.waiting}
+	take := inherit.ImportOptions{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again, Waiting: a.waiting}
 	if !given {
 		if err := memo.Begin(); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 			take.Progress = shown.show
 		}
 	}
-	rep, err := inherit.Take(ctx, st, cat, take)
+	rep, err := inherit.Import(ctx, st, cat, take)
 	shown.end()
 	if err == nil && !(given && memo.Begun()) {
 		err = memo.Finish()
@@ -410,12 +410,12 @@ func (a *app) firstStart(ctx context.Context, st store) {
 	if err == nil {
 		defer cat.Close()
 		shown := a.newBar()
-		take := inherit.Taking{Memo: memo, Removed: removed, Waiting: a.waiting}
+		take := inherit.ImportOptions{Memo: memo, Removed: removed, Waiting: a.waiting}
 		if len(cat.Transcripts) > 0 {
 			a.found(a.err, cat)
 			take.Progress = shown.show
 		}
-		rep, err = inherit.Take(ctx, st, cat, take)
+		rep, err = inherit.Import(ctx, st, cat, take)
 		shown.end()
 		if err == nil {
 			err = memo.Finish()
@@ -450,7 +450,7 @@ func (a *app) follow(ctx context.Context, st store) (stop func()) {
 		defer close(done)
 		// What could not be taken now is taken by the next look, or by goclaw
 		// import, which says why.
-		_ = inherit.Follow(ctx, st, a.sources(), inherit.Following{Find: a.looking(""), Take: inherit.Taking{Memo: memo, Removed: removed}})
+		_ = inherit.Follow(ctx, st, a.sources(), inherit.FollowOptions{Find: a.looking(""), Import: inherit.ImportOptions{Memo: memo, Removed: removed}})
 	}()
 	return func() {
 		cancel()

@@ -39,7 +39,7 @@ func notForeign(path string) error {
 	switch owner, n := inherit.DatabaseOwner(path); owner {
 	case "":
 		return nil
-	case inherit.EarlierGoclaw:
+	case inherit.FirstGoclaw:
 		return fmt.Errorf("%s is the database of an earlier GoClaw and stays as it is: mv %s %s.old, and goclaw import %s.old takes its sessions over (%d)", path, path, path, path, n)
 	case inherit.OpenClaw:
 		return fmt.Errorf("%s is OpenClaw's and stays as it is: set session.path to another file, and goclaw import %s takes its sessions over (%d)", path, path, n)

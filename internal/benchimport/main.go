@@ -144,11 +144,11 @@ func take(src, home string) error {
 	if err != nil {
 		return err
 	}
-	cat, err := inherit.Find(ctx, []string{src}, inherit.Options{Memo: memo})
+	cat, err := inherit.Find(ctx, []string{src}, inherit.FindOptions{Memo: memo})
 	if err != nil {
 		return err
 	}
-	rep, err := inherit.Take(ctx, st, cat, inherit.Taking{Memo: memo})
+	rep, err := inherit.Import(ctx, st, cat, inherit.ImportOptions{Memo: memo})
 	if err != nil {
 		return err
 	}

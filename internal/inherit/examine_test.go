@@ -14,6 +14,7 @@ import (
 
 	"goclaw/codec"
 	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
 	"goclaw/session"
 )
 
@@ -43,11 +44,11 @@ func TestExamine(t *testing.T) {
 			if err := os.WriteFile(file, []byte(strings.Join(test.lines, "\n")+"\n"), 0o400); err != nil {
 				t.Fatal(err)
 			}
-			cat, err := inherit.Find(context.Background(), []string{file}, inherit.Options{})
+			cat, err := inherit.Find(context.Background(), []string{file}, inherit.FindOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := inherit.Examine(context.Background(), cat.Transcripts[0])
+			x, err := doctor.Examine(context.Background(), cat.Transcripts[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,11 +76,11 @@ func TestParentAhead(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "s.jsonl")
 		write(t, file, header("s")+"\n"+strings.Join(test.lines, "\n")+"\n")
-		cat, err := inherit.Find(t.Context(), []string{file}, inherit.Options{})
+		cat, err := inherit.Find(t.Context(), []string{file}, inherit.FindOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := inherit.Examine(t.Context(), cat.Transcripts[0])
+		x, err := doctor.Examine(t.Context(), cat.Transcripts[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,11 +103,11 @@ func TestLongLineIsCopied(t *testing.T) {
 	long := userLine("2", "1", strings.Repeat("x", 33<<20))
 	whole := strings.Join([]string{header("s"), userLine("1", "", "a"), long, userLine("3", "2", "c"), userLine("4", "3", "d")}, "\n") + "\n"
 	write(t, file, whole)
-	cat, err := inherit.Find(t.Context(), []string{file}, inherit.Options{})
+	cat, err := inherit.Find(t.Context(), []string{file}, inherit.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := inherit.Examine(t.Context(), cat.Transcripts[0])
+	x, err := doctor.Examine(t.Context(), cat.Transcripts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestLongLineIsCopied(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 	var b bytes.Buffer
-	if err := inherit.Repair(t.Context(), cat.Transcripts[0], &b); err != nil {
+	if err := doctor.Repair(t.Context(), cat.Transcripts[0], &b); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != whole {
@@ -127,7 +128,7 @@ func TestLongLineIsCopied(t *testing.T) {
 // nothing left to find that healing can mend.
 func TestRepairedReadsAlike(t *testing.T) {
 	ctx := context.Background()
-	cat, err := inherit.Find(ctx, []string{unpacked(t)}, inherit.Options{})
+	cat, err := inherit.Find(ctx, []string{unpacked(t)}, inherit.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestRepairedReadsAlike(t *testing.T) {
 	}
 	for _, tr := range cat.Transcripts {
 		var b bytes.Buffer
-		if err := inherit.Repair(ctx, tr, &b); err != nil {
+		if err := doctor.Repair(ctx, tr, &b); err != nil {
 			t.Errorf("%s: %v", tr.Path, err)
 			continue
 		}

@@ -31,12 +31,12 @@ func openStore(t testing.TB, dir string) *sqlite.Store {
 // take finds and takes, and returns what became of each file or row.
 func take(t testing.TB, st session.Store, memo *inherit.Memo, strict bool, paths ...string) (inherit.Report, *inherit.Catalogue) {
 	t.Helper()
-	cat, err := inherit.Find(context.Background(), paths, inherit.Options{Memo: memo})
+	cat, err := inherit.Find(context.Background(), paths, inherit.FindOptions{Memo: memo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cat.Close)
-	rep, err := inherit.Take(context.Background(), st, cat, inherit.Taking{Memo: memo, Strict: strict})
+	rep, err := inherit.Import(context.Background(), st, cat, inherit.ImportOptions{Memo: memo, Strict: strict})
 	if err != nil {
 		t.Fatal(err)
 	}

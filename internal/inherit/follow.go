@@ -6,17 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 	"goclaw/watch"
 )
 
-// Following says how sources are followed. The zero value is fine, apart from
+// FollowOptions says how sources are followed. The zero value is fine, apart from
 // Memo, without which every look reads everything.
-type Following struct {
-	Find Options
-	Take Taking
+type FollowOptions struct {
+	Find   FindOptions
+	Import ImportOptions
 	// Poll is how often it is looked for what no event told of. 0: every
 	// thirty seconds, or every two where the system cannot tell.
 	Poll time.Duration
@@ -31,12 +33,12 @@ const settle = 150 * time.Millisecond
 // Follow takes what the programs write in paths, as they write it, until ctx
 // is done. What is there already is taken first. Where the system cannot tell
 // of changes, it looks now and then.
-func Follow(ctx context.Context, st session.Store, paths []string, o Following) error {
+func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptions) error {
 	w := watch.New()
 	w.Every, w.Blind = o.Poll, o.Poll
 	defer w.Close()
-	o.Find.Memo = o.Take.Memo
-	o.Take.following = true
+	o.Find.Memo = o.Import.Memo
+	o.Import.following = true
 	for {
 		begin := time.Now()
 		w.Look(func(see func(dir string, names ...string)) { show(paths, see) })
@@ -60,13 +62,13 @@ func Follow(ctx context.Context, st session.Store, paths []string, o Following) 
 }
 
 // look takes what is new now.
-func look(ctx context.Context, st session.Store, paths []string, o Following) (Report, error) {
+func look(ctx context.Context, st session.Store, paths []string, o FollowOptions) (Report, error) {
 	cat, err := Find(ctx, paths, o.Find)
 	if err != nil {
 		return Report{}, err
 	}
 	defer cat.Close()
-	return Take(ctx, st, cat, o.Take)
+	return Import(ctx, st, cat, o.Import)
 }
 
 // show shows the folders of paths that may hold transcripts.
@@ -88,7 +90,7 @@ func show(paths []string, see func(dir string, names ...string)) {
 			switch {
 			case err != nil || !d.IsDir():
 				return nil
-			case beside[d.Name()], state && filepath.Dir(path) == p && d.Name() != "agents" && d.Name() != "sessions" && d.Name() != "transcripts":
+			case beside[d.Name()], state && filepath.Dir(path) == p && !slices.Contains(source.SessionFolders, d.Name()):
 				return filepath.SkipDir
 			}
 			see(path)

@@ -20,8 +20,8 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- inherit.Follow(ctx, st, []string{src}, inherit.Following{
-			Take: inherit.Taking{Memo: inherit.NewMemo("")}, Poll: 500 * time.Millisecond,
+		done <- inherit.Follow(ctx, st, []string{src}, inherit.FollowOptions{
+			Import: inherit.ImportOptions{Memo: inherit.NewMemo("")}, Poll: 500 * time.Millisecond,
 			Taken: func(_ inherit.Report, err error) {
 				if err != nil {
 					t.Error(err)

@@ -2,31 +2,13 @@ package inherit
 
 import (
 	"bytes"
-	"encoding/json"
 	"testing"
 
+	"goclaw/internal/inherit/claude"
+	"goclaw/internal/inherit/codex"
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
-
-// FuzzJSON5: whatever an index holds, what comes out of it is JSON, and JSON
-// comes out as it was meant.
-func FuzzJSON5(f *testing.F) {
-	for _, s := range []string{
-		`{a: 'b', /* c */ "d": [1, +2, .5, 0x10,], // e` + "\n}", `{"a":"\u00e9\n"}`, `[Infinity, -NaN, true, null]`, "'a\\\nb'", `{`, "",
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		out, err := fromJSON5(data)
-		if err == nil && !json.Valid(out) {
-			t.Errorf("%q became %q, which is no JSON", data, out)
-		}
-		var a, b map[string]string
-		if json.Unmarshal(data, &a) == nil && (unmarshal(data, &b) != nil || len(a) != len(b)) {
-			t.Errorf("%q is JSON and was read as %v", data, b)
-		}
-	})
-}
 
 // FuzzForeign: no line of another program stops its reader, every record can
 // be written, and reading twice gives the same.
@@ -43,16 +25,18 @@ func FuzzForeign(f *testing.F) {
 		`{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}` + "\n" + `{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"n"}}` + "\n" +
 		`{"type":"compacted","payload":{"message":"m","replacement_history":[{"type":"message","role":"user","content":"a"}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, form := range []string{ClaudeCode, Codex} {
-			tr := &Transcript{Path: "x.jsonl", ID: "x", Program: form, form: formClaude}
-			if form == Codex {
-				tr.form = formCodex
+		for _, src := range []source.Source{claude.New(), codex.New()} {
+			form := src.Program()
+			found, err := src.Open(&source.File{Path: "x.jsonl", ID: "x", Forced: true, Problem: func(Problem) {}})
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%s: %d transcripts, %v", form, len(found), err)
 			}
+			tr := found[0]
 			var first [][]byte
 			for round := range 2 {
 				n := 0
 				st := session.NewMemory()
-				tr.scan(t.Context(), bytes.NewReader(data), position{}, nil, func(r session.Record, err error) bool {
+				tr.Scan(t.Context(), bytes.NewReader(data), source.Position{}, nil, func(r session.Record, err error) bool {
 					if err != nil {
 						return true
 					}
@@ -60,7 +44,7 @@ func FuzzForeign(f *testing.F) {
 						if _, ok := r.Body.(session.Header); !ok {
 							t.Fatalf("%s begins with %T", form, r.Body)
 						}
-						r = tr.opened(r, "x")
+						r = tr.Opened(r, "x")
 					}
 					r.Seq = session.Seq(n + 1)
 					if err := st.Append(t.Context(), "x", r); err != nil {

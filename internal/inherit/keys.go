@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
 
@@ -37,24 +38,24 @@ func isStrict(in session.Info) bool {
 // ref names t in the memo.
 func (im *importer) ref(t *Transcript) string {
 	if im.o.Strict {
-		return t.ref() + "#strict"
+		return t.Ref() + "#strict"
 	}
-	return t.ref()
+	return t.Ref()
 }
 
 // keyOf is the key of t's log id. One that is made of the id is made of that
 // one.
-func (t *Transcript) keyOf(log session.ID) session.Key {
-	if log == t.ID || t.ID == "" || !t.other(log) || strings.Contains(string(t.Key), string(log)) {
+func keyOf(t *Transcript, log session.ID) session.Key {
+	if log == t.ID || t.ID == "" || !isOther(t, log) || strings.Contains(string(t.Key), string(log)) {
 		return t.Key
 	}
 	return session.Key(strings.ReplaceAll(string(t.Key), string(t.ID), string(log)))
 }
 
-// other reports whether a log has the id that t's has if another has its own.
+// isOther reports whether a log has the id that t's has if another has its own.
 // Whether the owner lists t does not matter for that, though it is in the id.
-func (t *Transcript) other(log session.ID) bool {
-	_, tail, _ := strings.Cut(string(t.otherID()), "-")
+func isOther(t *Transcript, log session.ID) bool {
+	_, tail, _ := strings.Cut(string(otherID(t)), "-")
 	return strings.HasSuffix(string(log), "-"+tail)
 }
 
@@ -69,7 +70,7 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged {
 			continue
 		}
-		if o.listed {
+		if o.Listed {
 			holder[o.Key] = o.Log
 		}
 		logs := im.family(o)
@@ -82,7 +83,7 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	}
 	for i := range out {
 		o := &out[i]
-		if o.Transcript == nil || !o.unlisted {
+		if o.Transcript == nil || !o.Unlisted {
 			continue
 		}
 		for _, in := range im.family(o) {
@@ -97,7 +98,7 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 			if !in.Newer(now) {
 				continue
 			}
-			if err := im.move(ctx, in, o.keyOf(in.ID), o); err != nil {
+			if err := im.move(ctx, in, keyOf(o.Transcript, in.ID), o); err != nil {
 				return err
 			}
 		}
@@ -113,7 +114,7 @@ func (im *importer) family(o *Outcome) (out []session.Info) {
 			out = append(out, in)
 		}
 	}
-	for _, in := range im.families[origin{path: text(o.Path), id: o.ID}] {
+	for _, in := range im.families[origin{path: source.Text(o.Path), id: o.ID}] {
 		if im.sameArchive(in, o.Transcript) {
 			add(im.logs[in.ID])
 		}
@@ -121,10 +122,10 @@ func (im *importer) family(o *Outcome) (out []session.Info) {
 	in, known := im.logs[o.Log]
 	switch {
 	case !known && o.Records > 0: // begun now
-		in = session.Info{ID: o.Log, Key: o.keyOf(o.Log), Origin: o.origin()}
+		in = session.Info{ID: o.Log, Key: keyOf(o.Transcript, o.Log), Origin: o.Origin()}
 		im.logs[o.Log] = in
 		add(in)
-	case known && in.Origin.Path != text(o.Path) && im.moved(o.Log): // it lay elsewhere
+	case known && in.Origin.Path != source.Text(o.Path) && im.moved(o.Log): // it lay elsewhere
 		add(in)
 	}
 	return out
@@ -159,8 +160,8 @@ func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key 
 	want := map[int]session.Key{}
 	for i, in := range logs {
 		key := in.Key
-		if o.listed {
-			key = o.keyOf(in.ID)
+		if o.Listed {
+			key = keyOf(o.Transcript, in.ID)
 		} else if ways[0] && ways[1] {
 			key = bare(in)
 		}

@@ -261,12 +261,12 @@ func TestRemovedOfManyWithOneID(t *testing.T) {
 	}
 	look := func(strict bool) map[string]inherit.State {
 		t.Helper()
-		cat, err := inherit.Find(ctx, []string{src, copied}, inherit.Options{})
+		cat, err := inherit.Find(ctx, []string{src, copied}, inherit.FindOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cat.Close()
-		rep, err := inherit.Take(ctx, st, cat, inherit.Taking{Removed: removed, Strict: strict})
+		rep, err := inherit.Import(ctx, st, cat, inherit.ImportOptions{Removed: removed, Strict: strict})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
 
@@ -23,7 +24,7 @@ type Memo struct {
 	mu   sync.Mutex
 	data memoData
 	dirt bool
-	seen stat // of the file, when it was read or written last
+	seen source.Stat // of the file, when it was read or written last
 }
 
 type memoData struct {
@@ -31,30 +32,39 @@ type memoData struct {
 	Search  string               `json:"search,omitempty"` // of all known places
 	Indices map[string]memoIndex `json:"indices"`
 	Files   map[string]memoFile  `json:"files"`
-	Taken   map[string]taken     `json:"taken"` // by Transcript.ref
+	Taken   map[string]taken     `json:"taken"` // by Transcript.Ref
 }
 
 type memoIndex struct {
-	Stat    stat    `json:"s"`
-	Claw0   bool    `json:"c,omitempty"`
-	Entries []entry `json:"e"`
+	Stat    source.Stat    `json:"s"`
+	Program string         `json:"p,omitempty"`
+	Claw0   bool           `json:"c,omitempty"` // what was written before there was Program
+	Entries []source.Entry `json:"e"`
+}
+
+// program is the one that wrote the index.
+func (m memoIndex) program() string {
+	if m.Claw0 {
+		return Claw0
+	}
+	return m.Program
 }
 
 type memoFile struct {
-	Stat  stat    `json:"s"`
-	Sniff sniffed `json:"w"`
+	Stat  source.Stat    `json:"s"`
+	Sniff source.Sniffed `json:"w"`
 }
 
 // taken is how far a transcript was taken.
 type taken struct {
-	Log    session.ID  `json:"id"`
-	Stat   stat        `json:"s"`
-	Pos    position    `json:"p"`
-	Last   session.Seq `json:"last"` // of the log, when Pos was reached
-	Title  string      `json:"t,omitempty"`
-	Copy   bool        `json:"copy,omitempty"` // the log is another source's, which has all of it
-	Strict bool        `json:"strict,omitempty"`
-	Damage int         `json:"damage,omitempty"`
+	Log    session.ID      `json:"id"`
+	Stat   source.Stat     `json:"s"`
+	Pos    source.Position `json:"p"`
+	Last   session.Seq     `json:"last"` // of the log, when Pos was reached
+	Title  string          `json:"t,omitempty"`
+	Copy   bool            `json:"copy,omitempty"` // the log is another source's, which has all of it
+	Strict bool            `json:"strict,omitempty"`
+	Damage int             `json:"damage,omitempty"`
 }
 
 const memoVersion = 2
@@ -93,7 +103,7 @@ func OpenMemo(path string) (*Memo, error) {
 // file reads the file, if it has changed since it was read or written last.
 func (m *Memo) file() (d memoData, ok bool, err error) {
 	fi, err := os.Stat(m.path)
-	if m.path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && statOf(fi) == m.seen {
+	if m.path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && source.StatOf(fi) == m.seen {
 		return d, false, nil
 	}
 	var data []byte
@@ -103,7 +113,7 @@ func (m *Memo) file() (d memoData, ok bool, err error) {
 	if err != nil {
 		return d, false, err
 	}
-	m.seen = statOf(fi)
+	m.seen = source.StatOf(fi)
 	ok = json.Unmarshal(data, &d) == nil && d.Version == memoVersion && d.Indices != nil && d.Files != nil && d.Taken != nil
 	return d, ok, nil
 }
@@ -149,7 +159,7 @@ func (m *Memo) Begun() bool {
 // Finished reports whether everything was taken, according to the memo at
 // path. Of a long one only the beginning is read.
 func Finished(path string) bool {
-	f, err := OpenFile(path)
+	f, err := source.OpenFile(path)
 	if err != nil {
 		return false
 	}
@@ -189,7 +199,7 @@ func (m *Memo) Save() error {
 	}
 	if fi, err := os.Stat(m.path); err == nil {
 		m.mu.Lock()
-		m.seen = statOf(fi)
+		m.seen = source.StatOf(fi)
 		m.mu.Unlock()
 	}
 	return nil
@@ -217,31 +227,31 @@ func replaceFile(path string, data []byte) error {
 	return err
 }
 
-func (m *Memo) sniffed(path string, st stat) (sniffed, bool) {
+func (m *Memo) sniffed(path string, st source.Stat) (source.Sniffed, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.data.Files[text(path)]
+	f, ok := m.data.Files[source.Text(path)]
 	return f.Sniff, ok && f.Stat == st
 }
 
-func (m *Memo) setSniffed(path string, st stat, s sniffed) {
+func (m *Memo) setSniffed(path string, st source.Stat, s source.Sniffed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Files[text(path)] = memoFile{st, s}
+	m.data.Files[source.Text(path)] = memoFile{st, s}
 	m.dirt = true
 }
 
 func (m *Memo) index(path string) (memoIndex, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, ok := m.data.Indices[text(path)]
+	i, ok := m.data.Indices[source.Text(path)]
 	return i, ok
 }
 
 func (m *Memo) setIndex(path string, i memoIndex) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Indices[text(path)] = i
+	m.data.Indices[source.Text(path)] = i
 	m.dirt = true
 }
 

@@ -66,7 +66,7 @@ func TestStrangers(t *testing.T) {
 	write(t, filepath.Join(src, "notes.txt"), "nothing")
 	find := func(path string) (said []string, n int) {
 		t.Helper()
-		cat, err := inherit.Find(t.Context(), []string{path}, inherit.Options{})
+		cat, err := inherit.Find(t.Context(), []string{path}, inherit.FindOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestMissingTranscripts(t *testing.T) {
 	}
 	write(t, filepath.Join(src, "sessions.json"), "{"+b.String()[1:]+"}")
 	write(t, filepath.Join(src, "s7.jsonl"), header("s7")+"\n")
-	cat, err := inherit.Find(t.Context(), []string{src}, inherit.Options{})
+	cat, err := inherit.Find(t.Context(), []string{src}, inherit.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestNestedStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cat, err := Find(context.Background(), []string{dir}, Options{})
+	cat, err := Find(context.Background(), []string{dir}, FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

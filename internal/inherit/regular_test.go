@@ -42,7 +42,7 @@ func TestPipesInPlaceOfFiles(t *testing.T) {
 	}
 	found := make(chan *inherit.Catalogue, 1)
 	go func() {
-		c, err := inherit.Find(context.Background(), []string{dir}, inherit.Options{})
+		c, err := inherit.Find(context.Background(), []string{dir}, inherit.FindOptions{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -97,7 +97,7 @@ func TestAgentsOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "agents/reviewer.md"), "a subagent")
 	write(t, filepath.Join(dir, "projects/-home-x/aaaa-1.jsonl"), line)
-	c, err := inherit.Find(context.Background(), []string{dir}, inherit.Options{})
+	c, err := inherit.Find(context.Background(), []string{dir}, inherit.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
 
@@ -40,7 +41,7 @@ func (g *gone) UnmarshalJSON(data []byte) error {
 // elsewhere, such as a copy. If again, another has the id since, and only the
 // name of the file counts.
 func (g gone) bars(t *Transcript, again bool) bool {
-	path := text(t.Path)
+	path := source.Text(t.Path)
 	if slices.ContainsFunc(g.Paths, func(p string) bool { return filepath.Base(p) == filepath.Base(path) }) {
 		return true
 	}

@@ -1,15 +1,13 @@
 package inherit
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"iter"
 	"reflect"
 
-	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -47,39 +45,39 @@ func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
 
 // branch tries to follow a rewrite within the log.
 func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error) {
-	var pos position
-	src, err := im.replay(j.log, im.source(ctx, j.t, &pos))
+	var pos source.Position
+	src, err := source.Replay(j.log, im.source(ctx, j.t, &pos))
 	if err != nil {
 		return false, err
 	}
-	have, err := im.replay(j.log, im.st.Read(ctx, j.log, 0))
+	have, err := source.Replay(j.log, im.st.Read(ctx, j.log, 0))
 	if err != nil {
 		return false, err
 	}
-	fresh, ok := lacks(have.recs, src.recs)
+	fresh, ok := lacks(have.Log, src.Log)
 	if !ok {
 		return false, nil
 	}
 	for _, move := range []bool{false, true} {
 		add := fresh
 		if move {
-			if src.s.Leaf == "" {
+			if src.Leaf == "" {
 				break
 			}
-			id := fmt.Sprintf("goclaw.leaf.%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", src.s.Leaf, have.s.Last)))
-			add = append(fresh[:len(fresh):len(fresh)], session.Record{ID: id, Parent: src.s.Leaf, Body: session.Leaf{Target: src.s.Leaf}, Time: src.s.Updated})
+			id := fmt.Sprintf("goclaw.leaf.%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", src.Leaf, have.Last)))
+			add = append(fresh[:len(fresh):len(fresh)], session.Record{ID: id, Parent: src.Leaf, Body: session.Leaf{Target: src.Leaf}, Time: src.Updated})
 		}
-		got, err := im.replay(j.log, chain(have.recs, add))
+		got, err := source.Replay(j.log, source.Chain(have.Log, add))
 		if err != nil {
 			return false, err
 		}
-		if !sameBranch(got.s.Branch, src.s.Branch) {
+		if !sameBranch(got.Branch, src.Branch) {
 			continue
 		}
-		for _, d := range src.s.Damage {
+		for _, d := range src.Damage {
 			o.damage(d)
 		}
-		w := im.writer(j, o, have.s.Last)
+		w := im.writer(j, o, have.Last)
 		for _, r := range add {
 			if err := w.add(ctx, r); err != nil {
 				return true, err
@@ -133,41 +131,6 @@ func alike(h, r session.Record) bool {
 	}
 	_, made := carried(r)
 	return made && h.Parent == r.Parent && reflect.DeepEqual(h.Body, r.Body)
-}
-
-// replayed is a session and all of its records.
-type replayed struct {
-	s    *session.Session
-	recs []session.Record
-}
-
-func (im *importer) replay(id session.ID, recs iter.Seq2[session.Record, error]) (replayed, error) {
-	var out replayed
-	s, err := session.Replay(id, func(yield func(session.Record, error) bool) {
-		for r, err := range recs {
-			if err == nil {
-				r.Seq = session.Seq(len(out.recs) + 1)
-				out.recs = append(out.recs, r)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	})
-	out.s = s
-	return out, err
-}
-
-func chain(lists ...[]session.Record) iter.Seq2[session.Record, error] {
-	return func(yield func(session.Record, error) bool) {
-		for _, l := range lists {
-			for _, r := range l {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // sameBranch reports whether both say the same, what a title or a label adds
@@ -233,7 +196,7 @@ func strictly(id session.ID, recs iter.Seq2[session.Record, error]) iter.Seq2[se
 		}
 		parent := ""
 		for _, r := range s.Branch {
-			if !yield(linked(r, parent), nil) {
+			if !yield(source.Linked(r, parent), nil) {
 				return
 			}
 			if r.ID != "" {
@@ -241,68 +204,4 @@ func strictly(id session.ID, recs iter.Seq2[session.Record, error]) iter.Seq2[se
 			}
 		}
 	}
-}
-
-// linked returns r as the one that continues parent, everything else in its
-// line as it was.
-func linked(r session.Record, parent string) session.Record {
-	if r.Link == session.Given && r.Parent == parent || r.ID == "" {
-		return r
-	}
-	line, err := relink(r.Raw, parent)
-	if err == nil {
-		if recs, err := codec.Native.Decode(line); err == nil && len(recs) == 1 {
-			recs[0].Seq = r.Seq
-			return recs[0]
-		}
-	}
-	r.Link, r.Parent = session.Given, parent
-	if _, unknown := r.Body.(session.Unknown); !unknown {
-		r.Raw = nil
-	}
-	return r
-}
-
-// relink sets the parentId of a line and leaves the rest as it is, in its
-// order.
-func relink(line []byte, parent string) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("not an object")
-	}
-	value := []byte("null")
-	if parent != "" {
-		value, _ = json.Marshal(parent)
-	}
-	out := []byte("{")
-	done := false
-	put := func(name string, v []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		n, _ := json.Marshal(name)
-		out = append(append(append(out, n...), ':'), v...)
-	}
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, err
-		}
-		name, _ := t.(string)
-		if name == "parentId" {
-			if done {
-				continue
-			}
-			v, done = value, true
-		}
-		put(name, v)
-	}
-	if !done {
-		put("parentId", value)
-	}
-	return append(out, '}'), nil
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 
 	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -147,17 +149,28 @@ func asBytes(lines []json.RawMessage) [][]byte {
 	return out
 }
 
+// carriers are the fields that hold the lines that a record was made of: the
+// programs that write one answer on several lines.
+var carriers = func() (names []string) {
+	for _, src := range newSources(nil) {
+		if _, ok := src.(source.Joiner); ok {
+			names = append(names, src.Program())
+		}
+	}
+	return names
+}()
+
 // carrier returns the field of a native line that holds the lines that it was
 // made of.
 func carrier(raw []byte) (name string, value json.RawMessage) {
-	if !bytes.Contains(raw, []byte(`"`+ClaudeCode+`":`)) && !bytes.Contains(raw, []byte(`"`+Codex+`":`)) {
+	if !slices.ContainsFunc(carriers, func(name string) bool { return bytes.Contains(raw, []byte(`"`+name+`":`)) }) {
 		return "", nil
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return "", nil
 	}
-	for _, name := range []string{ClaudeCode, Codex} {
+	for _, name := range carriers {
 		if v, ok := fields[name]; ok {
 			return name, v
 		}

@@ -1,7 +1,13 @@
-package inherit
+// Package firstgoclaw reads the database of the first program of that name: two
+// tables, sessions by key, and messages, a row for each record. Its design gives
+// a row a type and data; the program that was published has a column for each
+// field instead, and tables of their own for checkpoints and compactions. Both
+// are read.
+package firstgoclaw
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -15,34 +21,57 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
 
-// The first GoClaw kept its sessions in a database of two tables: sessions, by
-// key, and messages, a row for each record. Its design gives a row a type and
-// data; the program that was published has a column for each field instead, and
-// tables of their own for checkpoints and compactions. Both are read.
+// Program is its name.
+const Program = "goclaw-sqlite"
 
-// earlierName is how the first GoClaw names its database.
-const earlierName = "sessions.db"
+// New returns the first GoClaw as a source.
+func New() source.Source { return program{} }
 
-// earlier returns the query for the records of a session, if d is a database of
+type program struct{}
+
+func (program) Program() string { return Program }
+
+// Places has none: its usual place is that of goclaw's own database.
+func (program) Places(string, func(string) string) []string { return nil }
+
+func (program) Sniff(source.Line, *source.Sniffed) (mine, done bool) { return false, false }
+
+func (program) Named(name string) bool { return name == "sessions.db" }
+
+func (program) Open(f *source.File) ([]*source.Transcript, error) {
+	if f.DB == nil {
+		return nil, nil
+	}
+	d := database{f.DB}
+	if _, ok := d.query(); !ok {
+		return nil, nil
+	}
+	return d.sessions()
+}
+
+type database struct{ *source.Database }
+
+// query returns the query for the records of a session, if d is a database of
 // the first GoClaw. Its columns: timestamp, id, parent, type and data.
-func (d *database) earlier() (query string, ok bool) {
-	if !d.tables["sessions"] || !d.tables["messages"] {
+func (d database) query() (query string, ok bool) {
+	if !d.Tables["sessions"] || !d.Tables["messages"] {
 		return "", false
 	}
 	switch {
-	case d.has("messages", "id", "session_key", "parent_id", "type", "timestamp", "data"):
+	case d.Has("messages", "id", "session_key", "parent_id", "type", "timestamp", "data"):
 		query = "SELECT timestamp, id, parent_id, type, data, 0 AS part, rowid AS n FROM messages WHERE session_key = $1"
-	case d.has("messages", "id", "session_key", "parent_id", "role", "timestamp", "content", "tool_call_id", "tool_name", "tool_input", "tool_result", "tool_is_error"):
+	case d.Has("messages", "id", "session_key", "parent_id", "role", "timestamp", "content", "tool_call_id", "tool_name", "tool_input", "tool_result", "tool_is_error"):
 		query = `SELECT timestamp, id, parent_id, role AS type, json_object('content', content, 'id', tool_call_id, 'name', tool_name,
 			'input', tool_input, 'result', tool_result, 'isError', tool_is_error) AS data, 0 AS part, rowid AS n FROM messages WHERE session_key = $1`
-		if d.tables["compactions"] {
+		if d.Tables["compactions"] {
 			query += ` UNION ALL SELECT timestamp, id, parent_id, 'compaction', json_object('summary', summary, 'firstKeptEntryId', first_kept_entry_id,
 				'tokensBefore', tokens_before), 1, rowid FROM compactions WHERE session_key = $1`
 		}
-		if d.tables["checkpoints"] {
+		if d.Tables["checkpoints"] {
 			query += ` UNION ALL SELECT timestamp, id, parent_id, 'checkpoint', json_object('summary', summary, 'tokensAtCheckpoint', tokens_at_checkpoint,
 				'messageCountAtCheckpoint', message_count_at_checkpoint, 'topics', json(topics), 'keyDecisions', json(key_decisions),
 				'openQuestions', json(open_questions)), 2, rowid FROM checkpoints WHERE session_key = $1`
@@ -53,37 +82,31 @@ func (d *database) earlier() (query string, ok bool) {
 	return query + " ORDER BY timestamp, part, n LIMIT $2 OFFSET $3", true
 }
 
-// has reports whether a table has all of the columns.
-func (d *database) has(table string, columns ...string) bool {
-	found := map[string]bool{}
-	err := d.each("SELECT name FROM pragma_table_info($1)", []any{table}, func(s *sqlite3.Stmt) error {
-		found[s.ColumnText(0)] = true
-		return nil
-	})
-	return err == nil && !slices.ContainsFunc(columns, func(c string) bool { return !found[c] })
-}
-
-// earlierSessions returns the transcripts of a database of the first GoClaw.
+// sessions returns the transcripts.
 // Where its sessions have no id, one is made of the key: a copy of the database
 // has the same.
-func (d *database) earlierSessions() (out []*Transcript, err error) {
+func (d database) sessions() (out []*source.Transcript, err error) {
 	columns := "key, created_at, '', '{}'"
 	switch {
-	case d.has("sessions", "id"):
+	case d.Has("sessions", "id"):
 		columns = "key, created_at, id, '{}'"
-	case d.has("sessions", "metadata"):
+	case d.Has("sessions", "metadata"):
 		columns = "key, created_at, '', metadata"
 	}
-	err = d.each("SELECT "+columns+", (SELECT count(*) FROM messages WHERE session_key = sessions.key) FROM sessions ORDER BY key", nil, func(s *sqlite3.Stmt) error {
+	err = d.Each("SELECT "+columns+", (SELECT count(*) FROM messages WHERE session_key = sessions.key) FROM sessions ORDER BY key", nil, func(s *sqlite3.Stmt) error {
 		key, id := s.ColumnText(0), session.ID(s.ColumnText(2))
-		if !goodID(id) {
+		if !source.GoodID(id) {
 			id = session.ID(fmt.Sprintf("goclaw-%x", sha256.Sum256([]byte(key)))[:23])
 		}
 		var meta struct{ Title, Label string }
 		_ = json.Unmarshal(s.ColumnRawText(3), &meta) // what else is in it is the program's own
-		out = append(out, &Transcript{
-			Program: EarlierGoclaw, Path: d.path, ID: id, Key: session.Key(text(key)), Title: or(meta.Title, meta.Label), Size: (s.ColumnInt64(4) + 1) * 512,
-			stat: d.snap.stat, form: codec.FormNative, old: d, window: key, begun: unixTime(s.ColumnInt64(1)), listed: true,
+		begun := unixTime(s.ColumnInt64(1))
+		out = append(out, &source.Transcript{
+			Program: Program, Path: d.Path, ID: id, Key: session.Key(source.Text(key)), Title: cmp.Or(meta.Title, meta.Label), Size: (s.ColumnInt64(4) + 1) * 512,
+			Stat: d.Stat(), Form: codec.FormNative, Listed: true, Part: "0#" + key,
+			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
+				return d.records(ctx, t, key, begun)
+			},
 		})
 		return nil
 	})
@@ -99,32 +122,37 @@ func unixTime(n int64) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// earlierRow is a row of the query that earlier returns.
-type earlierRow struct {
+// pieceRows is how many rows are read at once.
+const pieceRows = 500
+
+// row is what the query gives.
+type row struct {
 	id, parent, kind string
 	at               time.Time
 	data             []byte
 }
 
-// earlierRecords yields the records of t, header first.
-func (d *database) earlierRecords(ctx context.Context, t *Transcript) iter.Seq2[session.Record, error] {
+// records yields the records of t, header first.
+func (d database) records(ctx context.Context, t *source.Transcript, key string, begun time.Time) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		h := *t.header()
+		h := *t.Header()
 		h.Key = t.Key
 		n := session.Seq(1)
-		if !yield(session.Record{Seq: n, Time: t.begun, Body: h}, nil) {
+		head := session.Record{Seq: n, Time: begun, Body: h}
+		var err error
+		if head.Raw, err = codec.Native.Encode(head); err != nil || !yield(head, nil) {
 			return
 		}
 		for at := int64(0); ; at += pieceRows {
-			var rows []earlierRow
-			err := d.read(func() error {
+			var rows []row
+			err := d.View(func() error {
 				rows = rows[:0]
-				query, ok := d.earlier()
+				query, ok := d.query()
 				if !ok {
 					return errors.New("its tables are no longer there")
 				}
-				return d.each(query, []any{t.window, int64(pieceRows), at}, func(s *sqlite3.Stmt) error {
-					r := earlierRow{at: unixTime(s.ColumnInt64(0)), id: s.ColumnText(1), parent: s.ColumnText(2), kind: s.ColumnText(3), data: bytes.Clone(s.ColumnRawText(4))}
+				return d.Each(query, []any{key, int64(pieceRows), at}, func(s *sqlite3.Stmt) error {
+					r := row{at: unixTime(s.ColumnInt64(0)), id: s.ColumnText(1), parent: s.ColumnText(2), kind: s.ColumnText(3), data: bytes.Clone(s.ColumnRawText(4))}
 					rows = append(rows, r)
 					return nil
 				})
@@ -133,15 +161,15 @@ func (d *database) earlierRecords(ctx context.Context, t *Transcript) iter.Seq2[
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield(session.Record{}, fmt.Errorf("%s: %w", d.path, err))
+				yield(session.Record{}, fmt.Errorf("%s: %w", d.Path, err))
 				return
 			}
 			for i, r := range rows {
-				t.counted(len(r.data))
+				t.Counted(len(r.data))
 				line, err := r.line()
-				rec, err := event(line, err)
+				rec, err := source.Row(line, err)
 				if err != nil {
-					if !yield(session.Record{}, &session.Damage{File: d.path + "#" + t.window, Line: int(at) + i + 1, After: n, Size: int64(len(r.data)), Reason: err.Error()}) {
+					if !yield(session.Record{}, &session.Damage{File: d.Path + "#" + key, Line: int(at) + i + 1, After: n, Size: int64(len(r.data)), Reason: err.Error()}) {
 						return
 					}
 					continue
@@ -161,7 +189,7 @@ func (d *database) earlierRecords(ctx context.Context, t *Transcript) iter.Seq2[
 
 // line returns the row as a native line. Its data may be the whole line, what
 // its type wraps, or the columns of a message.
-func (r earlierRow) line() ([]byte, error) {
+func (r row) line() ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(r.data, &fields) != nil || fields == nil {
 		return nil, errors.New("data that is not a JSON object")
@@ -192,7 +220,7 @@ func (r earlierRow) line() ([]byte, error) {
 }
 
 // message returns a message of which the row has columns.
-func (r earlierRow) message() json.RawMessage {
+func (r row) message() json.RawMessage {
 	var c struct {
 		Content, ID, Name, Input, Result string
 		IsError                          int
@@ -203,14 +231,14 @@ func (r earlierRow) message() json.RawMessage {
 	switch r.kind {
 	case "tool_use":
 		m["role"] = "assistant"
-		content := []object{{"type": "toolCall", "id": c.ID, "name": c.Name, "arguments": arguments(json.RawMessage(c.Input))}}
+		content := []object{{"type": "toolCall", "id": c.ID, "name": c.Name, "arguments": source.Arguments(json.RawMessage(c.Input))}}
 		if c.Content != "" {
 			content = append([]object{{"type": "text", "text": c.Content}}, content...)
 		}
 		m["content"] = content
 	case "tool_result":
 		m["role"], m["toolCallId"], m["toolName"], m["isError"] = "toolResult", c.ID, c.Name, c.IsError != 0
-		m["content"] = []object{{"type": "text", "text": or(c.Result, c.Content)}}
+		m["content"] = []object{{"type": "text", "text": cmp.Or(c.Result, c.Content)}}
 	}
 	out, _ := json.Marshal(m)
 	return out

@@ -1,20 +1,21 @@
-package inherit
+package source
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"goclaw/codec"
 	"goclaw/llm"
 	"goclaw/session"
 )
 
-// carry returns r as it is read from its native line, with the line that it
+// Carry returns r as it is read from its native line, with the line that it
 // was made of in the field name. What is too long for that, or cannot be
 // written, is kept as its own bytes and says nothing.
-func carry(r session.Record, name string, line []byte) session.Record {
+func Carry(r session.Record, name string, line []byte) session.Record {
 	line = bytes.TrimSpace(line)
 	verbatim := session.Record{Link: session.Absent, Time: r.Time, Body: session.Unknown{Type: name}, Raw: line}
 	own, err := codec.Native.Encode(r)
@@ -33,11 +34,11 @@ func carry(r session.Record, name string, line []byte) session.Record {
 	return recs[0]
 }
 
-// draft is an answer that is written on several lines, as far as it is read.
+// Draft is an answer that is written on several lines, as far as it is read.
 // Its id is that of its last line: when more of it comes, it is another record
 // in the place of this one, and a log that has this one goes on beside it.
-type draft struct {
-	rec   session.Record
+type Draft struct {
+	Rec   session.Record
 	lines [][]byte
 	after []session.Record // what stood between its lines and has no place
 	size  int              // of all of it
@@ -46,42 +47,44 @@ type draft struct {
 // maxDraft is the size at which an answer is not waited for any longer.
 const maxDraft = 4 << 20
 
-func newDraft(r session.Record, line []byte) *draft {
-	return &draft{rec: r, lines: [][]byte{bytes.TrimSpace(line)}, size: len(line)}
+// NewDraft begins an answer with its first line.
+func NewDraft(r session.Record, line []byte) *Draft {
+	return &Draft{Rec: r, lines: [][]byte{bytes.TrimSpace(line)}, size: len(line)}
 }
 
-// aside takes in a record that has no place in the conversation. It stands
+// Aside takes in a record that has no place in the conversation. It stands
 // behind the answer whose lines are being put together, which end emits if that
 // becomes too much; where there is none it is emitted at once.
-func (d *draft) aside(out []session.Record, r session.Record, end func([]session.Record) []session.Record) []session.Record {
+func (d *Draft) Aside(out []session.Record, r session.Record, end func([]session.Record) []session.Record) []session.Record {
 	if d == nil {
 		return append(out, r)
 	}
 	d.after = append(d.after, r)
 	d.size += len(r.Raw)
-	if d.full() {
+	if d.Full() {
 		return end(out)
 	}
 	return out
 }
 
-func (d *draft) full() bool { return d.size > maxDraft || len(d.after) > maxDraft>>10 }
+// Full reports whether the answer is too large to be waited for.
+func (d *Draft) Full() bool { return d.size > maxDraft || len(d.after) > maxDraft>>10 }
 
-// add takes in the next line of the answer.
-func (d *draft) add(id string, m session.Message, line []byte) {
-	have := d.rec.Body.(session.Message)
+// Add takes in the next line of the answer.
+func (d *Draft) Add(id string, m session.Message, line []byte) {
+	have := d.Rec.Body.(session.Message)
 	have.Blocks = append(have.Blocks, m.Blocks...)
 	have.Stop = m.Stop
 	if m.Usage != (llm.Usage{}) {
 		have.Usage = m.Usage
 	}
-	d.rec.ID, d.rec.Body = id, have
+	d.Rec.ID, d.Rec.Body = id, have
 	d.lines = append(d.lines, bytes.TrimSpace(line))
 	d.size += len(line)
 }
 
-// emit appends the answer, and what stood between its lines.
-func (d *draft) emit(name string, out []session.Record) []session.Record {
+// Emit appends the answer, and what stood between its lines.
+func (d *Draft) Emit(name string, out []session.Record) []session.Record {
 	if d == nil {
 		return out
 	}
@@ -89,11 +92,11 @@ func (d *draft) emit(name string, out []session.Record) []session.Record {
 	if len(d.lines) > 1 {
 		line = append(append([]byte("["), bytes.Join(d.lines, []byte(","))...), ']')
 	}
-	return append(append(out, carry(d.rec, name, line)), d.after...)
+	return append(append(out, Carry(d.Rec, name, line)), d.after...)
 }
 
-// verbatim keeps a line that has no place in the conversation.
-func verbatim(n int, line []byte) session.Record {
+// Verbatim keeps a line that has no place in the conversation.
+func Verbatim(n int, line []byte) session.Record {
 	recs, err := codec.Native.Decode(line)
 	if err == nil && len(recs) == 1 {
 		if _, ok := recs[0].Body.(session.Unknown); ok {
@@ -101,13 +104,13 @@ func verbatim(n int, line []byte) session.Record {
 		}
 	}
 	// It must not be taken for a native line of the same type.
-	return carry(session.Record{ID: codec.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
+	return Carry(session.Record{ID: codec.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
 }
 
-// anthropic reads content in the form of the Anthropic API: a string or
+// Anthropic reads content in the form of the Anthropic API: a string or
 // blocks. What it does not know is kept as Other.
-func anthropic(raw json.RawMessage) []llm.Block {
-	text, list := textOrList(raw)
+func Anthropic(raw json.RawMessage) []llm.Block {
+	text, list := TextOrList(raw)
 	if text != "" {
 		return []llm.Block{llm.Text{Text: text}}
 	}
@@ -148,9 +151,9 @@ func anthropicBlock(raw json.RawMessage) llm.Block {
 	case "redacted_thinking":
 		return llm.Thinking{Signature: b.Data, Redacted: true}
 	case "tool_use":
-		return llm.ToolCall{ID: b.ID, Name: b.Name, Args: arguments(b.Input)}
+		return llm.ToolCall{ID: b.ID, Name: b.Name, Args: Arguments(b.Input)}
 	case "tool_result":
-		return llm.ToolResult{CallID: b.ToolUseID, Blocks: anthropic(b.Content), IsError: b.IsError}
+		return llm.ToolResult{CallID: b.ToolUseID, Blocks: Anthropic(b.Content), IsError: b.IsError}
 	case "image":
 		if b.Source.Type == "base64" {
 			return llm.Image{MIME: b.Source.MediaType, Data: b.Source.Data}
@@ -159,9 +162,9 @@ func anthropicBlock(raw json.RawMessage) llm.Block {
 	return llm.Other{Raw: raw}
 }
 
-// textOrList reads what is either a text or a list. What is neither is
+// TextOrList reads what is either a text or a list. What is neither is
 // nothing.
-func textOrList(raw json.RawMessage) (text string, list []json.RawMessage) {
+func TextOrList(raw json.RawMessage) (text string, list []json.RawMessage) {
 	if len(raw) == 0 {
 		return "", nil
 	}
@@ -174,15 +177,15 @@ func textOrList(raw json.RawMessage) (text string, list []json.RawMessage) {
 	return text, list
 }
 
-// broken reports whether a line could not be read because it is no JSON, and
+// Broken reports whether a line could not be read because it is no JSON, and
 // not because its fields have other types than they had.
-func broken(err error) bool {
+func Broken(err error) bool {
 	var s *json.SyntaxError
 	return errors.As(err, &s)
 }
 
-// arguments returns raw if it is an object, else one that holds it.
-func arguments(raw json.RawMessage) json.RawMessage {
+// Arguments returns raw if it is an object, else one that holds it.
+func Arguments(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
@@ -196,12 +199,21 @@ func arguments(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"input":` + string(text) + `}`)
 }
 
-// dataURL reads an image that is written as an address.
-func dataURL(url string) (llm.Image, bool) {
+// DataURL reads an image that is written as an address.
+func DataURL(url string) (llm.Image, bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
 		return llm.Image{}, false
 	}
 	mime, data, ok := strings.Cut(rest, ";base64,")
 	return llm.Image{MIME: mime, Data: data}, ok
+}
+
+// ISOTime reads a time as JavaScript writes it; the zero time if it is none.
+func ISOTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
 }

@@ -1,6 +1,7 @@
-package inherit
+package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -8,11 +9,12 @@ import (
 	"time"
 
 	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
 )
 
-// claude reads the lines of Claude Code: a tree by uuid and parentUuid, one
+// stream reads the lines of Claude Code: a tree by uuid and parentUuid, one
 // line for each block of an answer, tool results as user lines, a compaction
 // as a boundary and a user line with the summary.
 //
@@ -25,14 +27,14 @@ import (
 // Calls that ran side by side leave the results on branches of their own: a
 // line whose parent is anywhere in the turn that goes on continues the line
 // before it.
-type claude struct {
+type stream struct {
 	side   bool // a subagent's own file: its lines are the conversation
 	leaf   string
 	turn   map[string]bool // uuids of the turn that goes on
 	at     map[uint64]bool // all uuids, by hash
 	calls  map[string]string
-	held   *draft // an answer that may go on
-	answer string // its id
+	held   *source.Draft // an answer that may go on
+	answer string        // its id
 	// counted are the answers whose usage was counted.
 	counted map[uint64]bool
 	// merged are the uuids that are part of an answer, and its id.
@@ -44,8 +46,8 @@ type claude struct {
 	fold   claudeCompact     // the boundary whose summary is still to come
 }
 
-func newClaude(side bool) *claude {
-	return &claude{side: side, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
+func newStream(side bool) *stream {
+	return &stream{side: side, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
 }
 
 // hash stands for a uuid: a long file has many.
@@ -118,24 +120,24 @@ type claudeLine struct {
 }
 
 // Line implements codec.Stream.
-func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
+func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
 	var l claudeLine
 	if err := json.Unmarshal(line, &l); err != nil {
-		if broken(err) {
+		if source.Broken(err) {
 			return out, fmt.Errorf("not a JSON line")
 		}
-		return c.aside(out, verbatim(n, line)), nil // fields of other types than they had
+		return c.aside(out, source.Verbatim(n, line)), nil // fields of other types than they had
 	}
-	at := isoTime(l.Timestamp)
+	at := source.ISOTime(l.Timestamp)
 	if l.UUID == "" {
 		if title := c.title(l); title != "" {
 			r := session.Record{ID: codec.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
-			return c.aside(out, carry(r, ClaudeCode, line)), nil
+			return c.aside(out, source.Carry(r, Program, line)), nil
 		}
-		return c.aside(out, verbatim(n, line)), nil
+		return c.aside(out, source.Verbatim(n, line)), nil
 	}
 	if c.at[hash(l.UUID)] {
-		return c.aside(out, verbatim(n, line)), nil
+		return c.aside(out, source.Verbatim(n, line)), nil
 	}
 	side := l.Sidechain && !c.side
 	body := c.body(l, at)
@@ -143,13 +145,13 @@ func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	m, isMessage := body.(session.Message)
 	answer := isMessage && m.Role == llm.Assistant && !side && l.Message.ID != ""
 	if answer && c.held != nil && l.Message.ID == c.answer {
-		c.parts = append(c.parts, c.held.rec.ID)
+		c.parts = append(c.parts, c.held.Rec.ID)
 		for _, part := range c.parts {
 			c.merged[hash(part)] = l.UUID
 		}
-		c.held.add(l.UUID, m, line)
+		c.held.Add(l.UUID, m, line)
 		c.turn[l.UUID], c.leaf = true, l.UUID
-		if c.held.full() {
+		if c.held.Full() {
 			out = c.End(out)
 		}
 		return c.late(out, l.UUID), nil
@@ -164,9 +166,9 @@ func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	}
 	switch {
 	case answer:
-		c.held, c.answer = newDraft(r, line), l.Message.ID
+		c.held, c.answer = source.NewDraft(r, line), l.Message.ID
 	default:
-		out = append(out, carry(r, ClaudeCode, line))
+		out = append(out, source.Carry(r, Program, line))
 	}
 	if l.Subtype == "compact_boundary" {
 		c.fold = l.Compacted
@@ -185,7 +187,7 @@ func (c *claude) Line(n int, line []byte, out []session.Record) ([]session.Recor
 // title returns what a line without a place says that the session is called.
 // A summary names the session of the line that it was made for, which may be
 // another one; what the user has chosen stays.
-func (c *claude) title(l claudeLine) string {
+func (c *stream) title(l claudeLine) string {
 	switch {
 	case l.CustomTitle != "":
 		c.named = true
@@ -205,7 +207,7 @@ func (c *claude) title(l claudeLine) string {
 }
 
 // late adds the title that was given before the line that it was made for.
-func (c *claude) late(out []session.Record, uuid string) []session.Record {
+func (c *stream) late(out []session.Record, uuid string) []session.Record {
 	title, ok := c.titles[uuid]
 	if !ok || c.named {
 		return out
@@ -215,13 +217,13 @@ func (c *claude) late(out []session.Record, uuid string) []session.Record {
 }
 
 // aside takes in a record that has no place in the conversation.
-func (c *claude) aside(out []session.Record, r session.Record) []session.Record {
-	return c.held.aside(out, r, c.End)
+func (c *stream) aside(out []session.Record, r session.Record) []session.Record {
+	return c.held.Aside(out, r, c.End)
 }
 
 // End implements codec.Stream.
-func (c *claude) End(out []session.Record) []session.Record {
-	out = c.held.emit(ClaudeCode, out)
+func (c *stream) End(out []session.Record) []session.Record {
+	out = c.held.Emit(Program, out)
 	c.held, c.parts = nil, nil
 	return out
 }
@@ -232,7 +234,7 @@ func prompt(l claudeLine, b session.Body) bool {
 }
 
 // parent returns what a line continues.
-func (c *claude) parent(l claudeLine) string {
+func (c *stream) parent(l claudeLine) string {
 	up := l.LogicalParent
 	if l.Parent != nil && *l.Parent != "" {
 		up = *l.Parent
@@ -243,23 +245,23 @@ func (c *claude) parent(l claudeLine) string {
 	case up != "" && c.turn[up], l.Subtype == "compact_boundary" && !c.at[hash(up)]:
 		return c.leaf
 	case up != "" && c.at[hash(up)]:
-		return or(c.merged[hash(up)], up)
+		return cmp.Or(c.merged[hash(up)], up)
 	case up != "": // not in this file: what there is comes before it
 		return c.leaf
 	}
 	return ""
 }
 
-func (c *claude) body(l claudeLine, at time.Time) session.Body {
+func (c *stream) body(l claudeLine, at time.Time) session.Body {
 	switch l.Type {
 	case "user":
-		blocks := anthropic(l.Message.Content)
+		blocks := source.Anthropic(l.Message.Content)
 		if l.Compact {
 			first, _ := c.fold.kept()
 			if !c.at[hash(first)] {
 				first = l.UUID
 			}
-			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: or(c.merged[hash(first)], first), TokensBefore: c.fold.PreTokens}
+			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: cmp.Or(c.merged[hash(first)], first), TokensBefore: c.fold.PreTokens}
 		}
 		for i, b := range blocks {
 			if r, ok := b.(llm.ToolResult); ok {
@@ -275,7 +277,7 @@ func (c *claude) body(l claudeLine, at time.Time) session.Body {
 		return m
 	case "assistant":
 		m := session.Message{
-			Message: llm.Message{Role: llm.Assistant, Blocks: anthropic(l.Message.Content)}, At: at,
+			Message: llm.Message{Role: llm.Assistant, Blocks: source.Anthropic(l.Message.Content)}, At: at,
 			Provider: "anthropic", API: "anthropic-messages", Model: l.Message.Model, Stop: stopOf(l.Message.Stop),
 		}
 		for _, call := range m.Calls() {
@@ -298,7 +300,7 @@ func (c *claude) body(l claudeLine, at time.Time) session.Body {
 		return m
 	case "attachment":
 		// What was said while the program was busy is nowhere else.
-		if blocks := anthropic(l.Attachment.Prompt); l.Attachment.Type == "queued_command" && len(blocks) > 0 {
+		if blocks := source.Anthropic(l.Attachment.Prompt); l.Attachment.Type == "queued_command" && len(blocks) > 0 {
 			if l.Attachment.Mode == "prompt" || l.Attachment.Mode == "" {
 				return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
 			}
@@ -322,12 +324,4 @@ func stopOf(reason string) llm.Stop {
 		return llm.StopLength
 	}
 	return llm.Stop(reason)
-}
-
-func isoTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Millisecond)
 }

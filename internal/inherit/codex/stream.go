@@ -1,18 +1,20 @@
-package inherit
+package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
 )
 
-// codex reads the rollout files of Codex: a list of {timestamp, type,
+// stream reads the rollout files of Codex: a list of {timestamp, type,
 // payload}. What the model was sent and said is in response_item; event_msg
 // tells the user of the same once more, and is kept verbatim, except for the
 // token counts, which go to the answer before them, and for a rollback, which
@@ -21,13 +23,13 @@ import (
 // the session_meta included: the first one counts.
 //
 // The record of a line carries the line in the field "codex".
-type codex struct {
+type stream struct {
 	id    string // of the session
 	leaf  string // what the next record continues
 	model string
 	maker string
 	begun bool
-	held  *draft          // an answer that may go on, and that its token count may follow
+	held  *source.Draft   // an answer that may go on, and that its token count may follow
 	done  bool            // that has come
 	total json.RawMessage // of the last token count: it is said again when a limit changes
 	turns []string        // what each prompt of the user continues
@@ -36,7 +38,7 @@ type codex struct {
 // maxTurns is how many prompts a rollback can take back.
 const maxTurns = 10_000
 
-func newCodex() *codex { return &codex{maker: "openai"} }
+func newStream() *stream { return &stream{maker: "openai"} }
 
 type codexLine struct {
 	Timestamp string          `json:"timestamp"`
@@ -80,15 +82,15 @@ type codexUsage struct {
 }
 
 // Line implements codec.Stream.
-func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
+func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
 	var l codexLine
 	if err := json.Unmarshal(line, &l); err != nil {
-		if broken(err) {
+		if source.Broken(err) {
 			return out, fmt.Errorf("not a JSON line")
 		}
 		return c.keep(out, n, line), nil
 	}
-	at := isoTime(l.Timestamp)
+	at := source.ISOTime(l.Timestamp)
 	var p codexItem
 	bare := len(l.Payload) == 0
 	if bare {
@@ -106,9 +108,9 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 	id := codec.LineID(n, line)
 	switch {
 	case first && (l.Type == "session_meta" || bare && l.Type == "" && l.ID != nil):
-		c.id, c.maker = p.ID, or(p.ModelProvider, c.maker)
+		c.id, c.maker = p.ID, cmp.Or(p.ModelProvider, c.maker)
 		h := session.Header{Version: session.Version, ID: session.ID(p.ID), CWD: p.CWD}
-		return append(out, carry(session.Record{Time: at, Body: h}, Codex, line)), nil
+		return append(out, source.Carry(session.Record{Time: at, Body: h}, Program, line)), nil
 	case l.Type == "turn_context":
 		if p.Model == "" || p.Model == c.model {
 			return c.keep(out, n, line), nil
@@ -123,7 +125,7 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 		}
 	case l.Type == "event_msg" && p.Type == "thread_name_updated" && strings.TrimSpace(p.ThreadName) != "" && (p.Thread == "" || p.Thread == c.id):
 		r := session.Record{ID: id, Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: strings.TrimSpace(p.ThreadName)}}
-		return c.aside(out, carry(r, Codex, line)), nil
+		return c.aside(out, source.Carry(r, Program, line)), nil
 	case l.Type == "event_msg" && p.Type == "thread_rolled_back" && p.Turns > 0 && len(c.turns) > 0:
 		return c.rollback(out, id, at, p.Turns, n, line), nil
 	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil:
@@ -132,12 +134,12 @@ func (c *codex) Line(n int, line []byte, out []session.Record) ([]session.Record
 		if again || c.held == nil {
 			break
 		}
-		m := c.held.rec.Body.(session.Message)
+		m := c.held.Rec.Body.(session.Message)
 		u := p.Info.Last
 		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
-		c.held.rec.Body, c.done = m, true
+		c.held.Rec.Body, c.done = m, true
 		// With its usage it is another record, for a log may have it without.
-		c.held.rec.ID, c.leaf = id, id
+		c.held.Rec.ID, c.leaf = id, id
 		return c.keep(out, n, line), nil
 	case l.Type == "response_item", bare && l.Type != "":
 		if b := c.item(p, at); b != nil {
@@ -169,25 +171,25 @@ func (p codexItem) compacted() string {
 }
 
 // rollback takes the last prompts back, and what followed them.
-func (c *codex) rollback(out []session.Record, id string, at time.Time, turns, n int, line []byte) []session.Record {
+func (c *stream) rollback(out []session.Record, id string, at time.Time, turns, n int, line []byte) []session.Record {
 	out = c.End(out)
 	k := max(len(c.turns)-turns, 0)
 	c.leaf, c.turns = c.turns[k], c.turns[:k]
 	if c.leaf == "" { // there is nothing before: the next record begins anew
 		return c.keep(out, n, line)
 	}
-	return append(out, carry(session.Record{ID: id, Parent: c.leaf, Time: at, Body: session.Leaf{Target: c.leaf}}, Codex, line))
+	return append(out, source.Carry(session.Record{ID: id, Parent: c.leaf, Time: at, Body: session.Leaf{Target: c.leaf}}, Program, line))
 }
 
 // put takes in the next record of the conversation. What the model says in
 // one go is one answer.
-func (c *codex) put(out []session.Record, id string, at time.Time, b session.Body, line []byte) []session.Record {
+func (c *stream) put(out []session.Record, id string, at time.Time, b session.Body, line []byte) []session.Record {
 	m, ok := b.(session.Message)
 	answer := ok && m.Role == llm.Assistant
 	if answer && c.held != nil && !c.done {
-		c.held.add(id, m, line)
+		c.held.Add(id, m, line)
 		c.leaf = id
-		if c.held.full() {
+		if c.held.Full() {
 			return c.End(out)
 		}
 		return out
@@ -202,25 +204,25 @@ func (c *codex) put(out []session.Record, id string, at time.Time, b session.Bod
 	r := session.Record{ID: id, Parent: c.leaf, Time: at, Body: b}
 	c.leaf = id
 	if answer {
-		c.held = newDraft(r, line)
+		c.held = source.NewDraft(r, line)
 		return out
 	}
-	return append(out, carry(r, Codex, line))
+	return append(out, source.Carry(r, Program, line))
 }
 
 // keep takes in a line that is no part of the conversation.
-func (c *codex) keep(out []session.Record, n int, line []byte) []session.Record {
-	return c.aside(out, verbatim(n, line))
+func (c *stream) keep(out []session.Record, n int, line []byte) []session.Record {
+	return c.aside(out, source.Verbatim(n, line))
 }
 
 // aside takes in a record that has no place in the conversation.
-func (c *codex) aside(out []session.Record, r session.Record) []session.Record {
-	return c.held.aside(out, r, c.End)
+func (c *stream) aside(out []session.Record, r session.Record) []session.Record {
+	return c.held.Aside(out, r, c.End)
 }
 
 // End implements codec.Stream.
-func (c *codex) End(out []session.Record) []session.Record {
-	out = c.held.emit(Codex, out)
+func (c *stream) End(out []session.Record) []session.Record {
+	out = c.held.Emit(Program, out)
 	c.held, c.done = nil, false
 	return out
 }
@@ -242,7 +244,7 @@ func surrounding(text string) bool {
 
 // item reads what was sent to the model, or said by it. It is nil where that
 // is nothing that another model could read.
-func (c *codex) item(p codexItem, at time.Time) session.Body {
+func (c *stream) item(p codexItem, at time.Time) session.Body {
 	answer := func(blocks ...llm.Block) session.Body {
 		m := session.Message{Message: llm.Message{Role: llm.Assistant, Blocks: blocks}, At: at, Provider: c.maker, API: "openai-responses", Model: c.model, Stop: llm.StopEnd}
 		if len(m.Calls()) > 0 {
@@ -275,12 +277,12 @@ func (c *codex) item(p codexItem, at time.Time) session.Body {
 		}
 		return answer(llm.Thinking{Text: text})
 	case "function_call":
-		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(json.RawMessage(p.Arguments))})
+		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: source.Arguments(json.RawMessage(p.Arguments))})
 	case "custom_tool_call":
 		input, _ := json.Marshal(p.Input)
-		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: arguments(input)})
+		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: source.Arguments(input)})
 	case "local_shell_call":
-		return answer(llm.ToolCall{ID: or(p.CallID, p.ID), Name: "local_shell", Args: arguments(p.Action)})
+		return answer(llm.ToolCall{ID: cmp.Or(p.CallID, p.ID), Name: "local_shell", Args: source.Arguments(p.Action)})
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		res := llm.ToolResult{CallID: p.CallID}
 		res.Blocks, res.IsError = codexOutput(p.Output)
@@ -304,7 +306,7 @@ func codexOutput(raw json.RawMessage) (blocks []llm.Block, failed bool) {
 
 // openaiContent reads content in the form of OpenAI's Responses API.
 func openaiContent(raw json.RawMessage) []llm.Block {
-	text, list := textOrList(raw)
+	text, list := source.TextOrList(raw)
 	if text != "" {
 		return []llm.Block{llm.Text{Text: text}}
 	}
@@ -321,7 +323,7 @@ func openaiContent(raw json.RawMessage) []llm.Block {
 			out = append(out, llm.Text{Text: b.Text})
 			continue
 		case "input_image":
-			if img, ok := dataURL(b.ImageURL); ok {
+			if img, ok := source.DataURL(b.ImageURL); ok {
 				out = append(out, img)
 				continue
 			}

@@ -1,6 +1,7 @@
 package inherit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,12 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
 
-// Taking says how transcripts are taken. The zero value is fine.
-type Taking struct {
+// ImportOptions says how transcripts are taken. The zero value is fine.
+type ImportOptions struct {
 	// Strict takes of each transcript what pi would show of it, instead of
 	// everything.
 	Strict bool
@@ -81,7 +83,7 @@ type Outcome struct {
 const maxDamage = 100
 
 func (o *Outcome) damage(d *session.Damage) {
-	if o.Transcript != nil && o.old == nil && strings.HasPrefix(d.Reason, "a torn last line") {
+	if o.Transcript != nil && !o.Database() && strings.HasPrefix(d.Reason, "a torn last line") {
 		o.Unfinished = d
 		return
 	}
@@ -137,7 +139,7 @@ const (
 // former taking was interrupted. A transcript that fails does not stop the
 // others; a store that cannot be written does. The error is of the store, or
 // ctx's.
-func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report, error) {
+func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions) (Report, error) {
 	begin := time.Now()
 	release, err := o.turn(ctx, st)
 	if err != nil {
@@ -176,7 +178,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 	for _, jobs := range [][]job{first, second} {
 		var few, many []job
 		for _, j := range jobs {
-			if j.t.Size > small || j.t.old != nil {
+			if j.t.Size > small || j.t.Database() {
 				few = append(few, j)
 			} else {
 				many = append(many, j)
@@ -201,7 +203,7 @@ func Take(ctx context.Context, st session.Store, c *Catalogue, o Taking) (Report
 
 // turn waits until nobody else takes into st: what is decided by what is there
 // holds until it is written.
-func (o Taking) turn(ctx context.Context, st session.Store) (release func(), err error) {
+func (o ImportOptions) turn(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
 		release, err := st.Lock(ctx, "import\x00", "an import") // no session has this id
 		var held *session.HeldError
@@ -229,7 +231,7 @@ type origin struct {
 
 type importer struct {
 	st      session.Store
-	o       Taking
+	o       ImportOptions
 	memo    *Memo
 	logs    map[session.ID]session.Info
 	origins map[origin]session.Info // the latest log of each
@@ -244,7 +246,7 @@ type importer struct {
 	saved    time.Time
 	files    map[string]int // transcripts of each that are still to come
 	again    []session.ID   // were removed, and are here again
-	gate     chan struct{}  // for who has long lines
+	gate     chan struct{}  // limits how many transcripts with long lines are in memory
 }
 
 func (im *importer) know(in session.Info) {
@@ -280,7 +282,7 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	from := map[session.ID]string{}
 	for i, t := range ts {
 		j := job{at: i, t: t}
-		if in, ok := im.origins[origin{text(t.Path), t.ID, im.o.Strict}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
+		if in, ok := im.origins[origin{source.Text(t.Path), t.ID, im.o.Strict}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
 			j.log, j.have = in.ID, in
 			claimed[in.ID] = true
 			first = append(first, j)
@@ -294,8 +296,8 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 			first = append(first, j)
 			continue
 		}
-		j.other, j.from = own, or(im.logs[own].Origin.Path, from[own])
-		j.log = im.named(t.otherID())
+		j.other, j.from = own, cmp.Or(im.logs[own].Origin.Path, from[own])
+		j.log = im.named(otherID(t))
 		j.have = im.logs[j.log]
 		claimed[j.log] = true
 		second = append(second, j)
@@ -307,13 +309,13 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 // same database.
 func (im *importer) sameArchive(in session.Info, t *Transcript) bool {
 	id := session.ID(strings.TrimPrefix(string(in.ID), strictID))
-	return in.ID == t.ID || id == t.ID || t.other(id) || t.blob == inEvents && strings.HasPrefix(string(in.ID), "rewrite-")
+	return in.ID == t.ID || id == t.ID || isOther(t, id) || !t.Whole && strings.HasPrefix(string(in.ID), "rewrite-")
 }
 
 // otherID is the id of t's log where its own is another's. It begins with
 // something else, so that a prefix of the id still finds the one.
-func (t *Transcript) otherID() session.ID {
-	return session.ID(fmt.Sprintf("%s-%08x-%s", or(t.Archive, "copy"), crc32.ChecksumIEEE([]byte(t.ref())), t.ID))
+func otherID(t *Transcript) session.ID {
+	return session.ID(fmt.Sprintf("%s-%08x-%s", cmp.Or(t.Archive, "copy"), crc32.ChecksumIEEE([]byte(t.Ref())), t.ID))
 }
 
 func (im *importer) run(ctx context.Context, hands int, jobs []job, out []Outcome) {
@@ -362,15 +364,13 @@ func (im *importer) tell(f func(*Progress), now bool) {
 // t is done.
 func (im *importer) watch(t *Transcript) (done func()) {
 	var seen int64
-	t.gate = im.gate
-	t.count = func(n int) {
+	t.Watch(func(n int) {
 		new := max(min(int64(n), t.Size-seen), 0)
 		seen += new
 		im.tell(func(p *Progress) { p.BytesDone += new; p.Read += int64(n) }, false)
-	}
+	}, im.gate)
 	return func() {
-		t.leave()
-		t.count, t.gate = nil, nil
+		t.Leave()
 		im.tell(func(p *Progress) {
 			p.Done++
 			p.BytesDone += t.Size - seen
@@ -391,7 +391,7 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	case im.removed(j):
 		o.State = Purged
 		return o
-	case known && m.Copy && m.Stat == j.t.stat && im.logs[m.Log].ID != "":
+	case known && m.Copy && m.Stat == j.t.Stat && im.logs[m.Log].ID != "":
 		o.State, o.Log = Copy, m.Log
 	case j.other != "" && j.have.ID == "":
 		err = im.second(ctx, j, &o)
@@ -410,7 +410,7 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 		o.State, o.Err = Failed, err
 		var p *fs.PathError
 		if errors.As(err, &p) && strings.HasPrefix(p.Path, j.t.Path) {
-			o.Err = errors.New(unread(j.t.Path, err).What)
+			o.Err = errors.New(source.Unreadable(j.t.Path, err).What)
 		}
 	}
 	return o
@@ -433,7 +433,7 @@ func (im *importer) removed(j job) bool {
 			return false
 		}
 	}
-	if !im.o.Again && !j.t.named {
+	if !im.o.Again && !j.t.Named {
 		return true
 	}
 	im.mu.Lock()
@@ -453,14 +453,14 @@ func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outc
 	case have.ID == "":
 		o.State = New
 		return im.begin(ctx, j, o, 0)
-	case known && m.Stat == t.stat:
+	case known && m.Stat == t.Stat:
 		o.State = Unchanged
 		return im.title(ctx, j, m, o)
-	case known && !im.o.Strict && t.stat.Size > m.Stat.Size && t.enters(m.Pos):
+	case known && !im.o.Strict && t.Stat.Size > m.Stat.Size && t.Enters(m.Pos):
 		o.State = Unchanged
 		w := im.writer(j, o, have.Last)
 		pos := m.Pos
-		if err := w.all(ctx, t.lines(ctx, m.Pos, &pos)); err != nil {
+		if err := w.all(ctx, t.Lines(ctx, m.Pos, &pos)); err != nil {
 			return err
 		}
 		return im.done(ctx, j, o, w, pos, m.Title)
@@ -469,11 +469,8 @@ func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outc
 }
 
 // source yields what shall be in the log of t, header first.
-func (im *importer) source(ctx context.Context, t *Transcript, end *position) iter.Seq2[session.Record, error] {
-	recs := t.read(ctx)
-	if t.old == nil {
-		recs = t.lines(ctx, position{}, end)
-	}
+func (im *importer) source(ctx context.Context, t *Transcript, end *source.Position) iter.Seq2[session.Record, error] {
+	recs := t.Raw(ctx, end)
 	if im.o.Strict {
 		return strictly(t.ID, recs)
 	}
@@ -484,10 +481,10 @@ func (im *importer) source(ctx context.Context, t *Transcript, end *position) it
 // was rewritten.
 func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) error {
 	w := im.writer(j, o, 0)
-	var pos position
+	var pos source.Position
 	for r, err := range im.source(ctx, j.t, &pos) {
 		if err == nil && w.last == 0 {
-			r = j.t.opened(r, j.log)
+			r = j.t.Opened(r, j.log)
 			if again > 0 { // newer than the log before it
 				h, _ := r.Body.(session.Header)
 				r = session.Record{Time: r.Time.Add(time.Duration(again) * time.Millisecond), Body: h}
@@ -507,7 +504,7 @@ func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) err
 		}
 	}
 	if w.last == 0 { // a session that was begun, and nothing else
-		r := j.t.opened(session.Record{}, j.log)
+		r := j.t.Opened(session.Record{}, j.log)
 		if err := w.add(ctx, r); err != nil {
 			return err
 		}
@@ -524,7 +521,7 @@ func titled(title, leaf string) session.Record {
 }
 
 // done remembers that everything of j is in its log.
-func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos position, title string) error {
+func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos source.Position, title string) error {
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
@@ -532,7 +529,7 @@ func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos 
 		o.State = Grown
 	}
 	o.Records += w.n
-	m := taken{Log: j.log, Stat: j.t.stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
+	m := taken{Log: j.log, Stat: j.t.Stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
 	im.memo.setTaken(im.ref(j.t), m)
 	return im.title(ctx, j, m, o)
 }
@@ -562,7 +559,7 @@ func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error
 
 // compare holds a log against its source, and appends what it lacks.
 func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
-	var pos position
+	var pos source.Position
 	next, stop := iter.Pull2(im.source(ctx, j.t, &pos))
 	defer stop()
 	o.Damage, o.Damaged = nil, 0
@@ -623,7 +620,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		// The very same, or less: an older copy, or what one of our own
 		// sessions was when it was exported.
 		o.State, o.Log = Copy, j.other
-		im.memo.setTaken(im.ref(j.t), taken{Log: j.other, Stat: j.t.stat, Copy: true, Strict: im.o.Strict})
+		im.memo.setTaken(im.ref(j.t), taken{Log: j.other, Stat: j.t.Stat, Copy: true, Strict: im.o.Strict})
 		return nil
 	case same.prefix && im.moved(j.other):
 		j.log, o.Log = j.other, j.other
@@ -631,14 +628,14 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	}
 	stop()
 	o.State = New
-	j.t.Key = j.t.keyOf(j.log)
+	j.t.Key = keyOf(j.t, j.log)
 	return im.begin(ctx, j, o, 0)
 }
 
 // beside reports whether t lies in the folder of the file whose id it has, under
 // another name: then it is no older copy of it, and stands for itself.
 func (j job) beside() bool {
-	return j.from != "" && j.t.Archive == "" && j.t.old == nil && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
+	return j.from != "" && j.t.Archive == "" && !j.t.Database() && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
 }
 
 // moved reports whether the source of a log is no longer where it was.
@@ -648,7 +645,7 @@ func (im *importer) moved(id session.ID) bool {
 		return false
 	}
 	_, err := os.Stat(p)
-	if name, ok := fromText(p); ok && err != nil {
+	if name, ok := source.FromText(p); ok && err != nil {
 		_, err = os.Stat(name)
 	}
 	return errors.Is(err, fs.ErrNotExist)
@@ -702,11 +699,11 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 	w.last++
 	r.Seq = w.last
 	if r.Time.IsZero() && r.Raw == nil {
-		r.Time = w.o.stat.time()
+		r.Time = w.o.Stat.Time()
 	}
 	w.batch = append(w.batch, r)
 	w.size += len(r.Raw)
-	if len(w.batch) >= batchRecords || w.size >= batchBytes || len(r.Raw) > longLine {
+	if len(w.batch) >= batchRecords || w.size >= batchBytes || len(r.Raw) > source.LongLine {
 		return w.flush(ctx)
 	}
 	return nil

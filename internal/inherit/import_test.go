@@ -37,12 +37,12 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		cat, err := inherit.Find(context.Background(), []string{os.Getenv("INHERIT_SOURCE")}, inherit.Options{Memo: memo})
+		cat, err := inherit.Find(context.Background(), []string{os.Getenv("INHERIT_SOURCE")}, inherit.FindOptions{Memo: memo})
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println("begin")
-		if _, err := inherit.Take(context.Background(), st, cat, inherit.Taking{Memo: memo}); err != nil {
+		if _, err := inherit.Import(context.Background(), st, cat, inherit.ImportOptions{Memo: memo}); err != nil {
 			panic(err)
 		}
 		st.Close()
@@ -726,7 +726,7 @@ func TestVersionsOfPi(t *testing.T) {
 		write(t, filepath.Join(dir, name), strings.Replace(header("s"), `"version":3`, `"version":`+c.version, 1)+"\n")
 		want[name] = c.program
 	}
-	cat, err := inherit.Find(context.Background(), []string{dir}, inherit.Options{})
+	cat, err := inherit.Find(context.Background(), []string{dir}, inherit.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

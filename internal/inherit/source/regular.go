@@ -1,4 +1,4 @@
-package inherit
+package source
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func OpenFile(path string) (*os.File, error) {
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, not a file", kindOf(fi.Mode()))}
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%s, not a file", KindOf(fi.Mode()))}
 	}
 	if err != nil {
 		f.Close()
@@ -27,8 +27,8 @@ func OpenFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readFile returns what a file holds, if that is no more than limit bytes.
-func readFile(path string, limit int64) ([]byte, error) {
+// ReadFile returns what a file holds, if that is no more than limit bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -39,4 +39,19 @@ func readFile(path string, limit int64) ([]byte, error) {
 		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("it is too large")}
 	}
 	return data, err
+}
+
+// KindOf says what something is that is no file.
+func KindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	case m.IsDir():
+		return "a folder"
+	}
+	return "something else"
 }

@@ -1,4 +1,4 @@
-package inherit
+package source
 
 import (
 	"errors"
@@ -25,18 +25,8 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.What
 }
 
-// Unread is the number of places that could not be read.
-func (c *Catalogue) Unread() (n int) {
-	for _, p := range c.Problems {
-		if p.Unread {
-			n++
-		}
-	}
-	return n
-}
-
-// unread says why what is at path could not be read, and what can be done.
-func unread(path string, err error) Problem {
+// Unreadable says why what is at path could not be read, and what can be done.
+func Unreadable(path string, err error) Problem {
 	out := Problem{Path: path, What: err.Error(), Unread: true}
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -1,4 +1,4 @@
-package inherit
+package source
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"goclaw/session"
 )
 
-// text returns the name of a file as text that every log can hold: bytes that
+// Text returns the name of a file as text that every log can hold: bytes that
 // are no UTF-8 become %XX. A name that is text stays what it is.
-func text(name string) string {
+func Text(name string) string {
 	if utf8.ValidString(name) && strings.IndexByte(name, 0) < 0 {
 		return name
 	}
@@ -28,13 +28,13 @@ func text(name string) string {
 	return b.String()
 }
 
-// fromText returns the name that text made text of, if it was this.
-func fromText(s string) (string, bool) {
+// FromText returns the name that Text made text of, if it was this.
+func FromText(s string) (string, bool) {
 	name, err := url.PathUnescape(s)
-	return name, err == nil && name != s && text(name) == s
+	return name, err == nil && name != s && Text(name) == s
 }
 
-// goodID reports whether a log can have this id.
-func goodID(id session.ID) bool {
+// GoodID reports whether a log can have this id.
+func GoodID(id session.ID) bool {
 	return id != "" && utf8.ValidString(string(id)) && strings.IndexByte(string(id), 0) < 0
 }

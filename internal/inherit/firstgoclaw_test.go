@@ -26,8 +26,8 @@ func makeDatabase(t *testing.T, path, sql string) {
 	}
 }
 
-// earlierDesign is the schema that the design of the first GoClaw has.
-const earlierDesign = `
+// firstDesign is the schema that the design of the first GoClaw has.
+const firstDesign = `
 CREATE TABLE sessions (key TEXT PRIMARY KEY, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, metadata JSON);
 CREATE TABLE messages (id TEXT PRIMARY KEY, session_key TEXT NOT NULL, parent_id TEXT, type TEXT NOT NULL, timestamp INTEGER NOT NULL, data JSON NOT NULL,
 	FOREIGN KEY (session_key) REFERENCES sessions(key));
@@ -42,9 +42,9 @@ INSERT INTO messages VALUES
  ('x', 'goclaw:main:main', '1769962605000_a1b4', 'message', 1769962606000, 'not json');
 `
 
-// earlierPublished is the schema of the program that was published, as far as it
+// firstPublished is the schema of the program that was published, as far as it
 // matters.
-const earlierPublished = `
+const firstPublished = `
 CREATE TABLE sessions (key TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, model TEXT);
 CREATE TABLE messages (id TEXT PRIMARY KEY, session_key TEXT NOT NULL, parent_id TEXT, timestamp INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL DEFAULT '',
 	tool_call_id TEXT, tool_name TEXT, tool_input TEXT, tool_result TEXT, tool_is_error INTEGER DEFAULT 0);
@@ -61,9 +61,9 @@ INSERT INTO checkpoints VALUES ('c1', 'primary', NULL, 1769962603, 'They asked f
 INSERT INTO compactions VALUES ('k1', 'primary', NULL, 1769962604, 'The time was asked', 'm4', 900);
 `
 
-// TestEarlierGoclaw: the databases of the first GoClaw are read in both forms,
+// TestFirstGoclaw: the databases of the first GoClaw are read in both forms,
 // and stay as they are.
-func TestEarlierGoclaw(t *testing.T) {
+func TestFirstGoclaw(t *testing.T) {
 	for name, test := range map[string]struct {
 		sql, key, title string
 		id              session.ID
@@ -71,9 +71,9 @@ func TestEarlierGoclaw(t *testing.T) {
 		check           session.Checkpoint
 		damaged         int
 	}{
-		"design": {earlierDesign, "goclaw:main:main", "The move", "goclaw-7a3790d565892c8e", []string{"user: when do we move?", "assistant: on Friday", "user: thanks"},
+		"design": {firstDesign, "goclaw:main:main", "The move", "goclaw-7a3790d565892c8e", []string{"user: when do we move?", "assistant: on Friday", "user: thanks"},
 			session.Checkpoint{Summary: "They move on Friday", Topics: []string{"the move"}, Decisions: []string{"Friday"}, Questions: []string{"who drives?"}, Covers: "1769962603000_a1b3", Tokens: 50000, Messages: 2}, 1},
-		"published": {earlierPublished, "primary", "", "sess_1", []string{"user: what time is it?", `call clock {"zone":"UTC"}`, "failed result of call_1: noon", "assistant: It is noon."},
+		"published": {firstPublished, "primary", "", "sess_1", []string{"user: what time is it?", `call clock {"zone":"UTC"}`, "failed result of call_1: noon", "assistant: It is noon."},
 			session.Checkpoint{Summary: "They asked for the time", Topics: []string{"time"}, Tokens: 100, Messages: 4}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestEarlierGoclaw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cat, err := Find(ctx, []string{filepath.Dir(path)}, Options{})
+			cat, err := Find(ctx, []string{filepath.Dir(path)}, FindOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestEarlierGoclaw(t *testing.T) {
 				t.Fatalf("%d transcripts, %v", len(cat.Transcripts), cat.Problems)
 			}
 			st := session.NewMemory()
-			rep, err := Take(ctx, st, cat, Taking{})
+			rep, err := Import(ctx, st, cat, ImportOptions{})
 			if err != nil || rep.Count(New) != len(cat.Transcripts) {
 				t.Fatalf("%+v, %v", rep, err)
 			}
@@ -101,7 +101,7 @@ func TestEarlierGoclaw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in.ID != test.id || in.Title != test.title || !in.Mirror() || in.Origin.Program != EarlierGoclaw || in.Created.Year() != 2026 {
+			if in.ID != test.id || in.Title != test.title || !in.Mirror() || in.Origin.Program != FirstGoclaw || in.Created.Year() != 2026 {
 				t.Errorf("%+v", in)
 			}
 			s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
@@ -122,7 +122,7 @@ func TestEarlierGoclaw(t *testing.T) {
 			if damaged != test.damaged {
 				t.Errorf("%d damaged rows, want %d", damaged, test.damaged)
 			}
-			again, err := Take(ctx, st, cat, Taking{})
+			again, err := Import(ctx, st, cat, ImportOptions{})
 			if err != nil || again.Records() != 0 {
 				t.Errorf("again: %d records, %v", again.Records(), err)
 			}

@@ -1,4 +1,6 @@
-package inherit
+// Package doctor examines the transcripts of other programs and writes healed
+// copies of them.
+package doctor
 
 import (
 	"bufio"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"goclaw/codec"
+	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -27,7 +30,7 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	s := Problem{Path: f.Path, Line: f.Line, What: f.What}.String()
+	s := source.Problem{Path: f.Path, Line: f.Line, What: f.What}.String()
 	if f.Cost != "" {
 		s += ": " + f.Cost
 	}
@@ -36,7 +39,7 @@ func (f Finding) String() string {
 
 // Examination is what is to be said of a transcript.
 type Examination struct {
-	*Transcript
+	*source.Transcript
 	Records  int
 	Messages int // in all branches
 	Branch   int // messages on the live branch, as it is healed
@@ -47,24 +50,24 @@ type Examination struct {
 
 // Examine reads a transcript and says what is wrong with it. Nothing is
 // changed.
-func Examine(ctx context.Context, t *Transcript) (Examination, error) {
+func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	x := examiner{Examination: Examination{Transcript: t}, at: map[string]int{}, lines: map[string]int{}}
 	recs, err := x.read(ctx)
 	if err != nil {
 		return x.Examination, err
 	}
-	live, err := session.Replay(x.ID, chain(recs))
+	live, err := session.Replay(x.ID, source.Chain(recs))
 	if err != nil {
 		return x.Examination, err
 	}
 	x.Branch = messages(live.Branch)
 	x.links(recs, live)
-	strict, err := session.Replay(t.ID, chain(recs), session.Strict())
+	strict, err := session.Replay(t.ID, source.Chain(recs), session.Strict())
 	if err != nil {
 		return x.Examination, err
 	}
 	x.Strict = messages(strict.Branch)
-	if lost := x.Branch - x.Strict; lost > 0 && t.form == codec.FormNative && t.old == nil {
+	if lost := x.Branch - x.Strict; lost > 0 && t.Form == codec.FormNative && !t.Database() {
 		x.find(0, "the history is cut for a program that does not heal it", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
 	x.calls(live)
@@ -79,7 +82,7 @@ type examiner struct {
 
 func (x *examiner) find(line int, what, cost string) {
 	path := x.Path
-	if x.old != nil { // one of many in it
+	if x.Database() { // one of many in it
 		path += "#" + string(x.ID)
 	}
 	x.Findings = append(x.Findings, Finding{path, line, what, cost})
@@ -88,12 +91,8 @@ func (x *examiner) find(line int, what, cost string) {
 // read reads everything, and notes what cannot be read.
 func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 	var recs []session.Record
-	var pos position
-	src := x.Transcript.read(ctx)
-	if x.old == nil {
-		src = x.Transcript.lines(ctx, position{}, &pos)
-	}
-	for r, err := range src {
+	var pos source.Position
+	for r, err := range x.Raw(ctx, &pos) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
@@ -107,10 +106,10 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 			return nil, err
 		}
 		line := pos.Line
-		if x.old != nil {
+		if x.Database() {
 			line = int(r.Seq)
 		}
-		if len(recs) == 0 && r.Raw == nil && x.form == codec.FormNative && x.Program != EarlierGoclaw {
+		if len(recs) == 0 && r.Raw == nil && x.Form == codec.FormNative {
 			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
 		}
 		r.ID = strings.Clone(r.ID) // not the line with it
@@ -175,7 +174,7 @@ func (x *examiner) links(recs []session.Record, live *session.Session) {
 	}
 	said := 0
 	for i, r := range recs {
-		if x.form != codec.FormNative {
+		if x.Form != codec.FormNative {
 			return // put together here
 		}
 		line := x.lines[r.ID]
@@ -289,14 +288,13 @@ func messages(recs []session.Record) (n int) {
 // the one that it names, the others as they were, and the end of the branch
 // last. What could not be read is not in it, but for lines that are only too
 // long for goclaw: they are in it as they are.
-func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
-	im := &importer{}
+func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 	long := map[session.Seq][]longer{} // by the record before
-	all, err := im.replay(t.ID, func(yield func(session.Record, error) bool) {
-		for r, err := range t.read(ctx) {
+	all, err := source.Replay(t.ID, func(yield func(session.Record, error) bool) {
+		for r, err := range t.Raw(ctx, nil) {
 			var d *session.Damage
-			if errors.As(err, &d) && d.Size > session.MaxRecord && t.old == nil {
-				l, e := t.longer(d.Line)
+			if errors.As(err, &d) && d.Size > session.MaxRecord && !t.Database() {
+				l, e := longerOf(t, d.Line)
 				if e != nil {
 					err = e
 				} else if l.good {
@@ -340,7 +338,7 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 		place[r.Seq] = i
 	}
 	next, prev := 0, ""
-	for i, r := range all.recs {
+	for i, r := range all.Log {
 		_, header := r.Body.(session.Header)
 		at, live := place[r.Seq]
 		switch {
@@ -348,7 +346,7 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 			for ; next <= at; next++ {
 				r := branch[next]
 				if r.Link != session.Given || !unread[r.Parent] {
-					r = linked(r, prev)
+					r = source.Linked(r, prev)
 				}
 				if r.ID != "" {
 					prev = r.ID
@@ -360,7 +358,7 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 		case i > 0 && (header || r.ID != "" && seen[r.ID]):
 		default:
 			if i == 0 && r.Time.IsZero() {
-				r.Time = t.stat.time()
+				r.Time = t.Stat.Time()
 			}
 			if err := put(r); err != nil {
 				return err
@@ -373,9 +371,9 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 			last = l.id
 		}
 	}
-	if leaf := all.s.Leaf; leaf != "" && last != leaf && !unread[last] {
+	if leaf := all.Leaf; leaf != "" && last != leaf && !unread[last] {
 		id := fmt.Sprintf("repair-%08x", crc32.ChecksumIEEE([]byte(leaf)))
-		if err := put(session.Record{ID: id, Parent: leaf, Time: all.s.Updated, Body: session.Custom{Type: "goclaw.repair"}}); err != nil {
+		if err := put(session.Record{ID: id, Parent: leaf, Time: all.Updated, Body: session.Custom{Type: "goclaw.repair"}}); err != nil {
 			return err
 		}
 	}
@@ -384,13 +382,13 @@ func Repair(ctx context.Context, t *Transcript, w io.Writer) error {
 
 // shown is the live branch as it is healed, with the messages that pi shows on
 // it beside: where a message comes after what continues it, pi alone finds it.
-func shown(id session.ID, all replayed) ([]session.Record, error) {
-	strict, err := session.Replay(id, chain(all.recs), session.Strict())
-	if err != nil || strict.Leaf != all.s.Leaf {
-		return all.s.Branch, err
+func shown(id session.ID, all source.Replayed) ([]session.Record, error) {
+	strict, err := session.Replay(id, source.Chain(all.Log), session.Strict())
+	if err != nil || strict.Leaf != all.Leaf {
+		return all.Branch, err
 	}
 	has, ids := map[session.Seq]bool{}, map[string]bool{}
-	for _, r := range all.s.Branch {
+	for _, r := range all.Branch {
 		has[r.Seq], ids[r.ID] = true, true
 	}
 	before := map[session.Seq][]session.Record{}
@@ -405,7 +403,7 @@ func shown(id session.ID, all replayed) ([]session.Record, error) {
 		}
 	}
 	var out []session.Record
-	for _, r := range all.s.Branch {
+	for _, r := range all.Branch {
 		out = append(append(out, before[r.Seq]...), r)
 	}
 	return out, nil
@@ -413,14 +411,14 @@ func shown(id session.ID, all replayed) ([]session.Record, error) {
 
 // longer is a line of a file that is too long for goclaw.
 type longer struct {
-	t    *Transcript
+	t    *source.Transcript
 	line int
 	id   string
 	good bool // it looks like a record of pi or OpenClaw
 }
 
-// longer looks at the beginning and the end of a line.
-func (t *Transcript) longer(line int) (longer, error) {
+// longerOf looks at the beginning and the end of a line.
+func longerOf(t *source.Transcript, line int) (longer, error) {
 	l := longer{t: t, line: line}
 	var head bytes.Buffer
 	end := byte(0)
@@ -465,7 +463,7 @@ func (l longer) copy(w *bufio.Writer) error {
 
 // each calls part with the line, piece by piece.
 func (l longer) each(part func([]byte) error) error {
-	f, err := l.t.open()
+	f, err := l.t.Open()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package inherit
+package source
 
 import (
 	"io/fs"

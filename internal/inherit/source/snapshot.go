@@ -1,4 +1,4 @@
-package inherit
+package source
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // ask current afterwards, and read again if it is not.
 type snapshot struct {
 	db, wal  *os.File // wal is nil if there is none
-	stat     stat
+	stat     Stat
 	size     int64 // of the database, as of the last commit
 	pageSize int64
 	frames   map[uint32]int64 // where in the log the latest page of that number is
@@ -56,7 +56,7 @@ func (s *snapshot) load(path string) error {
 	if err != nil {
 		return err
 	}
-	s.stat, s.size = statOf(fi), fi.Size()
+	s.stat, s.size = StatOf(fi), fi.Size()
 	head := make([]byte, 100)
 	if _, err := s.db.ReadAt(head, 0); err != nil || !bytes.HasPrefix(head, []byte(magic)) {
 		return fmt.Errorf("%s is not an SQLite database", path)
@@ -183,7 +183,8 @@ func (s *snapshot) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-func isDatabase(path string) bool {
+// IsDatabase reports whether the file at path is a database.
+func IsDatabase(path string) bool {
 	f, err := OpenFile(path)
 	if err != nil {
 		return false

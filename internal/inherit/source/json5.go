@@ -1,4 +1,4 @@
-package inherit
+package source
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// unmarshal reads JSON, or JSON5 where it is no JSON: an index may have been
+// Unmarshal reads JSON, or JSON5 where it is no JSON: an index may have been
 // edited by hand.
-func unmarshal(data []byte, v any) error {
+func Unmarshal(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if err == nil {
 		return nil

@@ -1,0 +1,87 @@
+// Package claude reads the sessions of Claude Code: a folder for each project,
+// a file of lines for each session and each subagent.
+package claude
+
+import (
+	"cmp"
+	"regexp"
+
+	"goclaw/codec"
+	"goclaw/internal/inherit/source"
+	"goclaw/session"
+)
+
+// Program is its name.
+const Program = "claude-code"
+
+const form codec.Form = Program
+
+// New returns Claude Code as a source.
+func New() source.Source { return program{} }
+
+type program struct{}
+
+func (program) Program() string { return Program }
+func (program) Joins()          {}
+
+// Places has two: some versions keep to XDG_CONFIG_HOME.
+func (program) Places(home string, getenv func(string) string) []string {
+	return append(source.Under(home, getenv, "CLAUDE_CONFIG_DIR", ".claude", "projects"),
+		source.Under(home, getenv, "XDG_CONFIG_HOME", ".config", "claude/projects")...)
+}
+
+func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
+	if s.Form != form {
+		if !isLine(l) {
+			return false, false
+		}
+		s.Form, s.Program, s.Bare = form, Program, true
+	}
+	if l.SessionID != "" && s.ID == "" {
+		s.ID = l.SessionID
+	}
+	if l.UUID != "" { // a subagent may stand before the conversation
+		s.Side = l.Sidechain && (s.Bare || s.Side)
+		s.Bare = false
+	}
+	s.CWD = cmp.Or(s.CWD, l.CWD)
+	return true, s.ID != "" && s.CWD != "" && !s.Bare && !s.Side
+}
+
+func isLine(l source.Line) bool {
+	switch l.Type {
+	case "user", "assistant", "system", "progress", "attachment":
+		return l.UUID != "" && (l.SessionID != "" || l.ParentUUID != nil)
+	case "summary":
+		return l.LeafUUID != ""
+	case "file-history-snapshot":
+		return l.MessageID != ""
+	case "queue-operation", "custom-title", "ai-title", "permission-mode", "last-prompt", "agent-name", "tag", "mode":
+		return l.SessionID != ""
+	}
+	return false
+}
+
+var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// Open names a session by its file: one that goes on from another begins with
+// its lines, and with its id in them.
+func (program) Open(f *source.File) ([]*source.Transcript, error) {
+	s := f.Sniffed
+	if f.DB != nil || !f.Forced && s.Program != Program {
+		return nil, nil
+	}
+	t := f.Transcript(Program)
+	t.Form, t.Stream = form, func() codec.Stream { return newStream(s.Side) }
+	if s.Side || uuidForm.MatchString(string(f.ID)) {
+		t.ID = f.ID
+	}
+	f.Listed(t)
+	t.Key = source.ProjectKey("claude", s.CWD, t.ID)
+	if s.Side {
+		// Its lines carry the id of the session that it worked for.
+		t.Key = source.ProjectKey("claude", s.CWD, session.ID(s.ID)) + ":" + session.Key(f.ID)
+		t.Archive = "subagent"
+	}
+	return []*source.Transcript{t}, nil
+}

@@ -1,0 +1,217 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs/readervfs"
+
+	"goclaw/codec"
+	"goclaw/session"
+)
+
+// Database is a database of another program, read through a snapshot. Its rows
+// are read in pieces; if the owner has changed what was read, the piece is read
+// again from a new snapshot.
+type Database struct {
+	Path   string
+	Tables map[string]bool
+
+	mu   sync.Mutex
+	snap *snapshot
+	conn *sqlite3.Conn
+	name string
+}
+
+var databases atomic.Int64
+
+// OpenDatabase opens the database at path for reading.
+func OpenDatabase(path string) (*Database, error) {
+	d := &Database{Path: path}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// begin takes a new snapshot. While the owner copies its log into the database,
+// one can be neither the old nor the new: then another is taken.
+func (d *Database) begin() error {
+	for try := 0; ; try++ {
+		err := d.tryBegin()
+		if err == nil || try == tries || errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		if _, live := os.Stat(d.Path + "-wal"); live != nil {
+			return err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+func (d *Database) tryBegin() error {
+	d.end()
+	snap, err := openSnapshot(d.Path)
+	if err != nil {
+		return err
+	}
+	d.snap = snap
+	d.name = fmt.Sprintf("inherit-%d.db", databases.Add(1))
+	readervfs.Create(d.name, snap)
+	d.conn, err = sqlite3.Open("file:" + url.PathEscape(d.name) + "?vfs=reader")
+	if err == nil {
+		err = d.conn.Exec("PRAGMA cache_size = -4000; PRAGMA query_only = ON")
+	}
+	if err == nil {
+		d.Tables = map[string]bool{}
+		err = d.Each("SELECT name FROM sqlite_schema WHERE type = 'table'", nil, func(s *sqlite3.Stmt) error {
+			d.Tables[s.ColumnText(0)] = true
+			return nil
+		})
+	}
+	if err == nil && !snap.current() {
+		err = errors.New("it is being written")
+	}
+	if err != nil {
+		d.end()
+		return fmt.Errorf("the database cannot be read: %w", err)
+	}
+	return nil
+}
+
+// end lets go of the snapshot.
+func (d *Database) end() {
+	if d.conn != nil {
+		d.conn.Close()
+		d.conn = nil
+	}
+	if d.snap != nil {
+		readervfs.Delete(d.name)
+		d.snap.close()
+		d.snap = nil
+	}
+}
+
+// Close ends the reading.
+func (d *Database) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end()
+}
+
+// tries is how often a piece is read again while the owner is busy.
+const tries = 20
+
+// View does f with the database at one moment. f may be called again.
+func (d *Database) View(f func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for try := 0; ; try++ {
+		if d.snap == nil || !d.snap.current() {
+			if err := d.begin(); err != nil {
+				return err
+			}
+		}
+		err := f()
+		if d.snap.current() {
+			return err
+		}
+		if try == tries {
+			return errors.Join(errors.New("it changes faster than it can be read"), err)
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+// Each calls row for every row of a query.
+func (d *Database) Each(sql string, args []any, row func(*sqlite3.Stmt) error) error {
+	s, _, err := d.conn.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			err = s.BindText(i+1, a)
+		case int64:
+			err = s.BindInt64(i+1, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		if err := row(s); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// Stat is the identity of the database, its write-ahead log included. Call it
+// within View, or before anything else.
+func (d *Database) Stat() Stat { return d.snap.stat }
+
+// Has reports whether a table has all of the columns. Call it within View, or
+// before anything else.
+func (d *Database) Has(table string, columns ...string) bool {
+	found := map[string]bool{}
+	err := d.Each("SELECT name FROM pragma_table_info($1)", []any{table}, func(s *sqlite3.Stmt) error {
+		found[s.ColumnText(0)] = true
+		return nil
+	})
+	return err == nil && !slices.ContainsFunc(columns, func(c string) bool { return !found[c] })
+}
+
+// Blob calls read with a value of a row. Call it within View.
+func (d *Database) Blob(table, column string, row int64, read func(*sqlite3.Blob) error) error {
+	b, err := d.conn.OpenBlob("main", table, column, row, false)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return read(b)
+}
+
+// Rest lets go of the snapshot until something is read again: its memory grows
+// with what was read, and does not shrink.
+func (d *Database) Rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end()
+}
+
+// Row reads the line of a row. It has one, whatever its spacing.
+func Row(line []byte, err error) (session.Record, error) {
+	if err != nil {
+		return session.Record{}, fmt.Errorf("a packed row that cannot be unpacked: %w", err)
+	}
+	if bytes.IndexByte(line, '\n') >= 0 {
+		var b bytes.Buffer
+		if json.Compact(&b, line) == nil {
+			line = b.Bytes()
+		}
+	}
+	recs, err := codec.Native.Decode(line)
+	switch {
+	case err != nil:
+		return session.Record{}, err
+	case len(recs) != 1:
+		return session.Record{}, errors.New("an empty row")
+	case strings.IndexByte(recs[0].ID, 0) >= 0:
+		return session.Record{}, errors.New("an id with a NUL")
+	}
+	return recs[0], nil
+}

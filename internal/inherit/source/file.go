@@ -1,0 +1,332 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"goclaw/codec"
+	"goclaw/session"
+)
+
+// Position is how far a file was read: behind the line that begins at Tail and
+// whose checksum is Sum. The zero value is the beginning.
+type Position struct {
+	Off  int64       `json:"o,omitempty"`
+	Tail int64       `json:"t,omitempty"`
+	Sum  uint32      `json:"c,omitempty"`
+	Line int         `json:"l,omitempty"`
+	Seq  session.Seq `json:"n,omitempty"` // records of the file, a header that we made included
+	// Own: the file can be entered here.
+	Own bool `json:"own,omitempty"`
+}
+
+// Open opens the file of t for reading, unpacked.
+func (t *Transcript) Open() (io.ReadCloser, error) {
+	f, err := OpenFile(t.Path)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s is %s, not a file", t.Path, KindOf(fi.Mode()))
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if !strings.HasSuffix(t.Path, ".zst") {
+		// No further than it goes now: the rest of a line that is being
+		// written must not be taken for the next one.
+		return limited{io.NewSectionReader(f, 0, fi.Size()), f, t}, nil
+	}
+	z, err := Unpack(reader{f, t})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return packed{z, f, t}, nil
+}
+
+// LongLine is the length of a line, and the size of a record, that is large. Of
+// the transcripts that have such, one is read at a time.
+const LongLine = 4 << 20
+
+// lineOf is told what was read of t.
+func (t *Transcript) lineOf(p []byte) {
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		t.pending = int64(len(p) - i - 1)
+	} else {
+		t.pending += int64(len(p))
+	}
+	if t.pending > LongLine {
+		t.Enter()
+	}
+}
+
+// maxWindow bounds the memory that a packed file can claim.
+const maxWindow = 32 << 20
+
+// Unpack unpacks what was packed by zstd, in little memory.
+func Unpack(r io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+}
+
+type limited struct {
+	*io.SectionReader
+	f *os.File
+	t *Transcript
+}
+
+func (l limited) Read(p []byte) (int, error) {
+	n, err := l.SectionReader.Read(p)
+	l.t.Counted(n)
+	l.t.lineOf(p[:n])
+	return n, err
+}
+
+// reader counts what is read of a file.
+type reader struct {
+	io.Reader
+	t *Transcript
+}
+
+// Counting returns what reads r and counts it for t.
+func (t *Transcript) Counting(r io.Reader) io.Reader { return reader{r, t} }
+
+func (r reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.t.Counted(n)
+	return n, err
+}
+
+func (l limited) Close() error { return l.f.Close() }
+
+type packed struct {
+	*zstd.Decoder
+	f *os.File
+	t *Transcript
+}
+
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.Decoder.Read(b)
+	p.t.lineOf(b[:n])
+	return n, err
+}
+
+func (p packed) Close() error {
+	p.Decoder.Close()
+	return p.f.Close()
+}
+
+// Lines yields the file of t from a Position on. The latest Position is left
+// in *end, if end is not nil.
+func (t *Transcript) Lines(ctx context.Context, from Position, end *Position) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		f, err := t.Open()
+		if err != nil {
+			yield(session.Record{}, err)
+			return
+		}
+		defer f.Close()
+		if from.Off > 0 {
+			if _, err := f.(io.Seeker).Seek(from.Off, io.SeekStart); err != nil {
+				yield(session.Record{}, err)
+				return
+			}
+		}
+		t.Scan(ctx, f, from, end, yield)
+	}
+}
+
+// Scan yields the lines of r, which is t from a position on.
+func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *Position, yield func(session.Record, error) bool) {
+	o := codec.Options{Form: t.Form, Header: t.Header(), Offset: from.Off, Line: from.Line, After: from.Seq}
+	if t.Stream != nil {
+		o.Form, o.Stream = "", t.Stream()
+	}
+	s := codec.NewScanner(t.Path, r, o)
+	for s.Next() {
+		if ctx.Err() != nil {
+			yield(session.Record{}, ctx.Err())
+			return
+		}
+		if d := s.Damage(); d != nil {
+			if !yield(session.Record{}, d) {
+				return
+			}
+			continue
+		}
+		rec := s.Record()
+		if strings.IndexByte(rec.ID, 0) >= 0 {
+			if !yield(session.Record{}, &session.Damage{File: t.Path, Line: s.Line(), After: rec.Seq - 1, Size: int64(len(rec.Raw)), Reason: "an id with a NUL"}) {
+				return
+			}
+			continue
+		}
+		if end != nil && rec.Raw != nil {
+			*end = Position{Off: s.End(), Tail: s.Offset(), Line: s.Line(), Seq: rec.Seq, Own: s.Own() && t.Form == codec.FormNative}
+			if end.Own {
+				end.Sum = crc32.ChecksumIEEE(rec.Raw)
+			}
+		}
+		if len(rec.Raw) > LongLine { // what reading it took is given back: a store needs as much again
+			debug.FreeOSMemory()
+		}
+		if !yield(rec, nil) {
+			return
+		}
+	}
+	if err := s.Err(); err != nil {
+		yield(session.Record{}, err)
+	}
+}
+
+// Enters reports whether the file of t still holds, at p, what it held when p
+// was taken: then only what is behind it is new.
+func (t *Transcript) Enters(p Position) bool {
+	if !p.Own || p.Off > t.Stat.Size || t.Read != nil || strings.HasSuffix(t.Path, ".zst") {
+		return false
+	}
+	f, err := OpenFile(t.Path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line := make([]byte, p.Off-p.Tail)
+	if _, err := f.ReadAt(line, p.Tail); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	return crc32.ChecksumIEEE(bytes.TrimSuffix(line, []byte("\n"))) == p.Sum
+}
+
+// known are the fields of a header that Header holds.
+var known = map[string]bool{
+	"type": true, "version": true, "id": true, "timestamp": true, "cwd": true, "parentSession": true, "key": true, "origin": true,
+}
+
+// Opened returns the first record of t's log: its own header with our id, key
+// and origin in it, and whatever else it said.
+func (t *Transcript) Opened(r session.Record, id session.ID) session.Record {
+	h, ok := r.Body.(session.Header)
+	if !ok {
+		h = *t.Header()
+	}
+	h.ID, h.Key, h.Origin = id, t.Key, t.Origin()
+	if h.CWD == "" {
+		h.CWD = t.CWD
+	}
+	h.Version = max(h.Version, session.Version)
+	if r.Time.IsZero() {
+		r.Time = t.Stat.Time()
+	}
+	out := session.Record{Seq: 1, Time: r.Time, Body: h}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(r.Raw, &fields) != nil {
+		return out
+	}
+	var more []string
+	for k := range fields {
+		if !known[k] {
+			more = append(more, k)
+		}
+	}
+	if len(more) == 0 {
+		return out
+	}
+	slices.Sort(more)
+	line, err := codec.Native.Encode(out)
+	if err != nil {
+		return out
+	}
+	line = line[:len(line)-1]
+	for _, k := range more {
+		name, _ := json.Marshal(k)
+		line = append(append(append(append(line, ','), name...), ':'), fields[k]...)
+	}
+	if recs, err := codec.Native.Decode(append(line, '}')); err == nil && len(recs) == 1 {
+		recs[0].Seq = 1
+		return recs[0]
+	}
+	return out
+}
+
+// maxSniff is how many lines are looked at, blank ones aside.
+const maxSniff = 100
+
+// Sniff reads as much of r as tells which of the sources wrote it.
+func Sniff(r io.Reader, sources []Source) (Sniffed, error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	out := Sniffed{Empty: true}
+	var of Source
+	for n := 0; n < maxSniff; {
+		line, err := readLine(br)
+		if n == 0 && errors.Is(err, io.EOF) && len(line) > 0 && len(bytes.Trim(line, "\x00")) == 0 {
+			return Sniffed{Zeros: true}, nil
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			n++
+			out.Empty = false
+			done := false
+			of, done = sniffLine(line, of, sources, &out)
+			if len(line) > LongLine {
+				line = nil
+				debug.FreeOSMemory()
+			}
+			if done {
+				return out, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// sniffLine shows a line to the source whose file it is or, as long as that is
+// nobody, to all of them.
+func sniffLine(raw []byte, of Source, sources []Source, s *Sniffed) (Source, bool) {
+	l, ok := parseLine(raw)
+	if !ok {
+		return of, false
+	}
+	if of != nil {
+		_, done := of.Sniff(l, s)
+		return of, done
+	}
+	for _, src := range sources {
+		if mine, done := src.Sniff(l, s); mine {
+			return src, done
+		}
+	}
+	return nil, false
+}
+
+// readLine returns a line, cut off where no line of ours can end.
+func readLine(br *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := br.ReadSlice('\n')
+		if len(line) <= session.MaxRecord {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
