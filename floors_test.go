@@ -106,6 +106,10 @@ func command(pkg string) bool {
 // sibling reports whether pkg may import to on its own floor: a part of its
 // own room, or an arrow that is named.
 func sibling(pkg, to string) bool {
+	// A program whose sessions are inherited knows no other one.
+	if strings.HasPrefix(pkg, "internal/inherit/") {
+		return to == "internal/inherit/source"
+	}
 	room := func(p string) string { r, _, _ := strings.Cut(p, "/"); return r }
 	if room(pkg) == room(to) && room(pkg) != "store" {
 		return true

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/inherit"
@@ -185,7 +184,7 @@ func stopped(err error, rep inherit.Report) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("stopped, %s", left)
-	case errors.Is(err, sqlite3.FULL) || errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, session.ErrFull) || errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("the store cannot be written, the disk is full: %s when there is room", left)
 	case errors.As(err, &full):
 		return fmt.Errorf("%w (is the disk full?): %s when it can", full, left)

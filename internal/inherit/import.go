@@ -12,11 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
+	"goclaw/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
@@ -715,21 +713,24 @@ type StoreError struct{ Err error }
 func (e *StoreError) Error() string { return "the store cannot be written: " + e.Err.Error() }
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// append appends to a log.
+// append appends to a log. What is wrong with neither the records nor the log is
+// wrong with the store.
 func (im *importer) append(ctx context.Context, id session.ID, recs ...session.Record) error {
 	err := im.st.Append(ctx, id, recs...)
-	if err == nil || errors.Is(err, session.ErrStale) { // of this log
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	var (
-		sql  sqlite3.ErrorCode
-		file *fs.PathError
-		sys  syscall.Errno
-	)
-	if errors.As(err, &sql) || errors.As(err, &file) || errors.As(err, &sys) || errors.Is(err, session.ErrClosed) {
-		return &StoreError{err}
+	for _, of := range []error{session.ErrStale, session.ErrConflict, session.ErrTooLarge, session.ErrNotFound} {
+		if errors.Is(err, of) {
+			return err
+		}
 	}
-	return err
+	for _, r := range recs {
+		if _, bad := codec.Native.Encode(r); bad != nil {
+			return err
+		}
+	}
+	return &StoreError{err}
 }
 
 func (w *writer) flush(ctx context.Context) error {

@@ -72,7 +72,7 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 		return nil, nil
 	}
 	t := f.Transcript(Program)
-	t.Form, t.Stream = form, func() codec.Stream { return newStream(s.Side) }
+	t.Stream = func() codec.Stream { return newStream(s.Side) }
 	if s.Side || uuidForm.MatchString(string(f.ID)) {
 		t.ID = f.ID
 	}

@@ -94,7 +94,7 @@ func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 		return nil, nil
 	}
 	t := f.Transcript(Program)
-	t.Form, t.Stream = form, func() codec.Stream { return newStream() }
+	t.Stream = func() codec.Stream { return newStream() }
 	f.Listed(t)
 	t.Key, t.Title = source.ProjectKey(Program, s.CWD, t.ID), p.name(f, string(t.ID))
 	if s.Side && t.Archive == "" {

@@ -67,7 +67,7 @@ func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 		return x.Examination, err
 	}
 	x.Strict = messages(strict.Branch)
-	if lost := x.Branch - x.Strict; lost > 0 && t.Form == codec.FormNative && !t.Database() {
+	if lost := x.Branch - x.Strict; lost > 0 && t.Native() && !t.Database() {
 		x.find(0, "the history is cut for a program that does not heal it", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
 	x.calls(live)
@@ -109,7 +109,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		if x.Database() {
 			line = int(r.Seq)
 		}
-		if len(recs) == 0 && r.Raw == nil && x.Form == codec.FormNative {
+		if len(recs) == 0 && r.Raw == nil && x.Native() {
 			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
 		}
 		r.ID = strings.Clone(r.ID) // not the line with it
@@ -174,7 +174,7 @@ func (x *examiner) links(recs []session.Record, live *session.Session) {
 	}
 	said := 0
 	for i, r := range recs {
-		if x.Form != codec.FormNative {
+		if !x.Native() {
 			return // put together here
 		}
 		line := x.lines[r.ID]

@@ -52,6 +52,9 @@ type Transcript struct {
 // Database reports whether t lies in a database, beside others.
 func (t *Transcript) Database() bool { return t.Read != nil }
 
+// Native reports whether t has the lines that pi and OpenClaw write.
+func (t *Transcript) Native() bool { return t.Stream == nil && t.Form == codec.FormNative }
+
 // Ref names t among all transcripts.
 func (t *Transcript) Ref() string {
 	if t.Part == "" {
