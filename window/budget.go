@@ -45,13 +45,19 @@ func (b Budget) Kept() int {
 	return Reserve(b.Window, 0, 0)
 }
 
-// slack is how far a count may be off, in percent of it.
-const slack = 3
+// slack is how far a count may be off, in percent of it; beside is what comes on
+// top of it, in thousandths of the window and at most: the context line, notices,
+// and what servers put between messages.
+const (
+	slack     = 5
+	beside    = 25
+	maxBeside = 250
+)
 
-// Free is what is left for the answer. What was counted may be off, and a
-// context line and notices come on top of it.
+// Free is what is left for the answer, with a margin: a server that is strict
+// refuses a request that is one token too long.
 func (b Budget) Free() int {
-	return b.Window - b.Used - b.Counted*slack/100 - min(b.Window/100, 100)
+	return b.Window - b.Used - b.Counted*slack/100 - min(b.Window*beside/1000, maxBeside)
 }
 
 // Full reports whether less is free than is kept for the answer.
