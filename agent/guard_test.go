@@ -256,6 +256,42 @@ func TestEndlessFolding(t *testing.T) {
 	}
 }
 
+// A compaction that would make the context larger is not made, says so once,
+// and the question is answered all the same.
+func TestVainFoldIsNotMade(t *testing.T) {
+	vain := 0
+	for size := 1; size < 100; size += 2 {
+		m := &llmtest.Model{Rest: summarising(llmtest.Say("here you are"))}
+		env := guarded(m, 1000)
+		// What is pinned stays word for word: a summary is shorter by what
+		// was said beside it.
+		s := Replay(t, User("remember "+tokens(200)), Answer(tokens(size)), Pin("e1"))
+		_, events, err := play(t, context.Background(), s, llm.UserText(tokens(700-size)), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for _, e := range events {
+			if e, ok := e.(agent.NotFolded); ok {
+				told++
+				if e.Err.After < e.Err.Before || !strings.Contains(e.Err.Error(), "more room than what it replaces") {
+					t.Error(e.Err)
+				}
+			}
+		}
+		if _, _, folded := s.Fold(); folded && told > 0 {
+			t.Errorf("of %d tokens: not folded, and folded", size)
+		}
+		if told > 1 {
+			t.Errorf("of %d tokens: said %d times", size, told)
+		}
+		vain += told
+	}
+	if vain == 0 {
+		t.Error("every fold was made: the test shows nothing")
+	}
+}
+
 // A message that is too long by itself is an error, without a question, and
 // the session goes on with the next one.
 func TestGiantMessageDoesNotBrickTheSession(t *testing.T) {

@@ -157,6 +157,10 @@ const (
 	pinShare = 100
 )
 
+// leastText is how many tokens the text of a summary has however little room
+// there is.
+const leastText = 40
+
 // complete returns s with everything that must be in it, within the limit.
 // hint is what a model takes for the task.
 func (c Cut) complete(s Summary, hint string) Summary {
@@ -170,10 +174,11 @@ func (c Cut) complete(s Summary, hint string) Summary {
 	}
 	read, written := files(c.all)
 	s.Read, s.Written = union(s.Read, read), union(s.Written, written)
-	// A summary is shorter than what it replaces; one of little, by little.
-	limit := min(c.Limit, c.Weight*2/3)
-	if c.Weight <= 400 {
-		limit = min(c.Limit, c.Weight-c.weigh(""))
+	// A summary is shorter than what it replaces, with its pins; one of
+	// little, by little.
+	limit := min(c.Limit, max(leastText, c.Weight-c.weigh("")-c.pinTokens()))
+	if c.Weight > 400 {
+		limit = min(limit, c.Weight*2/3)
 	}
 	adds := limit * addShare / 100
 	s.Pinned = nil

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/agent"
+	"goclaw/compact"
 	"goclaw/internal/repl/line"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
@@ -389,12 +390,13 @@ func TestFoldingIsTold(t *testing.T) {
 	r.screen = &screen{out: io.Discard, notes: &e}
 	for _, ev := range []agent.Event{
 		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Folding{},
+		agent.NotFolded{Err: &compact.LargerError{Before: 1800, After: 2800}},
 		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}},
 	} {
 		r.show(ev)
 	}
 	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
-		"the window is full: folding the past\nthe past before the last turns is now a summary; nothing was removed, and /undo takes it back\n")
+		"the window is full: folding the past\nnot compacted: the summary would take more room than what it replaces (1.8k tokens now, about 2.8k then)\nthe past before the last turns is now a summary; nothing was removed, and /undo takes it back\n")
 	if r.cur.Last != 9 {
 		t.Errorf("the chat knows %d records, want 9", r.cur.Last)
 	}

@@ -31,6 +31,9 @@ const maxLost = 20
 // WouldFold says what a fold would do. Cost is in dollars, 0 where it is not
 // known.
 func WouldFold(r compact.Report, cost float64) []string {
+	if r.After >= r.Before {
+		return []string{(&compact.LargerError{Before: r.Before, After: r.After}).Error()}
+	}
 	out := []string{
 		fmt.Sprintf("would fold %s and keep %s, from record %s on", Count(r.Folded, "message"), Count(r.Kept, "message"), r.Keep),
 		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
