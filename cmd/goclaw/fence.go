@@ -17,8 +17,8 @@ func fence(c *config.Loaded) tool.Fence {
 	for _, name := range []string{"config.json", "allowed", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
 		f.Private = append(f.Private, filepath.Join(c.Home, name))
 	}
-	for _, db := range []string{c.Session.Path, filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")} {
-		f.Private = append(f.Private, db, db+"-wal", db+"-shm", db+"-journal")
+	for _, db := range []string{c.Session.Path, indexAt(c), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")} {
+		f.Private = append(f.Private, db, db+"-wal", db+"-shm", db+"-journal", db+"-reserve")
 	}
 	if c.Session.Store != "jsonl" { // which has its locks in its folder
 		f.Private = append(f.Private, filepath.Join(filepath.Dir(c.Session.Path), "locks"))
@@ -26,7 +26,7 @@ func fence(c *config.Loaded) tool.Fence {
 	// A workspace that the user put below a private folder is meant, unless
 	// it is goclaw's state itself.
 	for _, dir := range []string{c.Home, c.Session.Path} {
-		if rel, err := filepath.Rel(dir, c.Workspace); err == nil && rel != "." && filepath.IsLocal(rel) {
+		if dir != c.Workspace && within(dir, c.Workspace) {
 			f.Open = append(f.Open, c.Workspace)
 		}
 	}
