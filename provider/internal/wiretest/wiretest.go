@@ -20,7 +20,8 @@ import (
 )
 
 // Server answers each request with the next of its answers and keeps what it
-// was asked. A request too many fails the test.
+// was asked. A request too many fails the test, and so does one that the API
+// would refuse.
 type Server struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -54,6 +55,13 @@ func Serve(t *testing.T, answers ...http.HandlerFunc) *Server {
 		n := len(s.reqs)
 		s.reqs = append(s.reqs, Request{r.URL.Path, r.Header.Clone(), body})
 		s.mu.Unlock()
+		judge := OpenAI
+		if strings.HasSuffix(r.URL.Path, "/messages") {
+			judge = Anthropic
+		}
+		if err := judge(body); err != nil {
+			t.Errorf("the API would refuse request %d: %v", n+1, err)
+		}
 		if n >= len(answers) {
 			t.Errorf("request %d came, want only %d", n+1, len(answers))
 			http.Error(w, "no more answers", http.StatusTeapot)
