@@ -391,6 +391,24 @@ func TestStopWhileToolsRun(t *testing.T) {
 	}
 }
 
+// A model that calls a tool by a name that no API takes, or by none, learns
+// what was wrong: the call goes back to it with its result.
+func TestOddNamesGoBackToTheModel(t *testing.T) {
+	for name, sent := range map[string]string{"": "unknown_tool", "functions.read_file": "functions_read_file", "读文件": "unknown_tool"} {
+		model := llmtest.New(llmtest.Call("c1", name, `{"path":"a"}`), llmtest.Say("sorry"))
+		_, _, err := play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: hands{}})
+		reqs := model.Requests()
+		if err != nil || len(reqs) != 2 {
+			t.Fatalf("%q: %d requests, %v", name, len(reqs), err)
+		}
+		msgs := reqs[1].Messages
+		call, result := msgs[1].Calls()[0], msgs[2].Results()[0]
+		if call.Name != sent || string(call.Args) != `{"path":"a"}` || !result.IsError || result.Text() == "" {
+			t.Errorf("%q: the model is told %+v and %+v", name, call, result)
+		}
+	}
+}
+
 func TestEndlessCallsEnd(t *testing.T) {
 	n := 0
 	model := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
