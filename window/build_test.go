@@ -198,7 +198,10 @@ func TestAnyLogGivesAnAcceptedRequest(t *testing.T) { rapid.Check(t, anyLog) }
 
 // The APIs themselves are held against such logs in provider/anthropic and
 // provider/openai, byte by byte.
-func FuzzAnyLog(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyLog)) }
+func FuzzAnyLog(f *testing.F) {
+	Seeds(f)
+	f.Fuzz(rapid.MakeFuzz(anyLog))
+}
 
 func TestAnyTreeGivesAnAcceptedRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,7 +35,10 @@ func anyLog(t *rapid.T) {
 
 func TestAnyLogIsAccepted(t *testing.T) { rapid.Check(t, anyLog) }
 
-func FuzzAnyLog(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyLog)) }
+func FuzzAnyLog(f *testing.F) {
+	sessiontest.Seeds(f)
+	f.Fuzz(rapid.MakeFuzz(anyLog))
+}
 
 // With many images each may be smaller only, and no request holds too many.
 func TestManyImages(t *testing.T) {

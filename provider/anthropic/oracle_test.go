@@ -20,6 +20,7 @@ import (
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 	"goclaw/provider/internal/wiretest"
+	"goclaw/session/sessiontest"
 )
 
 // Anthropic's own SDK is the oracle here: the same bytes go through it and
@@ -157,7 +158,10 @@ func anyStream(t *rapid.T) {
 
 func TestAnyStreamAsTheSDKReadsIt(t *testing.T) { rapid.Check(t, anyStream) }
 
-func FuzzAnyStream(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyStream)) }
+func FuzzAnyStream(f *testing.F) {
+	sessiontest.Seeds(f)
+	f.Fuzz(rapid.MakeFuzz(anyStream))
+}
 
 // The SDK understands every field of a request, and would send the same; and
 // it asks the same address with the same headers.

@@ -34,4 +34,7 @@ func anyLog(t *rapid.T) {
 
 func TestAnyLogIsAccepted(t *testing.T) { rapid.Check(t, anyLog) }
 
-func FuzzAnyLog(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyLog)) }
+func FuzzAnyLog(f *testing.F) {
+	sessiontest.Seeds(f)
+	f.Fuzz(rapid.MakeFuzz(anyLog))
+}

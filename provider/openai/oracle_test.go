@@ -20,6 +20,7 @@ import (
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 	"goclaw/provider/internal/wiretest"
+	"goclaw/session/sessiontest"
 )
 
 // OpenAI's own SDK is the oracle here: the same bytes go through it and through
@@ -156,7 +157,10 @@ func anyStream(t *rapid.T) {
 
 func TestAnyStreamAsTheSDKReadsIt(t *testing.T) { rapid.Check(t, anyStream) }
 
-func FuzzAnyStream(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyStream)) }
+func FuzzAnyStream(f *testing.F) {
+	sessiontest.Seeds(f)
+	f.Fuzz(rapid.MakeFuzz(anyStream))
+}
 
 // The SDK takes "error":null for an error, and a byte order mark for a name.
 func TestStreamsTheSDKCannotRead(t *testing.T) {

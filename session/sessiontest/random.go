@@ -3,7 +3,9 @@ package sessiontest
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -264,4 +266,15 @@ func anyResult(t *rapid.T, id, text string) session.Message {
 		m.Blocks = append(m.Blocks, llm.Text{Text: text}, llm.Other{Raw: json.RawMessage(`{}`)})
 	}
 	return m
+}
+
+// Seeds gives a fuzz target that rapid.MakeFuzz made something to begin with:
+// the same random bytes each time, enough for long draws.
+func Seeds(f *testing.F) {
+	for n := range 24 {
+		random := rand.NewChaCha8([32]byte{byte(n)})
+		data := make([]byte, 256<<(n%6))
+		random.Read(data)
+		f.Add(data)
+	}
 }
