@@ -30,8 +30,10 @@ type Options struct {
 	// all, the error is a *session.HeldError.
 	Wait time.Duration
 	// TTL is how long a session may be idle before its key begins a new one.
-	// 0: forever. The old one stays where it is.
-	TTL time.Duration
+	// 0: forever. The old one stays where it is. TTLFor says it for each key
+	// instead, if it is not nil.
+	TTL    time.Duration
+	TTLFor func(session.Key) time.Duration
 	// Detach has the background's work done elsewhere: it is told a session in
 	// which some is due, and has Finish called for it in another process. If it
 	// cannot it returns false, and the work is done here. It may be nil, and is
@@ -161,7 +163,11 @@ func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session
 }
 
 func (r *Runner) expired(in session.Info) bool {
-	return r.o.TTL > 0 && in.Turns > 0 && r.o.Clock.Now().Sub(in.Updated) > r.o.TTL
+	ttl := r.o.TTL
+	if r.o.TTLFor != nil {
+		ttl = r.o.TTLFor(in.Key)
+	}
+	return ttl > 0 && in.Turns > 0 && r.o.Clock.Now().Sub(in.Updated) > ttl
 }
 
 // open returns the session in, from memory if nothing was appended since. It

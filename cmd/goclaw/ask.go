@@ -235,6 +235,11 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if unseen != nil {
 		return fmt.Errorf("the answer is kept, but could not be shown: %w", unseen)
 	}
+	if !asJSON {
+		if err := a.expire(context.WithoutCancel(ctx), a.st); err != nil {
+			return err
+		}
+	}
 	switch {
 	case cut && asJSON:
 		return errQuiet

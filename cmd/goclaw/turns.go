@@ -35,7 +35,7 @@ func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, fu
 		return nil, nil, err
 	}
 	r := runner.New(runner.Options{
-		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTL: time.Duration(a.conf.Session.Retention.TTL),
+		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTLFor: a.conf.Session.Retention.For,
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
 			v, _, err := a.decide(ctx, s)
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"goclaw/session"
 )
 
 // Config is the whole of it. Every field has a default; see Default.
@@ -109,8 +111,44 @@ type Compaction struct {
 // Retention is when sessions end. Nothing is removed but what is in the
 // trash for longer than Trash.
 type Retention struct {
-	TTL   Duration `json:"ttl" doc:"idle for so long, a key begins a new session; empty: never"`
-	Trash Duration `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
+	TTL     Duration            `json:"ttl" doc:"idle for so long (90m, 12h, 3d12h, 2w), a key begins a new session; empty: never; an object is ttlFor"`
+	TTLFor  map[string]Duration `json:"ttlFor" doc:"ttl by channel (telegram), kind (group) or key with * (main:cli:*); the longest that fits holds"`
+	Expired string              `json:"expired" doc:"what becomes of a session that was idle for its ttl: keep, or trash"`
+	Trash   Duration            `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
+}
+
+// For returns how long a session of key may be idle: what the longest pattern
+// that fits says, else TTL. 0 is for ever.
+func (r Retention) For(key session.Key) time.Duration {
+	best, ttl := "", r.TTL
+	p := key.Parts()
+	for pattern, d := range r.TTLFor {
+		fits := pattern == p.Channel || pattern == p.Kind || pattern == string(key)
+		if strings.Contains(pattern, "*") {
+			fits = globbed(pattern, string(key))
+		}
+		if fits && (best == "" || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			best, ttl = pattern, d
+		}
+	}
+	return time.Duration(ttl)
+}
+
+// globbed reports whether text has the form of pattern, in which * is any text.
+func globbed(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return strings.HasSuffix(text, parts[len(parts)-1])
 }
 
 // Reserve returns how much of a window of so many tokens is kept free for the
@@ -163,7 +201,7 @@ func Default() Config {
 				{90, "Context at 90%: the past will be folded soon. Write everything that must not be lost to memory/YYYY-MM-DD.md now. If there is nothing to write, reply NO_REPLY.", "marked"},
 			}},
 			Compaction: Compaction{ReserveTokens: 4000, PreferCheckpoint: true},
-			Retention:  Retention{Trash: Duration(30 * 24 * time.Hour)},
+			Retention:  Retention{TTLFor: map[string]Duration{}, Expired: "keep", Trash: Duration(30 * 24 * time.Hour)},
 		},
 	}
 }

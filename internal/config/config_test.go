@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"goclaw/session"
 )
 
 // load reads text as the configuration file of a fresh home.
@@ -228,6 +230,29 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+func TestTTLByChannelAndKey(t *testing.T) {
+	l, err := load(t, `{"session": {"retention": {"ttl": {"*": "2w", "telegram": "3d12h", "group": "90m", "main:cli:*": "1d", "main:cli:keep*": "", "main:telegram:42": "1h"}, "expired": "trash"}}}`, nil)
+	if err != nil || len(l.Warnings) > 0 {
+		t.Fatal(err, l.Warnings)
+	}
+	for key, want := range map[session.Key]time.Duration{
+		"main:cli:user": 24 * time.Hour, "main:cli:keep-this": 0, "main:telegram:7": 84 * time.Hour, "main:telegram:42": time.Hour, "main:mail:ana": 14 * 24 * time.Hour,
+		"agent:main:telegram:direct:7": 84 * time.Hour, "agent:main:discord:group:9": 90 * time.Minute, "odd": 14 * 24 * time.Hour,
+	} {
+		if got := l.Session.Retention.For(key); got != want {
+			t.Errorf("the ttl of %s is %v, want %v", key, got, want)
+		}
+	}
+	if l, err = load(t, `{"session": {"retention": {"ttl": "1d"}}}`, nil); err != nil || l.Session.Retention.For("main:cli:user") != 24*time.Hour {
+		t.Errorf("one ttl for all: %v, %v", l.Session.Retention, err)
+	}
+	for _, bad := range []string{`{"session": {"retention": {"ttl": {"cli": "soon"}}}}`, `{"session": {"retention": {"ttl": 3}}}`, `{"session": {"retention": {"expired": "burn"}}}`} {
+		if _, err := load(t, bad, nil); err == nil || !strings.Contains(err.Error(), "config.json:1: session.retention.") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
 // Where the program is started does not decide which conversations it finds.
 func TestRelativePaths(t *testing.T) {
 	l, err := load(t, `{"workspace": "~", "session": {"path": "rel.db"}}`, nil)
@@ -305,13 +330,14 @@ func TestDuration(t *testing.T) {
 		text string
 		want time.Duration
 		back string
-	}{{"", 0, ""}, {"90s", 90 * time.Second, "1m30s"}, {"12h", 12 * time.Hour, "12h"}, {"30d", 720 * time.Hour, "30d"}, {"2w", 336 * time.Hour, "14d"}, {"0.5d", 12 * time.Hour, "12h"}} {
+	}{{"", 0, ""}, {"90s", 90 * time.Second, "1m30s"}, {"12h", 12 * time.Hour, "12h"}, {"30d", 720 * time.Hour, "30d"}, {"2w", 336 * time.Hour, "14d"}, {"0.5d", 12 * time.Hour, "12h"},
+		{"3d12h", 84 * time.Hour, "3d12h"}, {"90m", 90 * time.Minute, "1h30m"}, {"1w2d3h4m5s", 219*time.Hour + 4*time.Minute + 5*time.Second, "9d3h4m5s"}, {"1w12h", 180 * time.Hour, "7d12h"}} {
 		d, err := ParseDuration(c.text)
 		if err != nil || time.Duration(d) != c.want || d.String() != c.back {
 			t.Errorf("%q: %v, %v, written %q; want %v, written %q", c.text, time.Duration(d), err, d.String(), c.want, c.back)
 		}
 	}
-	for _, bad := range []string{"-1h", "d", "-3d", "1y", "12"} {
+	for _, bad := range []string{"-1h", "d", "-3d", "1y", "12", "3d-2h", "12h3d", "2d1w", "3d 12h", "1d1d", "soon", "3d+1h", "1000000d"} {
 		if d, err := ParseDuration(bad); err == nil {
 			t.Errorf("%q is taken as %v", bad, d)
 		}

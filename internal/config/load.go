@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -219,6 +220,9 @@ func (r *reader) object(obj *hujson.Object, to reflect.Value, path string) error
 		name := m.Name.Value.(hujson.Literal).String()
 		if path == "session" && name == "storage" {
 			name = "store"
+		}
+		if _, many := m.Value.Value.(*hujson.Object); many && path == "session.retention" && name == "ttl" {
+			name = "ttlFor"
 		}
 		f, ok := fieldOf(to, name)
 		if !ok {
@@ -493,6 +497,7 @@ func (l *Loaded) check() error {
 	errs := []error{
 		oneOf("session.store", s.Store, "sqlite", "jsonl"),
 		oneOf("session.layout", s.Layout, "openclaw", "claw0", "claw0-old"),
+		oneOf("session.retention.expired", s.Retention.Expired, "keep", "trash"),
 		oneOf("tools.bash", l.Tools.Bash, "ask", "on", "off"),
 		oneOf("search.embeddings", l.Search.Embeddings, "builtin", "off", "endpoint"),
 		oneOf("thinking", l.Thinking, "", "off", "minimal", "low", "medium", "high", "xhigh"),
@@ -565,24 +570,35 @@ func (l *Loaded) Source(key string) string {
 	}
 }
 
-// ParseDuration reads 30s, 15m, 12h, 30d, 2w; "" is none.
+var durationForm = regexp.MustCompile(`^(?:([\d.]+)w)?(?:([\d.]+)d)?([\d.].*)?$`)
+
+// ParseDuration reads 30s, 90m, 12h, 30d, 2w, and several of them together, the
+// largest first: 3d12h. "" is none.
 func ParseDuration(s string) (Duration, error) {
-	if s == "" {
-		return 0, nil
+	wrong := fmt.Errorf("%q is not a time such as 12h, 30d or 3d12h", s)
+	m := durationForm.FindStringSubmatch(s)
+	if m == nil {
+		return 0, wrong
 	}
-	unit := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[s[len(s)-1]]
-	if unit != 0 {
-		n, err := strconv.ParseFloat(s[:len(s)-1], 64)
-		if err != nil || n < 0 || n > 100_000 {
-			return 0, fmt.Errorf("%q is not a time such as 12h or 30d", s)
+	var sum time.Duration
+	for i, unit := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour} {
+		if m[i+1] == "" {
+			continue
 		}
-		return Duration(n * float64(unit)), nil
+		n, err := strconv.ParseFloat(m[i+1], 64)
+		if err != nil || n > 100_000/float64(7-6*i) {
+			return 0, wrong
+		}
+		sum += time.Duration(n * float64(unit))
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is not a time such as 12h or 30d", s)
+	if m[3] != "" {
+		d, err := time.ParseDuration(m[3])
+		if err != nil {
+			return 0, wrong
+		}
+		sum += d
 	}
-	return Duration(d), nil
+	return Duration(sum), nil
 }
 
 func (d Duration) String() string {
@@ -590,8 +606,8 @@ func (d Duration) String() string {
 	switch {
 	case t == 0:
 		return ""
-	case t%day == 0:
-		return fmt.Sprintf("%dd", t/day)
+	case t >= day:
+		return fmt.Sprintf("%dd", t/day) + Duration(t%day).String()
 	}
 	s := t.String()
 	if cut, ok := strings.CutSuffix(s, "m0s"); ok {
