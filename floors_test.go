@@ -15,6 +15,7 @@ var floors = []struct {
 }{
 	{"llm/...", 1},
 	{"internal/near/...", 1},
+	{"internal/sqlx/...", 1},
 	{"session/...", 2},
 	{"provider/...", 2},
 	{"tool/...", 2},

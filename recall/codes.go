@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ncruces/go-sqlite3"
-
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -32,7 +31,7 @@ func (ix *Index) code(d doc) (code, error) {
 	data, ok := ix.codes[at]
 	if !ok {
 		var err error
-		if data, err = ix.db.blob("SELECT data FROM recall_codes WHERE pos = ?", at); err != nil {
+		if data, err = ix.db.Blob("SELECT data FROM recall_codes WHERE pos = ?", at); err != nil {
 			return nil, err
 		}
 		ix.codes[at] = data
@@ -138,7 +137,7 @@ func (ix *Index) uncoded(ctx context.Context) (out []uncoded, err error) {
 		return nil, err
 	}
 	known := map[session.ID]uncoded{}
-	err = ix.db.each(func(s *sqlite3.Stmt) error {
+	err = ix.db.Each(func(s sqlx.Row) error {
 		known[session.ID(s.ColumnText(1))] = uncoded{n: s.ColumnInt64(0), coded: session.Seq(s.ColumnInt64(2))}
 		return nil
 	}, "SELECT n, id, coded FROM recall_sessions")
@@ -210,20 +209,20 @@ func (ix *Index) embedSome(ctx context.Context, l *uncoded) (n int, err error) {
 		}
 		byChunk[chunk] = entry
 	}
-	err = ix.db.within(func() error {
-		if n, err := ix.db.int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", l.n, int64(coded)); err != nil || n == 0 {
+	err = ix.db.Within(func() error {
+		if n, err := ix.db.Int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", l.n, int64(coded)); err != nil || n == 0 {
 			return err // deleted, or done by another
 		}
 		for chunk, entries := range byChunk {
-			data, err := ix.db.blob("SELECT data FROM recall_codes WHERE pos = ?", chunk)
+			data, err := ix.db.Blob("SELECT data FROM recall_codes WHERE pos = ?", chunk)
 			if err != nil {
 				return err
 			}
-			if err := ix.db.exec("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, append(data, entries...)); err != nil {
+			if err := ix.db.Run("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, append(data, entries...)); err != nil {
 				return err
 			}
 		}
-		return ix.db.exec("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), l.n)
+		return ix.db.Run("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), l.n)
 	})
 	l.coded = upto
 	return len(texts), err
@@ -244,13 +243,13 @@ func (ix *Index) measure(vs [][]float32) error {
 	if err != nil || have == now {
 		return err
 	}
-	err = ix.db.within(func() error {
+	err = ix.db.Within(func() error {
 		if have != "" {
 			if err := ix.db.dropVectors(); err != nil {
 				return err
 			}
 		}
-		return ix.db.exec("INSERT OR REPLACE INTO recall_meta VALUES ('length', ?)", now)
+		return ix.db.Run("INSERT OR REPLACE INTO recall_meta VALUES ('length', ?)", now)
 	})
 	if err != nil || have == "" {
 		return err
@@ -283,7 +282,7 @@ func (ix *Index) compares(m *meaning, res *Result) {
 // dropVectors drops all vectors. It is part of a transaction.
 func (d *db) dropVectors() error {
 	for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0", "DELETE FROM recall_meta WHERE name = 'length'"} {
-		if err := d.exec(sql); err != nil {
+		if err := d.Run(sql); err != nil {
 			return err
 		}
 	}
@@ -296,7 +295,7 @@ func (ix *Index) loadNotes() error {
 	m := &ix.memory
 	if m.codes == nil {
 		m.codes = map[[16]byte]floats{}
-		err := ix.db.each(func(s *sqlite3.Stmt) error {
+		err := ix.db.Each(func(s sqlx.Row) error {
 			if h := s.ColumnRawBlob(0); len(h) == 16 {
 				m.codes[[16]byte(h)] = decodeFloats(s.ColumnRawBlob(1))
 			}
@@ -322,9 +321,9 @@ func (ix *Index) loadNotes() error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return ix.db.within(func() error {
+	return ix.db.Within(func() error {
 		for _, h := range gone {
-			if err := ix.db.exec("DELETE FROM recall_notes WHERE hash = ?", h[:]); err != nil {
+			if err := ix.db.Run("DELETE FROM recall_notes WHERE hash = ?", h[:]); err != nil {
 				return err
 			}
 			delete(m.codes, h)
@@ -373,10 +372,10 @@ func (ix *Index) embedNotes(ctx context.Context) (int, error) {
 	if m.codes == nil {
 		m.codes = map[[16]byte]floats{}
 	}
-	return len(texts), ix.db.within(func() error {
+	return len(texts), ix.db.Within(func() error {
 		for i, v := range vs {
 			data := encodeFloats(unit(v))
-			if err := ix.db.exec("INSERT OR REPLACE INTO recall_notes VALUES (?, ?)", hashes[i][:], data); err != nil {
+			if err := ix.db.Run("INSERT OR REPLACE INTO recall_notes VALUES (?, ?)", hashes[i][:], data); err != nil {
 				return err
 			}
 			m.codes[hashes[i]] = decodeFloats(data)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/internal/sqlx"
 )
 
 // schema is a projection: it can be dropped at any time and is made again.
@@ -78,22 +80,19 @@ func RemoveFrom(path string) error {
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
-	defer d.close()
-	n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'")
+	defer d.Close()
+	n, err := d.Int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'")
 	if err != nil || n == 0 {
 		return err
 	}
 	if err := d.Exec("PRAGMA secure_delete = ON"); err != nil {
 		return err
 	}
-	return d.within(func() error { return d.Exec(dropAll) })
+	return d.Within(func() error { return d.Exec(dropAll) })
 }
 
 // db is one connection to the index.
-type db struct {
-	*sqlite3.Conn
-	stmts map[string]*sqlite3.Stmt
-}
+type db struct{ *sqlx.Conn }
 
 // maxWait is how long a search waits for another process that writes. The
 // index can do without.
@@ -146,16 +145,11 @@ func dial(path string) (*db, error) {
 
 // connect opens a connection and makes it ready.
 func connect(path string, flags sqlite3.OpenFlag, ready func(*db) error) (*db, error) {
-	c, err := sqlite3.OpenFlags(path, flags)
+	c, err := sqlx.Open(path, flags, func(c *sqlx.Conn) error { return ready(&db{c}) })
 	if err != nil {
 		return nil, err
 	}
-	d := &db{Conn: c, stmts: map[string]*sqlite3.Stmt{}}
-	if err := ready(d); err != nil {
-		d.close()
-		return nil, err
-	}
-	return d, nil
+	return &db{c}, nil
 }
 
 func (d *db) prepare() error {
@@ -179,7 +173,7 @@ func (d *db) complete() (bool, error) {
 	for _, m := range created.FindAllStringSubmatch(schema, -1) {
 		want[m[1]] = true
 	}
-	err := d.each(func(s *sqlite3.Stmt) error { delete(want, s.ColumnText(0)); return nil }, "SELECT name FROM sqlite_schema")
+	err := d.Each(func(s sqlx.Row) error { delete(want, s.ColumnText(0)); return nil }, "SELECT name FROM sqlite_schema")
 	if err != nil || len(want) > 0 {
 		return false, err
 	}
@@ -191,14 +185,14 @@ var created = regexp.MustCompile(`CREATE \w+ IF NOT EXISTS (\w+)`)
 
 // create makes the tables, empty, unless another has done so.
 func (d *db) create(done func() (bool, error)) error {
-	return d.within(func() error {
+	return d.Within(func() error {
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
 		if err := d.Exec(dropAll + schema); err != nil {
 			return err
 		}
-		return d.exec("INSERT OR REPLACE INTO recall_meta VALUES ('format', ?)", format)
+		return d.Run("INSERT OR REPLACE INTO recall_meta VALUES ('format', ?)", format)
 	})
 }
 
@@ -209,7 +203,7 @@ func (d *db) rebuild(path string) (*db, error) {
 	if err == nil || path == "" || !damaged(err) {
 		return d, err
 	}
-	d.close()
+	d.Close()
 	if err := Remove(path); err != nil {
 		return d, err
 	}
@@ -244,7 +238,7 @@ func unwritable(err error) bool {
 // readable reads every row.
 func (d *db) readable() error {
 	for _, table := range []string{"recall_meta", "recall_sessions", "recall_segments", "recall_in", "recall_terms", "recall_codes", "recall_notes"} {
-		err := d.each(func(s *sqlite3.Stmt) error {
+		err := d.Each(func(s sqlx.Row) error {
 			for i := range s.ColumnCount() {
 				s.ColumnRawBlob(i)
 			}
@@ -261,16 +255,16 @@ func (d *db) readable() error {
 // "" if there is nothing.
 func (d *db) contradictions() (string, error) {
 	have, in, segs := map[int64]int64{}, map[int64]int64{}, map[int64]bool{}
-	err := d.each(func(s *sqlite3.Stmt) error { segs[s.ColumnInt64(0)] = true; return nil }, "SELECT seg FROM recall_segments")
+	err := d.Each(func(s sqlx.Row) error { segs[s.ColumnInt64(0)] = true; return nil }, "SELECT seg FROM recall_segments")
 	if err != nil {
 		return "", err
 	}
-	err = d.each(func(s *sqlite3.Stmt) error { have[s.ColumnInt64(0)] = s.ColumnInt64(1); return nil }, "SELECT n, have FROM recall_sessions")
+	err = d.Each(func(s sqlx.Row) error { have[s.ColumnInt64(0)] = s.ColumnInt64(1); return nil }, "SELECT n, have FROM recall_sessions")
 	if err != nil {
 		return "", err
 	}
 	lost := 0
-	err = d.each(func(s *sqlite3.Stmt) error {
+	err = d.Each(func(s sqlx.Row) error {
 		in[s.ColumnInt64(0)] += s.ColumnInt64(2) - s.ColumnInt64(1) + 1
 		if !segs[s.ColumnInt64(3)] {
 			lost++
@@ -297,95 +291,8 @@ func (d *db) contradictions() (string, error) {
 }
 
 func (d *db) meta(name string) (v string, err error) {
-	err = d.each(func(s *sqlite3.Stmt) error { v = s.ColumnText(0); return nil }, "SELECT value FROM recall_meta WHERE name = ?", name)
+	err = d.Each(func(s sqlx.Row) error { v = s.ColumnText(0); return nil }, "SELECT value FROM recall_meta WHERE name = ?", name)
 	return v, err
-}
-
-// within does f in a transaction that writes.
-func (d *db) within(f func() error) error {
-	if err := d.Exec("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	err := f()
-	if err == nil {
-		err = d.Exec("COMMIT")
-	}
-	if err != nil && !d.GetAutocommit() {
-		err = errors.Join(err, d.Exec("ROLLBACK"))
-	}
-	return err
-}
-
-func (d *db) close() error {
-	for _, s := range d.stmts {
-		s.Close()
-	}
-	return d.Close()
-}
-
-// query prepares and binds: int, int64, string and []byte.
-func (d *db) query(sql string, args ...any) (*sqlite3.Stmt, error) {
-	s := d.stmts[sql]
-	if s == nil {
-		var err error
-		if s, _, err = d.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT); err != nil {
-			return nil, err
-		}
-		d.stmts[sql] = s
-	}
-	for i, a := range args {
-		var err error
-		switch a := a.(type) {
-		case int:
-			err = s.BindInt64(i+1, int64(a))
-		case int64:
-			err = s.BindInt64(i+1, a)
-		case string:
-			err = s.BindText(i+1, a)
-		case []byte:
-			err = s.BindBlob(i+1, a)
-		default:
-			err = fmt.Errorf("recall: a %T cannot be bound", a)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-func (d *db) exec(sql string, args ...any) error {
-	s, err := d.query(sql, args...)
-	if err != nil {
-		return err
-	}
-	return s.Exec()
-}
-
-func (d *db) each(f func(s *sqlite3.Stmt) error, sql string, args ...any) error {
-	s, err := d.query(sql, args...)
-	if err != nil {
-		return err
-	}
-	for s.Step() {
-		if err := f(s); err != nil {
-			s.Reset()
-			return err
-		}
-	}
-	return s.Reset()
-}
-
-func (d *db) int(sql string, args ...any) (n int64, err error) {
-	err = d.each(func(s *sqlite3.Stmt) error { n = s.ColumnInt64(0); return nil }, sql, args...)
-	return n, err
-}
-
-// blob returns a copy of the first column of the first row, nil if there is
-// none.
-func (d *db) blob(sql string, args ...any) (b []byte, err error) {
-	err = d.each(func(s *sqlite3.Stmt) error { b = append([]byte{}, s.ColumnRawBlob(0)...); return nil }, sql, args...)
-	return b, err
 }
 
 // interrupted lets ctx end what the connection does.

@@ -27,8 +27,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/watch"
 )
@@ -119,7 +118,7 @@ func Open(o Options) (*Index, error) {
 	ix.memory.private = o.Private
 	if o.Embedder != nil {
 		if err := ix.model(); err != nil {
-			d.close()
+			d.Close()
 			return nil, err
 		}
 	}
@@ -132,11 +131,11 @@ func (ix *Index) model() error {
 	if have, err := ix.db.meta("model"); err != nil || have == name {
 		return err
 	}
-	return ix.db.within(func() error {
+	return ix.db.Within(func() error {
 		if err := ix.db.dropVectors(); err != nil {
 			return err
 		}
-		return ix.db.exec("INSERT OR REPLACE INTO recall_meta VALUES ('model', ?)", name)
+		return ix.db.Run("INSERT OR REPLACE INTO recall_meta VALUES ('model', ?)", name)
 	})
 }
 
@@ -154,7 +153,7 @@ func (ix *Index) Close() error {
 	if ix.db == nil {
 		return nil
 	}
-	err := ix.db.close()
+	err := ix.db.Close()
 	ix.db = nil
 	return err
 }
@@ -187,7 +186,7 @@ func (ix *Index) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	version, err := ix.db.int("PRAGMA data_version")
+	version, err := ix.db.Int("PRAGMA data_version")
 	if err != nil {
 		return err
 	}
@@ -264,7 +263,7 @@ func (ix *Index) follow(ctx context.Context) (changed bool, err error) {
 // known returns the sessions that the index has heard of.
 func (ix *Index) known() (map[session.ID]lag, error) {
 	known := map[session.ID]lag{}
-	err := ix.db.each(func(s *sqlite3.Stmt) error {
+	err := ix.db.Each(func(s sqlx.Row) error {
 		id := session.ID(s.ColumnText(1))
 		known[id] = lag{id: id, n: s.ColumnInt64(0), have: session.Seq(s.ColumnInt64(2)), gen: s.ColumnInt64(3)}
 		return nil
@@ -286,9 +285,9 @@ func (ix *Index) forget(known map[session.ID]lag) (bool, error) {
 		return false, nil
 	}
 	ix.fresh = false
-	return true, ix.db.within(func() error {
+	return true, ix.db.Within(func() error {
 		for _, n := range gone {
-			if err := ix.db.exec("DELETE FROM recall_sessions WHERE n = ?", n); err != nil {
+			if err := ix.db.Run("DELETE FROM recall_sessions WHERE n = ?", n); err != nil {
 				return err
 			}
 		}
@@ -322,16 +321,16 @@ func (ix *Index) lags() ([]lag, error) {
 	// Those that are new get a number, in one transaction; where nothing can
 	// be written, for this search only.
 	if slices.ContainsFunc(out, func(l lag) bool { return l.n == 0 }) {
-		_ = ix.db.within(func() error {
+		_ = ix.db.Within(func() error {
 			for i := range out {
 				if out[i].n != 0 {
 					continue
 				}
-				if err := ix.db.exec("INSERT OR IGNORE INTO recall_sessions (id, gen) VALUES (?, ?)", string(out[i].id), out[i].gen); err != nil {
+				if err := ix.db.Run("INSERT OR IGNORE INTO recall_sessions (id, gen) VALUES (?, ?)", string(out[i].id), out[i].gen); err != nil {
 					return err
 				}
 				var err error
-				if out[i].n, err = ix.db.int("SELECT n FROM recall_sessions WHERE id = ?", string(out[i].id)); err != nil {
+				if out[i].n, err = ix.db.Int("SELECT n FROM recall_sessions WHERE id = ?", string(out[i].id)); err != nil {
 					return err
 				}
 			}
@@ -351,7 +350,7 @@ func (ix *Index) lags() ([]lag, error) {
 func (ix *Index) gaps(l lag, f func(from, to session.Seq) error) error {
 	var gaps [][2]session.Seq
 	at := session.Seq(0)
-	err := ix.db.each(func(s *sqlite3.Stmt) error {
+	err := ix.db.Each(func(s sqlx.Row) error {
 		since, upto := session.Seq(s.ColumnInt64(0)), session.Seq(s.ColumnInt64(1))
 		if since > at+1 {
 			gaps = append(gaps, [2]session.Seq{at + 1, since - 1})
@@ -534,7 +533,7 @@ var errTaken = errors.New("recall: indexed by another")
 
 // write writes one segment.
 func (ix *Index) write(b *builder, parts []part) error {
-	err := ix.db.within(func() error {
+	err := ix.db.Within(func() error {
 		for _, p := range parts {
 			if err := ix.free(p); err != nil {
 				return err
@@ -550,11 +549,11 @@ func (ix *Index) write(b *builder, parts []part) error {
 
 // free checks that p is still to be indexed.
 func (ix *Index) free(p part) error {
-	taken, err := ix.db.int(`SELECT count(*) FROM recall_in WHERE session = ? AND since <= ? AND upto >= ?`, p.n, int64(p.to), int64(p.from))
+	taken, err := ix.db.Int(`SELECT count(*) FROM recall_in WHERE session = ? AND since <= ? AND upto >= ?`, p.n, int64(p.to), int64(p.from))
 	if err != nil {
 		return err
 	}
-	known, err := ix.db.int("SELECT count(*) FROM recall_sessions WHERE n = ?", p.n)
+	known, err := ix.db.Int("SELECT count(*) FROM recall_sessions WHERE n = ?", p.n)
 	if err != nil {
 		return err
 	}
@@ -565,7 +564,7 @@ func (ix *Index) free(p part) error {
 }
 
 func (ix *Index) insert(b *builder, parts []part) error {
-	if err := ix.db.exec("INSERT INTO recall_segments (size, words, docs) VALUES (?, ?, ?)", len(b.docs), b.words, encodeDocs(b.docs)); err != nil {
+	if err := ix.db.Run("INSERT INTO recall_segments (size, words, docs) VALUES (?, ?, ?)", len(b.docs), b.words, encodeDocs(b.docs)); err != nil {
 		return err
 	}
 	seg := ix.db.LastInsertRowID()
@@ -574,19 +573,19 @@ func (ix *Index) insert(b *builder, parts []part) error {
 	err := b.blocks(func(first string, data []byte) error {
 		firsts = append(binary.AppendUvarint(firsts, uint64(len(first))), first...)
 		pos++
-		return ix.db.exec("INSERT INTO recall_terms VALUES (?, ?)", pos, data)
+		return ix.db.Run("INSERT INTO recall_terms VALUES (?, ?)", pos, data)
 	})
 	if err != nil {
 		return err
 	}
-	if err := ix.db.exec("INSERT INTO recall_terms VALUES (?, ?)", seg<<32, firsts); err != nil {
+	if err := ix.db.Run("INSERT INTO recall_terms VALUES (?, ?)", seg<<32, firsts); err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if err := ix.db.exec("INSERT INTO recall_in VALUES (?, ?, ?, ?)", p.n, int64(p.from), int64(p.to), seg); err != nil {
+		if err := ix.db.Run("INSERT INTO recall_in VALUES (?, ?, ?, ?)", p.n, int64(p.from), int64(p.to), seg); err != nil {
 			return err
 		}
-		if err := ix.db.exec("UPDATE recall_sessions SET have = have + ? WHERE n = ?", int64(p.to-p.from+1), p.n); err != nil {
+		if err := ix.db.Run("UPDATE recall_sessions SET have = have + ? WHERE n = ?", int64(p.to-p.from+1), p.n); err != nil {
 			return err
 		}
 	}
@@ -600,7 +599,7 @@ func (ix *Index) join(ctx context.Context) error {
 	for _, limit := range []int{2048, 16384} {
 		var segs []int64
 		size, words := 0, 0
-		err := ix.db.each(func(s *sqlite3.Stmt) error {
+		err := ix.db.Each(func(s sqlx.Row) error {
 			docs, n := int(s.ColumnInt64(1)), int(s.ColumnInt64(2))
 			if size+docs <= maxDocs && words+n <= maxBytes {
 				segs, size, words = append(segs, s.ColumnInt64(0)), size+docs, words+n
@@ -624,7 +623,7 @@ func (ix *Index) join(ctx context.Context) error {
 func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
 	var parts []part
 	for _, seg := range segs {
-		err := ix.db.each(func(s *sqlite3.Stmt) error {
+		err := ix.db.Each(func(s sqlx.Row) error {
 			parts = append(parts, part{lag{id: session.ID(s.ColumnText(1)), n: s.ColumnInt64(0)}, session.Seq(s.ColumnInt64(2)), session.Seq(s.ColumnInt64(3))})
 			return nil
 		}, "SELECT session, id, since, upto FROM recall_in JOIN recall_sessions ON n = session WHERE seg = ?", seg)
@@ -646,14 +645,14 @@ func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
 		}
 		joined = addPart(joined, p)
 	}
-	err := ix.db.within(func() error {
+	err := ix.db.Within(func() error {
 		for _, seg := range segs {
-			if n, err := ix.db.int("SELECT count(*) FROM recall_segments WHERE seg = ?", seg); err != nil {
+			if n, err := ix.db.Int("SELECT count(*) FROM recall_segments WHERE seg = ?", seg); err != nil {
 				return err
 			} else if n == 0 {
 				return errTaken
 			}
-			if err := ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", seg); err != nil {
+			if err := ix.db.Run("DELETE FROM recall_segments WHERE seg = ?", seg); err != nil {
 				return err
 			}
 		}
@@ -674,7 +673,7 @@ func (ix *Index) rewrite(ctx context.Context, segs []int64) error {
 func (ix *Index) loadSegments() error {
 	there := map[int64]bool{}
 	var add []int64
-	err := ix.db.each(func(s *sqlite3.Stmt) error {
+	err := ix.db.Each(func(s sqlx.Row) error {
 		seg := s.ColumnInt64(0)
 		there[seg] = true
 		if ix.segs[seg] == nil {
@@ -696,7 +695,7 @@ func (ix *Index) loadSegments() error {
 		}
 	}
 	if len(add) > 0 {
-		return ix.db.each(func(s *sqlite3.Stmt) error {
+		return ix.db.Each(func(s sqlx.Row) error {
 			ix.ids[uint32(s.ColumnInt64(0))] = session.ID(s.ColumnText(1))
 			return nil
 		}, "SELECT n, id FROM recall_sessions")
@@ -707,7 +706,7 @@ func (ix *Index) loadSegments() error {
 func (ix *Index) loadSegment(seg int64) error {
 	var docs []doc
 	words := 0
-	err := ix.db.each(func(s *sqlite3.Stmt) (err error) {
+	err := ix.db.Each(func(s sqlx.Row) (err error) {
 		words = int(s.ColumnInt64(0))
 		docs, err = decodeDocs(s.ColumnRawBlob(1))
 		return err
@@ -715,7 +714,7 @@ func (ix *Index) loadSegment(seg int64) error {
 	if err != nil {
 		return &segmentError{seg, err}
 	}
-	data, err := ix.db.blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32)
+	data, err := ix.db.Blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32)
 	if err != nil {
 		return err
 	}
@@ -734,7 +733,7 @@ func (ix *Index) loadSegment(seg int64) error {
 		if n == 0 {
 			return nil, nil
 		}
-		block, err := ix.db.blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32|int64(n))
+		block, err := ix.db.Blob("SELECT data FROM recall_terms WHERE pos = ?", seg<<32|int64(n))
 		if err != nil {
 			return nil, err
 		}
@@ -769,7 +768,7 @@ func (ix *Index) repair(err error) error {
 	ix.fresh = false
 	clear(ix.segs)
 	if errors.As(err, &se) {
-		return ix.db.within(func() error { return ix.db.exec("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
+		return ix.db.Within(func() error { return ix.db.Run("DELETE FROM recall_segments WHERE seg = ?", se.seg) })
 	}
 	if ix.db.readable() == nil {
 		return err
@@ -826,9 +825,9 @@ func Examine(ctx context.Context, path string) (wrong []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("recall: the index in %s: %w", path, err)
 	}
-	defer d.close()
+	defer d.Close()
 	defer d.interrupted(ctx)()
-	switch n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'"); {
+	switch n, err := d.Int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*'"); {
 	case damaged(err):
 		return []string{err.Error()}, nil
 	case err != nil || n == 0:
@@ -865,7 +864,7 @@ func Examine(ctx context.Context, path string) (wrong []string, err error) {
 // examine reads every list of s.
 func (ix *Index) examine(s *segment) error {
 	var ps []posting
-	err := ix.db.each(func(st *sqlite3.Stmt) error {
+	err := ix.db.Each(func(st sqlx.Row) error {
 		for block := st.ColumnRawBlob(0); len(block) > 0; {
 			_, rest, ok := cut(block)
 			if !ok {
@@ -954,7 +953,7 @@ func (ix *Index) Size() (int64, error) {
 	var used [3]int64
 	for i, name := range []string{"page_count", "freelist_count", "page_size"} {
 		var err error
-		if used[i], err = ix.db.int("PRAGMA " + name); err != nil {
+		if used[i], err = ix.db.Int("PRAGMA " + name); err != nil {
 			return 0, err
 		}
 	}

@@ -194,7 +194,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 	first(t, w.ix, "word150b", "b#152")
 	segments := func() int64 {
-		n, err := w.ix.db.int("SELECT count(*) FROM recall_segments")
+		n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestWrittenAnew(t *testing.T) {
 		t.Errorf("what is no longer there is found: %v, %v", res.Hits, err)
 	}
 	// One that only grows is not indexed anew.
-	n, err := w.ix.db.int("SELECT n FROM recall_sessions WHERE id = 'a'")
+	n, err := w.ix.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestWrittenAnew(t *testing.T) {
 	w.ix.Close()
 	w.ix = w.open()
 	first(t, w.ix, "and so on", "a#302")
-	if again, err := w.ix.db.int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
+	if again, err := w.ix.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
 		t.Errorf("session %d is now %d, %v", n, again, err)
 	}
 }
@@ -430,8 +430,8 @@ END;`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
-	if n, err := d.int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*' OR sql LIKE '%recall_%'"); n != 0 || err != nil {
+	defer d.Close()
+	if n, err := d.Int("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*' OR sql LIKE '%recall_%'"); n != 0 || err != nil {
 		t.Errorf("%d tables and triggers are left, %v", n, err)
 	}
 	say(t, st, "a", "user: and comes back at noon")

@@ -62,7 +62,7 @@ func notesAre(t *testing.T, ix *Index, what string, want ...string) {
 				}
 			}
 		}
-		vectors, _ = ix.db.int("SELECT count(*) FROM recall_notes")
+		vectors, _ = ix.db.Int("SELECT count(*) FROM recall_notes")
 		ix.mu.Unlock()
 		if cmp.Equal(append([]string{}, want...), got) && int(vectors) == len(want) {
 			return

@@ -200,8 +200,8 @@ func TestGoneFromTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.close()
-		n, err := d.int(sql)
+		defer d.Close()
+		n, err := d.Int(sql)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -455,7 +455,7 @@ func TestDamage(t *testing.T) {
 				say(t, w, "a", fmt.Sprintf("user: filler %d", i))
 			}
 			first(t, w.ix, "filler 123", "a#125")
-			if n, err := w.ix.db.int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+			if n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
 				t.Fatalf("%d segments, %v: the test tests nothing", n, err)
 			}
 			if err := w.ix.db.Exec(sql); err != nil {
@@ -464,7 +464,7 @@ func TestDamage(t *testing.T) {
 			w.ix.Close()
 			w.ix = w.open()
 			first(t, w.ix, "filler 123", "a#125")
-			if n, err := w.ix.db.int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+			if n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
 				t.Errorf("%d segments after the repair, %v", n, err)
 			}
 		})
@@ -550,7 +550,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("round %d: %s was appended and is not found", round, word)
 			}
 		}
-		if n, err := ix.db.int(`SELECT count(*) FROM recall_sessions r WHERE have != coalesce((SELECT sum(upto - since + 1) FROM recall_in WHERE session = r.n), 0)`); n != 0 || err != nil {
+		if n, err := ix.db.Int(`SELECT count(*) FROM recall_sessions r WHERE have != coalesce((SELECT sum(upto - since + 1) FROM recall_in WHERE session = r.n), 0)`); n != 0 || err != nil {
 			t.Errorf("round %d: %d sessions are counted wrong, %v", round, n, err)
 		}
 		ix.Close()
@@ -707,7 +707,7 @@ func TestMemoryFiles(t *testing.T) {
 	if got := find(t, ix, Query{Text: "locker 1234"}); len(got) != 0 {
 		t.Errorf("deleted, and found: %v", got)
 	}
-	if n, err := ix.db.int("SELECT count(*) FROM recall_notes"); n != 3 || err != nil {
+	if n, err := ix.db.Int("SELECT count(*) FROM recall_notes"); n != 3 || err != nil {
 		t.Errorf("%d vectors are left, want 3: %v", n, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -21,7 +22,7 @@ import (
 // error says that the checking could not go on.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	var found []string
-	err := s.lend(ctx, func(c *conn) (err error) { found, err = findings(c); return err })
+	err := s.lend(ctx, func(c *sqlx.Conn) (err error) { found, err = findings(c); return err })
 	if err != nil {
 		return err
 	}
@@ -86,20 +87,20 @@ const maxFindings = 4
 // misfiled returns the records of session n whose columns do not say what
 // their lines say.
 func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
-	err = s.lend(ctx, func(c *conn) error {
+	err = s.lend(ctx, func(c *sqlx.Conn) error {
 		wrong = nil
 		end, err := last(c, n)
 		if err != nil {
 			return err
 		}
 		for at := session.Seq(0); at < end; {
-			err := c.each(func(r row) error {
+			err := c.Each(func(r sqlx.Row) error {
 				at = session.Seq(r.Int(0))
-				rec, damage := sqlstore.Decode(s.path, at, r.bytes(5), func() (string, string, string) { return "", "", "" })
+				rec, damage := sqlstore.Decode(s.path, at, r.Bytes(5), func() (string, string, string) { return "", "", "" })
 				if damage != nil {
 					return nil // said elsewhere; its columns are all there is
 				}
-				l := sqlstore.NewLine(rec, r.bytes(5))
+				l := sqlstore.NewLine(rec, r.Bytes(5))
 				if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(4) != l.Time {
 					l.Data = nil
 					wrong = append(wrong, l)
@@ -201,7 +202,7 @@ func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error)
 // The lines stay as they are.
 func (w *writer) refile(n int64, wrong []sqlstore.Line) error {
 	for _, l := range wrong {
-		if err := w.c.exec("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
+		if err := w.c.Run("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
 			l.ID, l.Parent, l.Type, l.Time, pos(n, int64(l.Seq))); err != nil {
 			return err
 		}
@@ -217,14 +218,14 @@ func (w *writer) rewrite(l log) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	s, err := session.Replay(l.id(), records(c, w.s.path, l.n))
 	if err != nil {
 		return err
 	}
 	w.book.Drop(s.Info.ID)
 	if !l.lost {
-		return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
+		return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
 	}
 	if s.Info.ID == "" {
 		return fmt.Errorf("the log of session %d does not say whose it is", l.n)
@@ -233,7 +234,7 @@ func (w *writer) rewrite(l log) error {
 	if err != nil {
 		return err
 	}
-	return w.c.exec("UPDATE sessions SET n = $1 WHERE n = $2", l.n, n)
+	return w.c.Run("UPDATE sessions SET n = $1 WHERE n = $2", l.n, n)
 }
 
 // log is a session by its number, with what its row says; if that is lost,
@@ -255,18 +256,18 @@ func (l log) id() session.ID {
 // logs returns what there is, by rows and by records. whole is false if rows
 // could not be read.
 func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
-	err = s.lend(ctx, func(c *conn) (err error) {
+	err = s.lend(ctx, func(c *sqlx.Conn) (err error) {
 		logs, whole, err = s.allLogs(c)
 		return err
 	})
 	return logs, whole, err
 }
 
-func (s *Store) allLogs(c *conn) (logs []log, whole bool, err error) {
+func (s *Store) allLogs(c *sqlx.Conn) (logs []log, whole bool, err error) {
 	have := map[int64]bool{}
 	for _, trash := range []bool{false, true} {
 		sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
-		err := c.each(func(r row) error {
+		err := c.Each(func(r sqlx.Row) error {
 			n, in := sqlstore.Scan(r)
 			logs = append(logs, log{n: n, info: in})
 			have[n] = true
@@ -281,7 +282,7 @@ func (s *Store) allLogs(c *conn) (logs []log, whole bool, err error) {
 		}
 	}
 	for n := int64(0); ; {
-		next, err := c.int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
+		next, err := c.Int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
 		if unreadable(err) {
 			logs, err = s.salvage(c)
 			return logs, true, err
@@ -301,7 +302,7 @@ func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Dam
 	o := session.NewOutline(l.id())
 	var damage []*session.Damage
 	for !p.done {
-		err := s.lend(ctx, func(c *conn) (err error) {
+		err := s.lend(ctx, func(c *sqlx.Conn) (err error) {
 			if p.last == 0 {
 				if p.last, err = last(c, l.n); err != nil {
 					return err

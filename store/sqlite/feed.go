@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -12,7 +13,7 @@ import (
 // counts that for each connection.
 type feed struct {
 	mu sync.Mutex
-	c  *conn
+	c  *sqlx.Conn
 }
 
 // version returns a number that differs when anything was written since.
@@ -25,7 +26,7 @@ func (f *feed) version(s *Store) (string, error) {
 			return "", foreign(s.path, err)
 		}
 	}
-	v, err := f.c.int("PRAGMA data_version")
+	v, err := f.c.Int("PRAGMA data_version")
 	return strconv.FormatInt(v, 10), s.wrap(err)
 }
 
@@ -35,21 +36,21 @@ func (f *feed) close() error {
 	if f.c == nil {
 		return nil
 	}
-	return f.c.close()
+	return f.c.Close()
 }
 
 // Changes implements session.Feed: all logs if anything was written since.
 func (s *Store) Changes(ctx context.Context, since string) (session.Changes, error) {
 	ch := session.Changes{}
 	// Asked before the logs are: what is written in between is told twice.
-	err := s.lend(ctx, func(*conn) (err error) { ch.Now, err = s.feed.version(s); return err })
+	err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
 	if err != nil || ch.Now == since {
 		return ch, err
 	}
 	ch.All = true
 	if s.late == nil {
-		err = s.lend(ctx, func(c *conn) error {
-			return c.each(func(r row) error {
+		err = s.lend(ctx, func(c *sqlx.Conn) error {
+			return c.Each(func(r sqlx.Row) error {
 				ch.Logs = append(ch.Logs, session.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
 				return nil
 			}, "SELECT id, last FROM sessions WHERE trashed IS NULL ORDER BY max(updated, created) DESC, id")

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -27,13 +28,13 @@ type inboxed struct {
 
 // readInbox reads the inbox. A row on a page that cannot be read costs itself
 // only.
-func readInbox(c *conn, path string) (in inboxed, err error) {
+func readInbox(c *sqlx.Conn, path string) (in inboxed, err error) {
 	in = inboxed{map[session.ID][]sqlstore.Line{}, map[int64][]byte{}}
 	const maxSkip = 4096 // rows that cannot be read, one after another
 	for at, skipped := int64(0), 0; skipped < maxSkip; {
-		err = c.each(func(r row) error {
+		err = c.Each(func(r sqlx.Row) error {
 			at, skipped = r.Int(0), 0
-			if rest := in.take(path, bytes.Clone(r.bytes(1))); len(rest) > 0 {
+			if rest := in.take(path, bytes.Clone(r.Bytes(1))); len(rest) > 0 {
 				in.torn[at] = rest
 			}
 			return nil
@@ -77,7 +78,7 @@ func field(b []byte) (f, rest []byte, ok bool) {
 // settle brings a database from schema 1 to 2: it puts what is in the inbox in
 // place and removes the table. Bytes that make no sense stay in it; Check
 // reports them.
-func settle(c *conn, path string) error {
+func settle(c *sqlx.Conn, path string) error {
 	in, err := readInbox(c, path)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func settle(c *conn, path string) error {
 		return err
 	}
 	for n, b := range in.torn {
-		if err := c.exec("INSERT INTO inbox (n, data) VALUES ($1, $2)", n, b); err != nil {
+		if err := c.Run("INSERT INTO inbox (n, data) VALUES ($1, $2)", n, b); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,7 @@ func settle(c *conn, path string) error {
 }
 
 // place writes the lines that are not in place, and the row of the session.
-func place(c *conn, path string, id session.ID, lines []sqlstore.Line) error {
+func place(c *sqlx.Conn, path string, id session.ID, lines []sqlstore.Line) error {
 	n, _, err := sessionRow(c, id)
 	if err == nil && n == 0 {
 		n, err = insertSession(c, session.NewOutline(id).Info)
@@ -112,7 +113,7 @@ func place(c *conn, path string, id session.ID, lines []sqlstore.Line) error {
 		return err
 	}
 	for _, l := range lines {
-		if err := c.exec("INSERT OR IGNORE"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data); err != nil {
+		if err := c.Run("INSERT OR IGNORE"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,7 @@ func place(c *conn, path string, id session.ID, lines []sqlstore.Line) error {
 	if err != nil {
 		return err
 	}
-	return c.exec(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), n)...)
+	return c.Run(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), n)...)
 }
 
 // late is a session with records in the inbox of a database that cannot be
@@ -132,7 +133,7 @@ type late struct {
 
 // overlay reads the inbox of a database that stays at schema 1, so that Read
 // and List give what is in it.
-func (s *Store) overlay(c *conn) error {
+func (s *Store) overlay(c *sqlx.Conn) error {
 	in, err := readInbox(c, s.path)
 	if err != nil && !unreadable(err) {
 		return s.wrap(err)
@@ -193,8 +194,8 @@ func (l late) after(path string, last session.Seq, placed iter.Seq2[session.Reco
 
 // checkInbox reports what of an inbox could not be put in place.
 func (s *Store) checkInbox(ctx context.Context, report func(session.ID, error)) error {
-	return s.lend(ctx, func(c *conn) error {
-		is, err := c.int("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'")
+	return s.lend(ctx, func(c *sqlx.Conn) error {
+		is, err := c.Int("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'")
 		if err != nil || is == 0 {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
 )
@@ -85,9 +86,9 @@ func wantAcked(t *testing.T, s *Store, acked map[session.ID]int) {
 func schemaOf(t *testing.T, path string) (v int64, tables string) {
 	t.Helper()
 	s := at(t, path, ReadOnly())
-	must(t, s.lend(bg, func(c *conn) (err error) {
-		if v, err = c.int("PRAGMA user_version"); err == nil {
-			tables, err = c.text("SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type = 'table'")
+	must(t, s.lend(bg, func(c *sqlx.Conn) (err error) {
+		if v, err = c.Int("PRAGMA user_version"); err == nil {
+			tables, err = c.Text("SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type = 'table'")
 		}
 		return err
 	}))

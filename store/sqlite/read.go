@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -36,8 +37,8 @@ func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter
 	return func(yield func(session.Record, error) bool) {
 		p := piece{file: s.path, at: after}
 		for !p.done {
-			err := s.lend(ctx, func(c *conn) error {
-				if err := c.exec("BEGIN"); err != nil {
+			err := s.lend(ctx, func(c *sqlx.Conn) error {
+				if err := c.Run("BEGIN"); err != nil {
 					return err
 				}
 				if err := s.locate(c, &p, id); err != nil {
@@ -48,7 +49,7 @@ func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter
 				}
 				// SQLite commits nothing that has met a damaged page, not even
 				// a reading; lend ends it then.
-				if err := c.exec("COMMIT"); !unreadable(err) {
+				if err := c.Run("COMMIT"); !unreadable(err) {
 					return err
 				}
 				return nil
@@ -88,7 +89,7 @@ type entry struct {
 }
 
 // locate finds the log id. A log that was purged while it was read is gone.
-func (s *Store) locate(c *conn, p *piece, id session.ID) error {
+func (s *Store) locate(c *sqlx.Conn, p *piece, id session.ID) error {
 	n, err := s.number(c, id)
 	if err != nil {
 		return err
@@ -105,8 +106,8 @@ func (s *Store) locate(c *conn, p *piece, id session.ID) error {
 
 // last returns the last record of session n. It asks the log itself, so that
 // a wrong row cannot hide records.
-func last(c *conn, n int64) (session.Seq, error) {
-	at, err := c.int("SELECT max(pos) FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq))
+func last(c *sqlx.Conn, n int64) (session.Seq, error) {
+	at, err := c.Int("SELECT max(pos) FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq))
 	if unreadable(err) {
 		if seq := lastKnown(c, n); seq > 0 {
 			return seq, nil
@@ -119,7 +120,7 @@ func last(c *conn, n int64) (session.Seq, error) {
 const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
 
 // read reads the next piece. What cannot be read costs itself only.
-func (p *piece) read(c *conn) error {
+func (p *piece) read(c *sqlx.Conn) error {
 	first := p.at == 0
 	err := p.next(c)
 	if err == nil && first {
@@ -130,7 +131,7 @@ func (p *piece) read(c *conn) error {
 
 // header puts one that says what the row says in the place of a header that
 // cannot be read: the log keeps its key, and can be copied.
-func (p *piece) header(c *conn) error {
+func (p *piece) header(c *sqlx.Conn) error {
 	var damage *session.Damage
 	for i, e := range p.entries {
 		errors.As(e.err, &damage)
@@ -141,7 +142,7 @@ func (p *piece) header(c *conn) error {
 			return nil
 		}
 		in := recovered(p.n)
-		err := c.each(func(r row) error { _, in = sqlstore.Scan(r); return nil }, sqlstore.SelectNumber, p.n)
+		err := c.Each(func(r sqlx.Row) error { _, in = sqlstore.Scan(r); return nil }, sqlstore.SelectNumber, p.n)
 		if err != nil && !unreadable(err) {
 			return err
 		}
@@ -157,20 +158,20 @@ func (p *piece) header(c *conn) error {
 }
 
 // next reads the next piece as it is.
-func (p *piece) next(c *conn) error {
+func (p *piece) next(c *sqlx.Conn) error {
 	p.entries = p.entries[:0]
 	size, most := 0, firstRecords
 	if p.many {
 		most = pieceRecords
 	}
 	p.many = true
-	err := c.each(func(r row) error {
+	err := c.Each(func(r sqlx.Row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
 		if seq <= p.at {
 			return sqlite3.CORRUPT // a page that is out of place
 		}
 		p.missing(seq - 1)
-		data := r.bytes(4)
+		data := r.Bytes(4)
 		rec, d := sqlstore.Decode(p.file, seq, data, func() (id, parent, typ string) { return r.Text(1), r.Text(2), r.Text(3) })
 		if d != nil {
 			d.After = p.good
@@ -181,11 +182,11 @@ func (p *piece) next(c *conn) error {
 		p.entries = append(p.entries, entry{rec: rec})
 		p.at = seq
 		size += len(data)
-		if len(data) > largeValue {
-			c.large = true
+		if len(data) > sqlx.LargeValue {
+			c.Large = true
 		}
 		if len(p.entries) >= most || size >= pieceBytes {
-			return errStop
+			return sqlx.Stop
 		}
 		return nil
 	}, selectRecords, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
@@ -195,7 +196,10 @@ func (p *piece) next(c *conn) error {
 		return err
 	}
 	p.done = err == nil // there is no more
-	return stopped(err)
+	if err == sqlx.Stop {
+		return nil
+	}
+	return err
 }
 
 // missing notes that nothing was found up to the record to.
@@ -242,12 +246,12 @@ func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info
 		sql += " AND n IN (SELECT n FROM sessions WHERE " + where + " ORDER BY max(updated, created) DESC, id LIMIT $1)"
 		args = append(args, int64(q.Limit))
 	}
-	err = s.lend(ctx, func(c *conn) error {
+	err = s.lend(ctx, func(c *sqlx.Conn) error {
 		if all && q.Limit == 0 { // a long list is made in one piece
-			n, _ := c.int("SELECT count(*) FROM sessions")
+			n, _ := c.Int("SELECT count(*) FROM sessions")
 			infos = make([]session.Info, 0, n)
 		}
-		err := c.each(func(r row) error { _, in := sqlstore.Scan(r); add(in); return nil }, sql, args...)
+		err := c.Each(func(r sqlx.Row) error { _, in := sqlstore.Scan(r); add(in); return nil }, sql, args...)
 		if !unreadable(err) {
 			return err
 		}
@@ -280,8 +284,8 @@ func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) erro
 		grown := s.grown
 		s.mu.Unlock()
 		var last int64
-		err := s.lend(ctx, func(c *conn) (err error) {
-			last, err = c.int("SELECT last FROM sessions WHERE id = $1", string(id))
+		err := s.lend(ctx, func(c *sqlx.Conn) (err error) {
+			last, err = c.Int("SELECT last FROM sessions WHERE id = $1", string(id))
 			return err
 		})
 		if err != nil || session.Seq(last) > after {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -25,10 +26,10 @@ func unreadable(err error) bool {
 
 // readable returns the first record of session n after after, up to last, that
 // can be read, 0 if there is none.
-func readable(c *conn, n int64, after, last session.Seq) (session.Seq, error) {
+func readable(c *sqlx.Conn, n int64, after, last session.Seq) (session.Seq, error) {
 	for seq := after + 1; seq <= last; seq++ {
 		found := false
-		err := c.each(func(r row) error { found = true; return nil }, "SELECT data FROM records WHERE pos = $1", pos(n, int64(seq)))
+		err := c.Each(func(r sqlx.Row) error { found = true; return nil }, "SELECT data FROM records WHERE pos = $1", pos(n, int64(seq)))
 		if err == nil && found {
 			return seq, nil
 		}
@@ -41,7 +42,7 @@ func readable(c *conn, n int64, after, last session.Seq) (session.Seq, error) {
 
 // skip notes the records after p.at that cannot be read, up to the next one
 // that can.
-func (p *piece) skip(c *conn) error {
+func (p *piece) skip(c *sqlx.Conn) error {
 	from := p.at + 1
 	to, err := readable(c, p.n, p.at, p.last)
 	switch {
@@ -69,9 +70,9 @@ func (p *piece) skip(c *conn) error {
 
 // lastKnown returns the last record of session n as the rest of the file
 // knows it, 0 if nothing does.
-func lastKnown(c *conn, n int64) session.Seq {
-	row, _ := c.int("SELECT last FROM sessions WHERE n = $1", n)
-	at, err := c.int("SELECT max(pos) FROM records INDEXED BY records_id WHERE session = $1", n)
+func lastKnown(c *sqlx.Conn, n int64) session.Seq {
+	row, _ := c.Int("SELECT last FROM sessions WHERE n = $1", n)
+	at, err := c.Int("SELECT max(pos) FROM records INDEXED BY records_id WHERE session = $1", n)
 	if err != nil || at>>32 != n {
 		at = 0
 	}
@@ -79,8 +80,8 @@ func lastKnown(c *conn, n int64) session.Seq {
 }
 
 // number returns the number of the session id, 0 if there is none.
-func (s *Store) number(c *conn, id session.ID) (int64, error) {
-	n, err := c.int("SELECT n FROM sessions WHERE id = $1", string(id))
+func (s *Store) number(c *sqlx.Conn, id session.ID) (int64, error) {
+	n, err := c.Int("SELECT n FROM sessions WHERE id = $1", string(id))
 	if !unreadable(err) {
 		return n, err
 	}
@@ -108,19 +109,19 @@ func recovered(n int64) session.Info {
 // asks for each number that a session may have. What a row that is lost said
 // is computed from the records, apart from what only the row knows: whether the
 // session is in the trash.
-func (s *Store) salvage(c *conn) ([]log, error) {
-	top, err := c.int("SELECT seq FROM sqlite_sequence WHERE name = 'sessions'")
+func (s *Store) salvage(c *sqlx.Conn) ([]log, error) {
+	top, err := c.Int("SELECT seq FROM sqlite_sequence WHERE name = 'sessions'")
 	if err != nil && !unreadable(err) {
 		return nil, err
 	}
-	if at, err := c.int("SELECT max(pos) FROM records"); err == nil {
+	if at, err := c.Int("SELECT max(pos) FROM records"); err == nil {
 		top = max(top, at>>32)
 	}
 	var logs []log
 	ids := map[session.ID]bool{}
 	for n := int64(1); n <= top; n++ {
 		l := log{n: n, lost: true}
-		err := c.each(func(r row) error { _, l.info = sqlstore.Scan(r); l.lost = false; return nil }, sqlstore.SelectNumber, n)
+		err := c.Each(func(r sqlx.Row) error { _, l.info = sqlstore.Scan(r); l.lost = false; return nil }, sqlstore.SelectNumber, n)
 		if err != nil && !unreadable(err) {
 			return nil, err
 		}
@@ -149,8 +150,8 @@ func (s *Store) salvage(c *conn) ([]log, error) {
 
 // findings returns what SQLite finds wrong with the file. That a page is used
 // by nobody harms nobody.
-func findings(c *conn) (found []string, err error) {
-	err = c.each(func(r row) error {
+func findings(c *sqlx.Conn) (found []string, err error) {
+	err = c.Each(func(r sqlx.Row) error {
 		for t := range strings.Lines(r.Text(0)) {
 			if t = strings.TrimSpace(t); t != "ok" && t != "" && !strings.Contains(t, "never used") && !strings.HasPrefix(t, "***") {
 				found = append(found, t)

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/internal/sqlx"
 )
 
 // appID marks the file as ours: "gocl".
@@ -73,12 +75,12 @@ const maxSeq = 1<<32 - 1
 
 // version checks that c is a database that this version can use, and returns
 // the version of its schema, 0 if it is empty.
-func version(c *conn, path string) (int, error) {
-	app, err := c.int("PRAGMA application_id")
+func version(c *sqlx.Conn, path string) (int, error) {
+	app, err := c.Int("PRAGMA application_id")
 	if err != nil {
 		return 0, foreign(path, err)
 	}
-	v, err := c.int("PRAGMA user_version")
+	v, err := c.Int("PRAGMA user_version")
 	if err != nil {
 		return 0, foreign(path, err)
 	}
@@ -88,7 +90,7 @@ func version(c *conn, path string) (int, error) {
 	case app == appID:
 		return 0, fmt.Errorf("sqlite: %s has schema %d, this version knows up to %d: a newer goclaw wrote it", path, v, schemaVersion)
 	}
-	if tables, err := c.int("SELECT count(*) FROM sqlite_schema"); err != nil {
+	if tables, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil {
 		return 0, foreign(path, err)
 	} else if tables > 0 || v != 0 || app != 0 {
 		return 0, fmt.Errorf("sqlite: %s is a database of another program", path)
@@ -112,12 +114,12 @@ func foreign(path string, err error) error {
 
 // migrate brings the database up to date, in one transaction. Others may be
 // doing the same.
-func migrate(c *conn, path string) error {
-	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-		return foreign(path, err)
-	}
-	v, err := version(c, path)
-	if err == nil && v < schemaVersion {
+func migrate(c *sqlx.Conn, path string) error {
+	return c.Within(func() error {
+		v, err := version(c, path)
+		if err != nil || v == schemaVersion {
+			return err
+		}
 		if v == 0 {
 			err = c.Exec(schema)
 		} else {
@@ -129,12 +131,6 @@ func migrate(c *conn, path string) error {
 		if err != nil {
 			err = fmt.Errorf("sqlite: %s cannot be brought from schema %d to %d: %w", path, v, schemaVersion, err)
 		}
-	}
-	if err == nil {
-		err = c.Exec("COMMIT")
-	}
-	if err != nil && !c.GetAutocommit() {
-		err = errors.Join(err, c.Exec("ROLLBACK"))
-	}
-	return err
+		return err
+	})
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/hold"
 	"goclaw/store/internal/space"
@@ -48,7 +49,7 @@ type Store struct {
 
 	slots chan struct{} // one for each connection that reads
 	mu    sync.Mutex
-	idle  []*conn
+	idle  []*sqlx.Conn
 	grown chan struct{} // closed and replaced when records were appended
 
 	waiters atomic.Int32
@@ -119,7 +120,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		}
 	}
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, err
 	}
 	s.idle = append(s.idle, c)
@@ -127,17 +128,17 @@ func Open(path string, opts ...Option) (*Store, error) {
 }
 
 // first opens the first connection, and returns the version of the schema.
-func (s *Store) first() (c *conn, v int, err error) {
+func (s *Store) first() (c *sqlx.Conn, v int, err error) {
 	if c, err = s.reader(); err != nil {
 		return nil, 0, foreign(s.path, err)
 	}
 	// Another may just be making it: what is asked must be of one moment.
-	if err = c.exec("BEGIN"); err == nil {
+	if err = c.Run("BEGIN"); err == nil {
 		v, err = version(c, s.path)
-		err = errors.Join(err, c.exec("ROLLBACK"))
+		err = errors.Join(err, c.Run("ROLLBACK"))
 	}
 	if err != nil {
-		c.close()
+		c.Close()
 	}
 	return c, v, err
 }
@@ -208,10 +209,10 @@ func touch(path string) error {
 }
 
 // create makes the database what it shall be.
-func (s *Store) create(c *conn) error {
+func (s *Store) create(c *sqlx.Conn) error {
 	// Others may be doing the same: changing the mode does not wait for them.
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		mode, err := c.text("PRAGMA journal_mode = WAL")
+		mode, err := c.Text("PRAGMA journal_mode = WAL")
 		if err == nil && mode == "wal" {
 			break
 		}
@@ -244,7 +245,7 @@ func (s *Store) create(c *conn) error {
 const pragmas = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 0"
 
 // reader opens a connection for reading.
-func (s *Store) reader() (*conn, error) {
+func (s *Store) reader() (*sqlx.Conn, error) {
 	flags := sqlite3.OPEN_READWRITE
 	if s.readOnly {
 		flags = sqlite3.OPEN_READONLY
@@ -252,7 +253,7 @@ func (s *Store) reader() (*conn, error) {
 	return s.dial(flags, pragmas+"; PRAGMA cache_size = -4000")
 }
 
-func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
+func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, error) {
 	q := url.Values{}
 	if s.vfs != "" {
 		q.Set("vfs", s.vfs)
@@ -265,7 +266,7 @@ func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*conn, error) {
 }
 
 // lend lends f a connection.
-func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
+func (s *Store) lend(ctx context.Context, f func(c *sqlx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -283,7 +284,7 @@ func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
 	}
 	defer func() { <-s.slots }()
 	s.mu.Lock()
-	var c *conn
+	var c *sqlx.Conn
 	if n := len(s.idle); n > 0 {
 		c, s.idle = s.idle[n-1], s.idle[:n-1]
 	}
@@ -300,8 +301,8 @@ func (s *Store) lend(ctx context.Context, f func(c *conn) error) error {
 	if !c.GetAutocommit() {
 		c.Exec("ROLLBACK")
 	}
-	if c.large {
-		c.close()
+	if c.Large {
+		c.Close()
 	} else {
 		s.mu.Lock()
 		s.idle = append(s.idle, c)
@@ -362,7 +363,7 @@ func (s *Store) shut() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.idle {
-		err = errors.Join(err, c.close())
+		err = errors.Join(err, c.Close())
 	}
 	s.idle = nil
 	return errors.Join(err, s.feed.close())

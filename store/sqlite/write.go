@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -41,15 +42,15 @@ func (s *Store) writable() error {
 
 // Delete implements session.Store.
 func (s *Store) Delete(ctx context.Context, id session.ID) error {
-	return s.change(ctx, id, false, func(c *conn, _ int64) error {
-		return c.exec(sqlstore.TrashSession, sqlstore.Stamp(s.clock.Now()), string(id))
+	return s.change(ctx, id, false, func(c *sqlx.Conn, _ int64) error {
+		return c.Run(sqlstore.TrashSession, sqlstore.Stamp(s.clock.Now()), string(id))
 	})
 }
 
 // Restore implements session.Store.
 func (s *Store) Restore(ctx context.Context, id session.ID) error {
-	return s.change(ctx, id, true, func(c *conn, _ int64) error {
-		return c.exec(sqlstore.TrashSession, nil, string(id))
+	return s.change(ctx, id, true, func(c *sqlx.Conn, _ int64) error {
+		return c.Run(sqlstore.TrashSession, nil, string(id))
 	})
 }
 
@@ -57,11 +58,11 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 // database file, too, and is no longer in the write-ahead log, unless another
 // process is just reading there.
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
-	err := s.change(ctx, id, true, func(c *conn, n int64) error {
-		if err := c.exec("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
+	err := s.change(ctx, id, true, func(c *sqlx.Conn, n int64) error {
+		if err := c.Run("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
 			return err
 		}
-		return c.exec(sqlstore.DropSession, n)
+		return c.Run(sqlstore.DropSession, n)
 	})
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 
 // change does f to the log id, which must be in the trash or not. On a full
 // disk it does so with the space of the reserve.
-func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(c *conn, n int64) error) error {
+func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(c *sqlx.Conn, n int64) error) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 // writer is the one connection that writes. Whoever leads the queue uses it.
 type writer struct {
 	s       *Store
-	c       *conn // nil until something is to be written
-	version int64 // of the data, as book knows it
+	c       *sqlx.Conn // nil until something is to be written
+	version int64      // of the data, as book knows it
 	book    sqlstore.Book
 	wal     int // pages in the write-ahead log
 	due     int // pages from which it is checkpointed
@@ -174,12 +175,12 @@ func (w *writer) begin(ctx context.Context) error {
 		return err
 	}
 	w.c.SetInterrupt(ctx)
-	err := w.c.exec("BEGIN IMMEDIATE")
+	err := w.c.Run("BEGIN IMMEDIATE")
 	w.c.SetInterrupt(context.Background())
 	if err != nil {
 		return err
 	}
-	v, err := w.c.int("PRAGMA data_version")
+	v, err := w.c.Int("PRAGMA data_version")
 	if err != nil {
 		return w.rollback(err)
 	}
@@ -195,14 +196,14 @@ func (w *writer) begin(ctx context.Context) error {
 func (w *writer) rollback(err error) error {
 	w.book.Forget()
 	if !w.c.GetAutocommit() {
-		err = errors.Join(err, w.c.exec("ROLLBACK"))
+		err = errors.Join(err, w.c.Run("ROLLBACK"))
 	}
 	return err
 }
 
 // commit ends the transaction.
 func (w *writer) commit() error {
-	if err := w.c.exec("COMMIT"); err != nil {
+	if err := w.c.Run("COMMIT"); err != nil {
 		return w.rollback(err)
 	}
 	return nil
@@ -283,15 +284,15 @@ func (w *writer) save(log *sqlstore.Log, lines []sqlstore.Line) (err error) {
 	}
 	for _, l := range lines {
 		if l.Moves {
-			return w.c.exec(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
+			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
 		}
 	}
-	return w.c.exec(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
+	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
 }
 
 // insertSession writes the row of a new session and returns its number.
-func insertSession(c *conn, in session.Info) (int64, error) {
-	err := c.exec(sqlstore.InsertSession, sqlstore.Values(in)...)
+func insertSession(c *sqlx.Conn, in session.Info) (int64, error) {
+	err := c.Run(sqlstore.InsertSession, sqlstore.Values(in)...)
 	return c.LastInsertRowID(), err
 }
 
@@ -300,7 +301,7 @@ const insertRecord = " INTO records (pos, id, parent, type, time, data) VALUES (
 // insert writes records of session n.
 func (w *writer) insert(n int64, lines []sqlstore.Line) error {
 	for _, l := range lines {
-		err := w.c.exec("INSERT"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data)
+		err := w.c.Run("INSERT"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data)
 		if errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) || errors.Is(err, sqlite3.CONSTRAINT_ROWID) {
 			return fmt.Errorf("session %d has record %d already, its row must be rebuilt: %w", n, l.Seq, errors.Join(err, session.ErrStale))
 		}
@@ -325,7 +326,7 @@ func (w *writer) after() {
 		}
 		w.s.keepReserve()
 	}
-	if w.c.large {
+	if w.c.Large {
 		w.hangUp()
 	}
 }
@@ -338,13 +339,13 @@ func (w *writer) hangUp() error {
 	if c == nil {
 		return nil
 	}
-	return c.close()
+	return c.Close()
 }
 
 // sessionRow returns the number of a session, 0 if there is none, and what its
 // row says.
-func sessionRow(c *conn, id session.ID) (n int64, in session.Info, err error) {
-	err = c.each(func(r row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
+func sessionRow(c *sqlx.Conn, id session.ID) (n int64, in session.Info, err error) {
+	err = c.Each(func(r sqlx.Row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
 	return n, in, err
 }
 
@@ -368,20 +369,20 @@ func (w *writer) Session(id session.ID) (n int64, in session.Info, err error) {
 
 // Find implements sqlstore.Tx.
 func (w *writer) Find(n int64, record string) (session.Seq, error) {
-	at, err := w.c.int("SELECT min(pos) FROM records WHERE session = $1 AND id = $2", n, record)
+	at, err := w.c.Int("SELECT min(pos) FROM records WHERE session = $1 AND id = $2", n, record)
 	return session.Seq(at & maxSeq), err
 }
 
 // Top implements sqlstore.Tx.
 func (w *writer) Top(n int64) (string, error) {
-	return w.c.text("SELECT max(id) FROM records WHERE session = $1", n)
+	return w.c.Text("SELECT max(id) FROM records WHERE session = $1", n)
 }
 
 // Records implements sqlstore.Tx.
 func (w *writer) Records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
 
 // records yields the log n, and damage together with what holds its place.
-func records(c *conn, path string, n int64) iter.Seq2[session.Record, error] {
+func records(c *sqlx.Conn, path string, n int64) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		p := piece{file: path, n: n}
 		var err error
