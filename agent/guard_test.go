@@ -806,3 +806,21 @@ func TestShorterAnswerIsForOneRequest(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What a squeezed request leaves for the answer is not measured by what was
+// squeezed out of it.
+func TestShorterAnswerOfASqueezedRequest(t *testing.T) {
+	long := []session.Body{User("a"), Call("l1", "read"), Result("l1", tokens(9000)), Answer("b"), User("c"), Answer("d"), User("e"), Answer("f")}
+	m := &llmtest.Model{Steps: []llmtest.Step{llmtest.Fail(&llm.OverflowError{})}, Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+		return strict(8192, 0)(ctx, req)
+	}}
+	env := guarded(m, 20_000)
+	_, events, err := play(t, context.Background(), Replay(t, long...), llm.UserText("go"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := kinds(events)
+	if len(got) != 5 || got[1] != "squeezed results" || got[2] != "learnt 8192 true" || !strings.HasPrefix(got[3], "shorter answer ") || got[4] != "done" {
+		t.Errorf("%q", got)
+	}
+}

@@ -45,12 +45,13 @@ type turn struct {
 	env   Env
 	yield func(Event, error) bool
 	usage llm.Usage
-	asked int      // tokens that the last request left for the answer; 0: the provider's choice
-	limit int      // tokens of the answer after a refusal, until there is one; 0: as the budget has it
-	stop  llm.Stop // of the last answer to the user
-	cut   bool     // long tool results were cut from the request that is being answered
-	vain  bool     // a compaction would have made the context larger: none is tried until the next answer
-	again bool     // the last answer was stopped before its first word, and is wanted after all
+	used  window.Budget // as the last request was measured
+	asked int           // tokens that the last request left for the answer; 0: the provider's choice
+	limit int           // tokens of the answer after a refusal, until there is one; 0: as the budget has it
+	stop  llm.Stop      // of the last answer to the user
+	cut   bool          // long tool results were cut from the request that is being answered
+	vain  bool          // a compaction would have made the context larger: none is tried until the next answer
+	again bool          // the last answer was stopped before its first word, and is wanted after all
 }
 
 func (t *turn) fail(err error) bool {
@@ -174,6 +175,7 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 		}
 	}
 	if next, ok := t.stage(q, b); ok {
+		t.limit = 0 // another prompt has another room
 		return next, t.yield(Squeezed{To: next, Err: err}, nil)
 	}
 	e := &FullError{Budget: t.measure(), Folds: folded(t.s), Err: err}
@@ -197,7 +199,7 @@ func (t *turn) shorter(q window.Squeeze, b window.Budget, o *llm.OverflowError) 
 		if b.Window <= 0 || b.Window > o.Window {
 			b.Window = o.Window
 		}
-		b.Used = max(b.Used, o.Tokens)
+		b.Used, b.Counted = max(t.used.Used, o.Tokens), t.used.Counted
 		if _, ok := t.stage(q, b); ok && b.Scarce() {
 			return 0
 		}
@@ -358,6 +360,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 		b.Used = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
 		b.Counted = b.Used
 	}
+	t.used = b
 	req.Tail = window.Tail(t.s, b, !t.env.NoLine && t.env.Tokens != nil)
 	if !counts {
 		return req, nil
