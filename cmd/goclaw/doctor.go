@@ -35,7 +35,7 @@ line, and what that costs. --repair-to writes a healed copy of it.`,
 			case len(args) == 1 && fix:
 				return usage("--fix is for goclaw's own store: --repair-to NEW writes a healed copy of %s", args[0])
 			case len(args) == 1:
-				return a.fsck(cmd.Context(), args[0], repairTo, asJSON)
+				return a.examinePath(cmd.Context(), args[0], repairTo, asJSON)
 			case repairTo != "":
 				return usage("--repair-to needs the PATH to examine: see goclaw doctor --help")
 			}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+// examined is one transcript in the output of doctor PATH --json.
+type examined struct {
+	Program  string            `json:"program"`
+	Path     string            `json:"path"`
+	Key      string            `json:"key"`
+	ID       session.ID        `json:"id"`
+	Archive  string            `json:"archive,omitempty"`
+	Records  int               `json:"records"`
+	Messages int               `json:"messages"`
+	Branch   int               `json:"branch"` // messages on the live branch
+	Strict   int               `json:"strict"` // those that pi would show
+	Findings []examinedFinding `json:"findings"`
+	Repaired string            `json:"repaired,omitempty"`
+}
+
+// examinedFinding is something that is wrong with it.
+type examinedFinding struct {
+	Line int    `json:"line,omitempty"`
+	What string `json:"what"`
+	Cost string `json:"cost,omitempty"`
+}
+
+// examinePath examines a file, a folder or a database of any agent without
+// changing it, and writes a healed copy of it to repairTo if that is set.
+func (a *app) examinePath(ctx context.Context, path, repairTo string, asJSON bool) error {
+	abs, folder, err := examinable(path, repairTo)
+	if err != nil {
+		return err
+	}
+	cat, err := inherit.Find(ctx, []string{abs}, inherit.FindOptions{Home: a.getenv("HOME")})
+	if err != nil {
+		return err
+	}
+	defer cat.Close()
+	if len(cat.Transcripts) == 0 && len(cat.Problems) == 0 && !asJSON {
+		return fmt.Errorf("%s holds no transcript that is known here", path)
+	}
+	wrong := func(s fmt.Stringer) {
+		if !asJSON {
+			fmt.Fprintln(a.out, a.style().Yellow("✗ ")+transcript.Printable(s.String()))
+		}
+	}
+	for _, p := range cat.Problems {
+		wrong(p)
+	}
+	var copies *healed
+	if repairTo != "" && len(cat.Transcripts) > 0 {
+		copies = &healed{root: abs, to: repairTo, folder: folder || cat.Transcripts[0].Database()}
+		defer copies.close()
+	}
+	rows := []examined{}
+	for _, t := range cat.Transcripts {
+		rows = append(rows, examine(ctx, t, copies, wrong))
+	}
+	if copies != nil && copies.folder {
+		for _, p := range copies.indices(cat) {
+			wrong(p)
+			cat.Problems = append(cat.Problems, p)
+		}
+	}
+	bad := len(cat.Problems)
+	for _, r := range rows {
+		bad += len(r.Findings)
+	}
+	if asJSON {
+		err = a.printExamined(rows, cat.Problems, bad)
+	} else {
+		a.sayExamined(rows, copies, bad)
+	}
+	if err == nil && (bad > 0 || len(rows) == 0) {
+		return errQuiet
+	}
+	return err
+}
+
+// examinable checks that path is there and that repairTo is a new place outside
+// of it.
+func examinable(path, repairTo string) (abs string, folder bool, err error) {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, fmt.Errorf("%s: there is no such file or folder", path)
+	case err != nil && !errors.Is(err, fs.ErrPermission):
+		return "", false, err
+	}
+	if abs, err = filepath.Abs(path); err != nil {
+		return "", false, err
+	}
+	folder = fi != nil && fi.IsDir()
+	if repairTo == "" {
+		return abs, folder, nil
+	}
+	if _, err := os.Lstat(repairTo); err == nil {
+		return "", false, fmt.Errorf("%s is there already: a healed copy is a new file or folder", repairTo)
+	}
+	if folder && within(abs, absolute(repairTo)) {
+		return "", false, fmt.Errorf("%s is inside of %s, which stays as it is", repairTo, path)
+	}
+	return abs, folder, nil
+}
+
+// examine examines one transcript, and copies it if copies is not nil.
+func examine(ctx context.Context, t *inherit.Transcript, copies *healed, wrong func(fmt.Stringer)) examined {
+	x, err := doctor.Examine(ctx, t)
+	if err != nil {
+		x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: oneLine(err)})
+	}
+	row := examined{
+		Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Archive: t.Archive,
+		Records: x.Records, Messages: x.Messages, Branch: x.Branch, Strict: x.Strict, Findings: []examinedFinding{},
+	}
+	if copies != nil && err == nil {
+		if row.Repaired, err = copies.write(ctx, x); err != nil {
+			x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
+		}
+	}
+	for _, f := range x.Findings {
+		row.Findings = append(row.Findings, examinedFinding{f.Line, f.What, f.Cost})
+		wrong(f)
+	}
+	return row
+}
+
+func (a *app) printExamined(rows []examined, problems []inherit.Problem, bad int) error {
+	texts := []string{}
+	for _, p := range problems {
+		texts = append(texts, p.String())
+	}
+	return a.printJSON(map[string]any{"ok": bad == 0 && len(rows) > 0, "transcripts": rows, "problems": texts})
+}
+
+func (a *app) sayExamined(rows []examined, copies *healed, bad int) {
+	messages := 0
+	for _, r := range rows {
+		messages += r.Messages
+	}
+	verdict := a.style().Green("nothing is wrong")
+	if bad > 0 {
+		verdict = a.style().Yellow(transcript.Count(bad, "finding"))
+	}
+	fmt.Fprintf(a.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
+	if copies != nil && copies.n > 0 {
+		fmt.Fprintf(a.out, "healed copy: %s\n", copies.to)
+	}
+}
+
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}
