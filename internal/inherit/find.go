@@ -46,7 +46,7 @@ type FindOptions struct {
 
 // Find looks through paths: files, folders and databases of any of the known
 // programs. What is not there is passed over; what cannot be read is a
-// Problem. The transcripts are in the order in which they shall be taken.
+// Problem. The transcripts are in the order in which Import needs them.
 func Find(ctx context.Context, paths []string, o FindOptions) (*Catalogue, error) {
 	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, sources: newSources(o.Sources), seen: map[string]bool{}, walked: map[string]bool{}, files: map[string]*Transcript{}, indices: map[string]*source.Index{}, memo: o.Memo}
 	if f.memo == nil {
@@ -85,8 +85,8 @@ func Find(ctx context.Context, paths []string, o FindOptions) (*Catalogue, error
 	return f.c, nil
 }
 
-// rank puts first what shall have its name: the live before the archived, the
-// database before the files that it was made of.
+// rank puts first what keeps its own id: live before archived, a database before
+// the files that it was made from.
 func rank(t *Transcript) int {
 	r := 0
 	if !t.Database() {
@@ -114,7 +114,7 @@ type finder struct {
 	order   []string
 	memo    *Memo
 
-	strangers []string // files with the name of a transcript that are none
+	strangers []string // files that are called like transcripts and are not
 }
 
 func (f *finder) problem(path string, err error) {
@@ -143,8 +143,8 @@ func (f *finder) root(path string) {
 // copies of what is found elsewhere.
 var beside = map[string]bool{"node_modules": true, ".git": true, "session-sqlite-import-archive": true, "cold": true}
 
-// folder looks through a folder. In one that holds much else of its program, only
-// where sessions are is looked at.
+// folder looks through a folder. Where a program keeps other things as well, it
+// looks only where the sessions are.
 func (f *finder) folder(dir string) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *finder) folder(dir string) {
 		}
 		list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return !slices.Contains(names, e.Name()) })
 	}
-	closed := false // its files cannot be looked at, which is said once
+	closed := false // a file without permission was reported, once for all
 	for _, e := range list {
 		path := filepath.Join(dir, e.Name())
 		switch {
@@ -242,8 +242,8 @@ func (f *finder) candidate(name string) bool {
 	return ok || f.named(name)
 }
 
-// named reports whether a program has files of this name that are not called as
-// transcripts are.
+// named reports whether a program has files of this name, which is not that of a
+// transcript.
 func (f *finder) named(name string) bool {
 	return slices.ContainsFunc(f.sources, func(src source.Source) bool {
 		n, ok := src.(source.Namer)
@@ -278,8 +278,8 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 	f.lines(file, ok)
 }
 
-// lines looks at a file of lines. Whether it is called as a transcript is says
-// how much of a surprise it is that it is none.
+// lines looks at a file of lines. called: it has the name of a transcript, so
+// that it is worth a line if it is not one.
 func (f *finder) lines(file *source.File, called bool) {
 	s, err := f.sniff(file)
 	if err != nil {
@@ -294,7 +294,7 @@ func (f *finder) lines(file *source.File, called bool) {
 	if s.Bare && !file.Named {
 		return
 	}
-	file.Forced = file.Forced && !s.Empty // nothing can be said of an empty file
+	file.Forced = file.Forced && !s.Empty // an empty file says nothing, whoever wrote it
 	found, err := f.open(file)
 	switch {
 	case err != nil:
@@ -434,8 +434,8 @@ var aside = map[string]bool{"history.jsonl": true, "session_index.jsonl": true, 
 
 var errStranger = errors.New("not a transcript that is known here")
 
-// maxStrangers is how many files that are no transcripts are told one by one,
-// of those that lie where other things may lie.
+// maxStrangers is how many such files are listed one by one, outside of agents'
+// own folders.
 const maxStrangers = 10
 
 func (f *finder) tellStrangers() {

@@ -14,15 +14,15 @@ import (
 	"goclaw/watch"
 )
 
-// FollowOptions says how sources are followed. The zero value is fine, apart from
-// Memo, without which every look reads everything.
+// FollowOptions say how sources are followed. The zero value is fine, but without
+// a Memo every look reads everything.
 type FollowOptions struct {
 	Find   FindOptions
 	Import ImportOptions
-	// Poll is how often it is looked for what no event told of. 0: every
-	// thirty seconds, or every two where the system cannot tell.
+	// Poll is how often to look for changes without an event. 0: every thirty
+	// seconds, or every two if the system reports no changes.
 	Poll time.Duration
-	// Taken is told of every look that has taken something, or has failed.
+	// Taken is called after each look that imported something or failed.
 	Taken func(Report, error)
 }
 
@@ -30,9 +30,9 @@ type FollowOptions struct {
 // writes a turn in several pieces.
 const settle = 150 * time.Millisecond
 
-// Follow takes what the programs write in paths, as they write it, until ctx
-// is done. What is there already is taken first. Where the system cannot tell
-// of changes, it looks now and then.
+// Follow imports what the programs write in paths, as they write it, until ctx is
+// done. It begins with what is there already. Where the system reports no changes,
+// it looks now and then.
 func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptions) error {
 	w := watch.New()
 	w.Every, w.Blind = o.Poll, o.Poll
@@ -53,7 +53,7 @@ func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptio
 		if errors.Is(err, session.ErrClosed) {
 			return err
 		}
-		// A large source is not read without a pause.
+		// Pause in proportion: a large source takes long to read.
 		quiet := max(settle, 2*took)
 		if err := w.Wait(ctx, quiet, quiet); err != nil {
 			return err
@@ -61,7 +61,7 @@ func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptio
 	}
 }
 
-// look takes what is new now.
+// look imports what is new.
 func look(ctx context.Context, st session.Store, paths []string, o FollowOptions) (Report, error) {
 	cat, err := Find(ctx, paths, o.Find)
 	if err != nil {

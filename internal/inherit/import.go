@@ -19,32 +19,32 @@ import (
 	"goclaw/session"
 )
 
-// ImportOptions says how transcripts are taken. The zero value is fine.
+// ImportOptions say how transcripts are imported. The zero value is fine.
 type ImportOptions struct {
-	// Strict takes of each transcript what pi would show of it, instead of
+	// Strict imports what pi would show of each transcript, instead of
 	// everything.
 	Strict bool
 	Memo   *Memo // nil: nothing is remembered
 	// Removed are the logs that were removed here for good. They are not
-	// taken, unless Again is set or the user gave the path of the file.
+	// imported, unless Again is set or the user gave the path of the file.
 	Removed *Removed
 	Again   bool
-	// Progress is told how far it is, from one goroutine at a time.
+	// Progress is called now and then, from one goroutine at a time.
 	Progress func(Progress)
-	// Waiting is told, once, that another is taking into the same store: it is
-	// waited for.
+	// Waiting is called once if another process is importing into the same
+	// store: Import waits for it.
 	Waiting func(*session.HeldError)
 
-	following bool // nobody has asked for it
+	following bool // Follow imports, not a person
 }
 
-// Progress is how far the taking is.
+// Progress is how far an import is.
 type Progress struct {
 	Files, FilesDone  int // a database is one file
 	Transcripts, Done int
 	Bytes, BytesDone  int64
-	Read              int64 // bytes that had to be read for it
-	Records           int   // taken
+	Read              int64 // bytes that had to be read
+	Records           int   // imported
 }
 
 // State is what became of a transcript.
@@ -52,14 +52,14 @@ type State string
 
 const (
 	New       State = "new"
-	Grown     State = "grown"     // it has records that its log had not
+	Grown     State = "grown"     // it has records that its log lacked
 	Unchanged State = "unchanged" // its log has all of it
 	Rewritten State = "rewritten" // its program has changed the past
-	Copy      State = "copy"      // another source says the very same, or more
+	Copy      State = "copy"      // another source says the same, or more
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
-	Purged    State = "purged"    // its log was removed for good, and is not taken again
+	Purged    State = "purged"    // its log was removed for good, and is not imported again
 	Failed    State = "failed"
-	Left      State = "left" // it was stopped before: the next taking goes on with it
+	Left      State = "left" // the import was stopped before: the next one goes on with it
 )
 
 // Outcome is what became of one transcript.
@@ -67,17 +67,17 @@ type Outcome struct {
 	*Transcript
 	Log     session.ID // where it is
 	State   State
-	Records int               // taken now
+	Records int               // imported now
 	Damage  []*session.Damage // the first of them
 	Damaged int               // all of them
-	// Unfinished is the last line, if it is not complete: its program is writing
-	// it, and it is taken when it is. nil: there is none.
+	// Unfinished is the last line, if its program is still writing it. It is
+	// imported when it is complete. nil: every line is complete.
 	Unfinished *session.Damage
-	Was        session.Key // the key that its log had until now, "" if it has it still
+	Was        session.Key // the key that its log had before, "" if it is the same
 	Err        error
 }
 
-// maxDamage is how many damaged places of a transcript are told one by one.
+// maxDamage is how many damaged places of a transcript are listed.
 const maxDamage = 100
 
 func (o *Outcome) damage(d *session.Damage) {
@@ -96,7 +96,7 @@ type Report struct {
 	Took     time.Duration
 }
 
-// Count returns how many transcripts came to a state.
+// Count returns how many transcripts are in a state.
 func (r Report) Count(s State) (n int) {
 	for _, o := range r.Outcomes {
 		if o.State == s {
@@ -116,7 +116,7 @@ func (r Report) Moved() (n int) {
 	return n
 }
 
-// Records is the number of records that were taken.
+// Records is the number of records that were imported.
 func (r Report) Records() (n int) {
 	for _, o := range r.Outcomes {
 		n += o.Records
@@ -124,19 +124,18 @@ func (r Report) Records() (n int) {
 	return n
 }
 
-// How many transcripts are read at once: appends share a sync of the disk, and
-// a small one is hardly more than that.
+// How many transcripts are read at once. Appends share a sync of the disk, which
+// is most of the cost of a small transcript.
 const (
 	workers      = 4
 	smallWorkers = 32
 	small        = 128 << 10
 )
 
-// Take copies into st what it lacks of c. Each transcript becomes a log with
-// the program's own key and id; a log that was begun is continued, wherever a
-// former taking was interrupted. A transcript that fails does not stop the
-// others; a store that cannot be written does. The error is of the store, or
-// ctx's.
+// Import copies into st what it lacks of c. Each transcript becomes a log with
+// the program's own key and id. An import that was interrupted is continued where
+// it stopped. A transcript that fails does not stop the others; a store that
+// cannot be written does. The error is the store's or ctx's.
 func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions) (Report, error) {
 	begin := time.Now()
 	release, err := o.turn(ctx, st)
@@ -193,14 +192,14 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 		}
 	}
 	if err = outer.Err(); err == nil && ctx.Err() != nil {
-		// Saving says best whether the disk is full: SQLite does not.
+		// Saving the memo shows whether the disk is full.
 		return rep, errors.Join(context.Cause(ctx), im.memo.Save())
 	}
 	return rep, errors.Join(err, moved, o.Removed.forget(im.again), im.memo.Save())
 }
 
-// turn waits until nobody else takes into st: what is decided by what is there
-// holds until it is written.
+// turn waits until no other process imports into st: what is decided by looking
+// at st must still hold when it is written.
 func (o ImportOptions) turn(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
 		release, err := st.Lock(ctx, "import\x00", "an import") // no session has this id
@@ -233,7 +232,7 @@ type importer struct {
 	memo    *Memo
 	logs    map[session.ID]session.Info
 	origins map[origin]session.Info // the latest log of each
-	// families are all logs of each, however it was read.
+	// families are all logs of each, healed or strict.
 	families map[origin][]session.Info
 
 	stop context.CancelCauseFunc // the store cannot be written
@@ -242,8 +241,8 @@ type importer struct {
 	progress Progress
 	told     time.Time
 	saved    time.Time
-	files    map[string]int // transcripts of each that are still to come
-	again    []session.ID   // were removed, and are here again
+	files    map[string]int // how many transcripts of each are left
+	again    []session.ID   // removed once, and imported again
 	gate     chan struct{}  // limits how many transcripts with long lines are in memory
 }
 
@@ -266,15 +265,15 @@ type job struct {
 	t    *Transcript
 	log  session.ID
 	have session.Info // zero if there is no such log
-	// other: the log with t's own id is another source's. If that says the
-	// same, or its file has moved here, nothing new begins.
+	// other is the log with t's own id, if it is another source's. If that
+	// source says the same, or its file has moved here, no log is begun.
 	other session.ID
 	from  string // where that source is
 }
 
-// plan says where everything goes, before anything is written: the same
-// sources give the same names, wherever an earlier run was interrupted. Those
-// that ask for a name that another has come second.
+// plan decides the log of each transcript before anything is written: the same
+// sources give the same ids, wherever an earlier run was interrupted. Transcripts
+// whose id another one has come second.
 func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	claimed := map[session.ID]bool{}
 	from := map[session.ID]string{}
@@ -310,16 +309,16 @@ func (im *importer) sameArchive(in session.Info, t *Transcript) bool {
 	return in.ID == t.ID || id == t.ID || isOther(t, id) || !t.Whole && strings.HasPrefix(string(in.ID), "rewrite-")
 }
 
-// otherID is the id of t's log where its own is another's. It begins with
-// something else, so that a prefix of the id still finds the one.
+// otherID is the id of t's log if another log has t's own id. It begins
+// differently, so that a prefix of the id still finds that other one.
 func otherID(t *Transcript) session.ID {
 	return session.ID(fmt.Sprintf("%s-%08x-%s", cmp.Or(t.Archive, "copy"), crc32.ChecksumIEEE([]byte(t.Ref())), t.ID))
 }
 
-func (im *importer) run(ctx context.Context, hands int, jobs []job, out []Outcome) {
+func (im *importer) run(ctx context.Context, workers int, jobs []job, out []Outcome) {
 	work := make(chan job)
 	var wg sync.WaitGroup
-	for range min(hands, len(jobs)) {
+	for range min(workers, len(jobs)) {
 		wg.Go(func() {
 			for j := range work {
 				done := im.watch(j.t)
@@ -340,7 +339,7 @@ func (im *importer) run(ctx context.Context, hands int, jobs []job, out []Outcom
 	im.tell(func(*Progress) {}, true)
 }
 
-// tell counts, shows it now and then, and remembers now and then.
+// tell counts progress, and now and then reports it and saves the memo.
 func (im *importer) tell(f func(*Progress), now bool) {
 	im.mu.Lock()
 	defer im.mu.Unlock()
@@ -358,8 +357,7 @@ func (im *importer) tell(f func(*Progress), now bool) {
 	}
 }
 
-// watch counts what is read of t, until what it returns is called: then all of
-// t is done.
+// watch counts what is read of t until done is called.
 func (im *importer) watch(t *Transcript) (done func()) {
 	var seen int64
 	t.Watch(func(n int) {
@@ -379,7 +377,7 @@ func (im *importer) watch(t *Transcript) (done func()) {
 	}
 }
 
-// one takes one transcript.
+// one imports one transcript.
 func (im *importer) one(ctx context.Context, j job) Outcome {
 	o := Outcome{Transcript: j.t, Log: j.log}
 	var err error
@@ -414,13 +412,13 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	return o
 }
 
-// removed reports whether the log of j was removed for good, and stays so: its
-// own, or the one that another source of the same session had.
+// removed reports whether the log of j, or that of another source of the same
+// session, was removed for good and stays removed.
 func (im *importer) removed(j job) bool {
 	if j.have.ID != "" {
 		return false
 	}
-	// However it is read, it is the same session.
+	// Healed or strict, it is the same session.
 	log := session.ID(strings.TrimPrefix(string(j.log), strictID))
 	if !im.o.Removed.has(log, j.t, false) {
 		if j.other == "" {
@@ -466,7 +464,7 @@ func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outc
 	return im.compare(ctx, j, o)
 }
 
-// source yields what shall be in the log of t, header first.
+// source yields what belongs into the log of t, header first.
 func (im *importer) source(ctx context.Context, t *Transcript, end *source.Position) iter.Seq2[session.Record, error] {
 	recs := t.Raw(ctx, end)
 	if im.o.Strict {
@@ -510,9 +508,9 @@ func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) err
 	return im.done(ctx, j, o, w, pos, j.t.Title)
 }
 
-// titled is the title that an index gives to a session. It never becomes the
-// end of the branch, and whoever takes the last line for the end still finds
-// the branch behind it.
+// titled is the title that an index gives to a session. It never becomes the end
+// of the branch, but it names the end as its parent, for readers that take the
+// last line for the end.
 func titled(title, leaf string) session.Record {
 	id := fmt.Sprintf("goclaw.title.%08x", crc32.ChecksumIEEE([]byte(title+"\x00"+leaf)))
 	return session.Record{ID: id, Parent: leaf, Side: true, Body: session.Title{Title: title}}
@@ -532,7 +530,7 @@ func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos 
 	return im.title(ctx, j, m, o)
 }
 
-// title appends the title of t if the index has given it another.
+// title appends the title of t if the index has changed it.
 func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error {
 	if j.t.Title == "" || j.t.Title == m.Title {
 		return nil
@@ -555,7 +553,7 @@ func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error
 	return nil
 }
 
-// compare holds a log against its source, and appends what it lacks.
+// compare compares a log with its source and appends what it lacks.
 func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	var pos source.Position
 	next, stop := iter.Pull2(im.source(ctx, j.t, &pos))
@@ -597,7 +595,7 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	return im.done(ctx, j, o, w, pos, "")
 }
 
-// second takes a transcript whose id another source's log has.
+// second imports a transcript whose id another source's log has.
 func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	next, stop := iter.Pull2(im.source(ctx, j.t, nil))
 	defer stop()
@@ -611,12 +609,12 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		}
 	})
 	switch {
-	case errors.Is(err, session.ErrNotFound): // it was to be written, and failed
+	case errors.Is(err, session.ErrNotFound): // writing it has failed
 	case err != nil:
 		return err
 	case same.all && (same.prefix || !j.beside()):
-		// The very same, or less: an older copy, or what one of our own
-		// sessions was when it was exported.
+		// The same or less: an older copy, or an export of one of our own
+		// sessions.
 		o.State, o.Log = Copy, j.other
 		im.memo.setTaken(im.ref(j.t), taken{Log: j.other, Stat: j.t.Stat, Copy: true, Strict: im.o.Strict})
 		return nil
@@ -630,8 +628,8 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	return im.begin(ctx, j, o, 0)
 }
 
-// beside reports whether t lies in the folder of the file whose id it has, under
-// another name: then it is no older copy of it, and stands for itself.
+// beside reports whether t lies in the same folder as the file whose id it has.
+// Then it is a session of its own, not an older copy.
 func (j job) beside() bool {
 	return j.from != "" && j.t.Archive == "" && !j.t.Database() && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
 }
@@ -664,8 +662,8 @@ func (im *importer) writer(j job, o *Outcome, last session.Seq) *writer {
 	return &writer{im: im, id: j.log, o: o, last: last}
 }
 
-// What one append holds: enough to share the cost of a sync, little enough to
-// stay small.
+// How much one append holds: enough to share the cost of a sync, little enough
+// for little memory.
 const (
 	batchRecords = 1000
 	batchBytes   = 2 << 20
@@ -707,14 +705,14 @@ func (w *writer) add(ctx context.Context, r session.Record) error {
 	return nil
 }
 
-// StoreError says that the store cannot be written: not this record, but none.
+// StoreError says that the store cannot be written at all.
 type StoreError struct{ Err error }
 
 func (e *StoreError) Error() string { return "the store cannot be written: " + e.Err.Error() }
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// append appends to a log. What is wrong with neither the records nor the log is
-// wrong with the store.
+// append appends to a log. An error that is about neither the records nor the
+// log is about the store.
 func (im *importer) append(ctx context.Context, id session.ID, recs ...session.Record) error {
 	err := im.st.Append(ctx, id, recs...)
 	if err == nil || ctx.Err() != nil {

@@ -12,8 +12,8 @@ import (
 	"goclaw/session"
 )
 
-// A transcript that was read both ways has two logs. The one that was asked
-// for last has its key, the other one the key with one of these behind it.
+// A transcript that was imported both ways has two logs. The one that was asked
+// for last has its key, the other one the key with one of these suffixes.
 const (
 	straight = ":strict"
 	healed   = ":healed"
@@ -22,7 +22,7 @@ const (
 // strictID begins the ids of logs that hold what pi would show.
 const strictID = "strict-"
 
-// named is the id of the log of a session that is called id, as it is read now.
+// named is the id of the log of the session id, for this way of reading.
 func (im *importer) named(id session.ID) session.ID {
 	if im.o.Strict {
 		return strictID + id
@@ -43,8 +43,8 @@ func (im *importer) ref(t *Transcript) string {
 	return t.Ref()
 }
 
-// keyOf is the key of t's log id. One that is made of the id is made of that
-// one.
+// keyOf is the key of the log of t. A key that contains t's id contains the
+// log's id instead.
 func keyOf(t *Transcript, log session.ID) session.Key {
 	if log == t.ID || t.ID == "" || !isOther(t, log) || strings.Contains(string(t.Key), string(log)) {
 		return t.Key
@@ -52,16 +52,16 @@ func keyOf(t *Transcript, log session.ID) session.Key {
 	return session.Key(strings.ReplaceAll(string(t.Key), string(t.ID), string(log)))
 }
 
-// isOther reports whether a log has the id that t's has if another has its own.
-// Whether the owner lists t does not matter for that, though it is in the id.
+// isOther reports whether log is t's otherID. The reason why t is an archive,
+// which is part of that id, may have changed since.
 func isOther(t *Transcript, log session.ID) bool {
 	_, tail, _ := strings.Cut(string(otherID(t)), "-")
 	return strings.HasSuffix(string(log), "-"+tail)
 }
 
-// rekey gives logs the keys by which their owners call them now. The log of a
-// transcript that its owner no longer lists keeps its key, which is that of its
-// history, unless it would stand before the one that the owner has put there.
+// rekey gives logs the keys that their owners use now. The log of a transcript
+// that its owner no longer lists keeps its key, unless it would then be the
+// current log of a key that the owner has given to another.
 func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	holder := map[session.Key]session.ID{}
 	var moves []func() error
@@ -106,8 +106,8 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	return nil
 }
 
-// family are the logs that hold o's transcript, those of former times included,
-// unless they are in the trash.
+// family returns the logs that hold o's transcript, older ones included, those
+// in the trash not.
 func (im *importer) family(o *Outcome) (out []session.Info) {
 	add := func(in session.Info) {
 		if in.Origin.Program == o.Program && in.Trashed.IsZero() {
@@ -131,7 +131,7 @@ func (im *importer) family(o *Outcome) (out []session.Info) {
 	return out
 }
 
-// wanted are the keys that logs, which all hold o's transcript, shall have.
+// wanted returns the keys that logs, which all hold o's transcript, must get.
 func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key {
 	var ways [2]bool
 	way := func(in session.Info) int {
@@ -150,9 +150,8 @@ func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key 
 	for i := len(logs) - 1; i >= 0; i-- {
 		in := logs[i]
 		ways[way(in)] = true
-		// Who follows a source does not ask for another way of reading it: the
-		// log that has the key keeps it. One that was begun now has no records
-		// here.
+		// Follow does not choose a way of reading: the log that has the key
+		// keeps it. A log that was begun just now has no records in logs.
 		if im.o.following && in.Records > 0 && bare(in) == in.Key {
 			now = way(in)
 		}
@@ -197,15 +196,15 @@ func (im *importer) move(ctx context.Context, in session.Info, key session.Key, 
 	return nil
 }
 
-// atOnce does all of work with some hands: appends share a sync of the disk. It
-// returns the first error, after which nothing is begun.
-func atOnce(hands int, work []func() error) error {
+// atOnce does the work in parallel, since appends share a sync of the disk. It
+// returns the first error, after which no more work is begun.
+func atOnce(workers int, work []func() error) error {
 	var (
 		wg   sync.WaitGroup
 		next atomic.Int64
 		fail atomic.Pointer[error]
 	)
-	for range min(hands, len(work)) {
+	for range min(workers, len(work)) {
 		wg.Go(func() {
 			for fail.Load() == nil {
 				i := int(next.Add(1)) - 1

@@ -15,10 +15,10 @@ import (
 	"goclaw/session"
 )
 
-// Memo remembers how far each source was taken, so that taking it again costs
-// what is new. It is a projection: without it every source is read and held
-// against its log again, with the same result. It never claims more than the
-// store has.
+// Memo remembers how far each source was imported, so that the next import reads
+// only what is new. It is a projection: without it every source is read and
+// compared with its log again, with the same result. It never claims more than
+// the store has.
 type Memo struct {
 	path string
 	mu   sync.Mutex
@@ -29,7 +29,7 @@ type Memo struct {
 
 type memoData struct {
 	Version int                  `json:"version"`
-	Search  string               `json:"search,omitempty"` // of all known places
+	Search  string               `json:"search,omitempty"` // how far the import of all known places is
 	Indices map[string]memoIndex `json:"indices"`
 	Files   map[string]memoFile  `json:"files"`
 	Taken   map[string]taken     `json:"taken"` // by Transcript.Ref
@@ -55,7 +55,7 @@ type memoFile struct {
 	Sniff source.Sniffed `json:"w"`
 }
 
-// taken is how far a transcript was taken.
+// taken is how far a transcript was imported.
 type taken struct {
 	Log    session.ID      `json:"id"`
 	Stat   source.Stat     `json:"s"`
@@ -69,7 +69,7 @@ type taken struct {
 
 const memoVersion = 2
 
-// How far the first taking of everything is.
+// How far the first import of everything is.
 const (
 	begun    = "begun"
 	finished = "finished"
@@ -118,8 +118,8 @@ func (m *Memo) file() (d memoData, ok bool, err error) {
 	return d, ok, nil
 }
 
-// refresh takes in what another process has remembered meanwhile. Nothing may
-// be taken by two at once.
+// refresh reads what another process has remembered meanwhile. Only one process
+// may import at a time.
 func (m *Memo) refresh() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,28 +136,28 @@ func (m *Memo) refresh() error {
 	return nil
 }
 
-// Begin remembers at once that everything in the known places is being taken:
-// whoever is killed before Finish has not finished.
+// Begin remembers at once that the import of all known places has begun, so that
+// the next start continues it if this one is killed before Finish.
 func (m *Memo) Begin() error {
 	m.search(begun)
 	return m.Save()
 }
 
-// Finish remembers that everything in the known places was taken.
+// Finish remembers that all known places were imported.
 func (m *Memo) Finish() error {
 	m.search(finished)
 	return m.Save()
 }
 
-// Begun reports whether everything was begun to be taken.
+// Begun reports whether the import of all known places has begun.
 func (m *Memo) Begun() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.data.Search != ""
 }
 
-// Finished reports whether everything was taken, according to the memo at
-// path. Of a long one only the beginning is read.
+// Finished reports whether all known places were imported, according to the memo
+// at path. It reads only the beginning of the file.
 func Finished(path string) bool {
 	f, err := source.OpenFile(path)
 	if err != nil {

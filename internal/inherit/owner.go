@@ -33,7 +33,7 @@ func Owner(dir string) (program, root string) {
 	return ownerOf(dir, err == nil), dir
 }
 
-// How many files are looked at before a folder is nobody else's.
+// How many files are looked at to find out whose a folder is.
 const (
 	lookOwn   = 20
 	lookOther = 500
@@ -68,8 +68,8 @@ func ownerOf(dir string, own bool) (program string) {
 }
 
 // writer returns the program that wrote a transcript, or "" if it may be goclaw.
-// Whose a file without a header is, nobody knows; in a store of goclaw's own,
-// files in claw0's form are its own.
+// A file without a header may be anyone's; in a store of goclaw's own, files in
+// claw0's form are its own.
 func (f *finder) writer(path string, own bool) string {
 	file := &source.File{Path: path, Problem: func(Problem) {}}
 	id, archive, _ := source.ParseName(filepath.Base(path))

@@ -12,23 +12,22 @@ import (
 	"goclaw/session"
 )
 
-// Removed remembers the mirrors that were removed here for good, so that they
-// do not come back with the next taking. It is not a projection: nothing else
-// tells that a log was here once.
+// Removed remembers the mirrors that were removed here for good, so that the next
+// import does not bring them back. It is not a projection: nothing else shows
+// that a log was once here.
 type Removed struct {
 	path string
 	logs map[session.ID]gone
 }
 
-// gone is a log that was removed: whose session it was, and from where. Files
-// of other names beside those are other sessions, though they may have its id.
+// gone is a log that was removed: its program and files. Other files in the same
+// folder are other sessions, even if they have its id.
 type gone struct {
 	Program string   `json:"program"`
 	Paths   []string `json:"paths,omitempty"`
 }
 
-// UnmarshalJSON reads also the name of a program alone, which files had at
-// first.
+// UnmarshalJSON also reads the first form, the name of the program alone.
 func (g *gone) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &g.Program) == nil {
 		return nil
@@ -37,10 +36,10 @@ func (g *gone) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(g))
 }
 
-// bars reports whether g is the session of t: its file, or one that lies
-// elsewhere, such as a copy. If again, another has the id since, and only the
-// name of the file counts.
-func (g gone) bars(t *Transcript, again bool) bool {
+// covers reports whether t is the session that was removed: its file, or a copy
+// of it elsewhere. If again, another log has the id now, and only the name of the
+// file counts.
+func (g gone) covers(t *Transcript, again bool) bool {
 	path := source.Text(t.Path)
 	if slices.ContainsFunc(g.Paths, func(p string) bool { return filepath.Base(p) == filepath.Base(path) }) {
 		return true
@@ -69,8 +68,8 @@ func (r *Removed) load() error {
 	return nil
 }
 
-// Add remembers that the log of in is removed for good. Call it before that is
-// done. A log of our own is nothing to remember.
+// Add remembers that the log of in is removed for good. Call it before removing
+// the log. Logs that are not mirrors are not remembered.
 func (r *Removed) Add(in session.Info) error {
 	if !in.Mirror() {
 		return nil
@@ -87,7 +86,7 @@ func (r *Removed) Add(in session.Info) error {
 	})
 }
 
-// change writes what f does, on top of what others have written since.
+// change applies f to what the file says now, and writes it.
 func (r *Removed) change(f func()) error {
 	if err := r.load(); err != nil {
 		return err
@@ -100,17 +99,17 @@ func (r *Removed) change(f func()) error {
 	return replaceFile(r.path, data)
 }
 
-// has reports whether the log id of t was removed. again: there is one of that
-// id now.
+// has reports whether the log id of t was removed. again: another log has that id
+// now.
 func (r *Removed) has(id session.ID, t *Transcript, again bool) bool {
 	if r == nil {
 		return false
 	}
 	g, ok := r.logs[id]
-	return ok && g.Program == t.Program && g.bars(t, again)
+	return ok && g.Program == t.Program && g.covers(t, again)
 }
 
-// forget lets logs be taken again.
+// forget lets logs be imported again.
 func (r *Removed) forget(ids []session.ID) error {
 	if len(ids) == 0 {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"goclaw/session"
 )
 
-// maxRewrite is the size of a source that is held in memory to find out how
-// it was rewritten. A larger one becomes a new log.
+// maxRewrite is the largest source that is read into memory to find out how it
+// was rewritten. A larger one becomes a new log.
 const maxRewrite = 16 << 20
 
-// rewritten follows a source whose program has changed the past: it was cut,
-// edited, migrated or continued from an earlier point. If the log with what is
-// new in the source, and its end moved, reads as the source reads, that is
-// appended, and the old branch stays in the log. Else the source becomes a new
-// log of the same key, and the old one stays as it is.
+// rewritten imports a source whose program has changed the past: cut, edited,
+// migrated or continued it from an earlier point. If the log reads like the source
+// once the new records are appended and its end is moved, that is done, and the
+// old branch stays in the log. Otherwise the source becomes a new log of the same
+// key, and the old one stays as it is.
 func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
 	if j.t.Size <= maxRewrite {
 		done, err := im.branch(ctx, j, o)
@@ -86,7 +86,7 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 		if err := im.done(ctx, j, o, w, pos, ""); err != nil {
 			return true, err
 		}
-		if o.Records == 0 { // it was followed before
+		if o.Records == 0 { // it was imported before
 			o.State = Unchanged
 		}
 		return true, nil
@@ -94,10 +94,10 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 	return false, nil
 }
 
-// lacks returns the records of src that have has not, headers aside. Lines are
-// counted, for those without an id may stand there several times. ok is false
-// if a record of have has another line now: of records with one id the first
-// counts, so that it cannot be followed in the same log.
+// lacks returns the records of src that are not in have, except for headers.
+// Lines are counted, since those without an id may occur several times. ok is
+// false if a record of have has changed: of records with one id the first counts,
+// so that the change cannot be appended.
 func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
 	lines, first := map[string]int{}, map[string]session.Record{}
 	for _, r := range have[min(1, len(have)):] {
@@ -123,8 +123,9 @@ func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
 	return fresh, true
 }
 
-// alike reports whether the record h of a log says what r of its source says:
-// r was made here, or h is the end of an answer that was taken in parts.
+// alike reports whether the record h of a log says the same as r of its source,
+// although their lines differ: r was made here, or h is the end of an answer that
+// was imported in parts.
 func alike(h, r session.Record) bool {
 	if r.Raw == nil {
 		return h.Parent == r.Parent
@@ -133,8 +134,8 @@ func alike(h, r session.Record) bool {
 	return made && h.Parent == r.Parent && reflect.DeepEqual(h.Body, r.Body)
 }
 
-// sameBranch reports whether both say the same, what a title or a label adds
-// aside. Usage may have come to be known since.
+// sameBranch reports whether both say the same, except for titles and labels.
+// Usage may differ: it can become known later.
 func sameBranch(a, b []session.Record) bool {
 	said := func(recs []session.Record) []session.Record {
 		var out []session.Record

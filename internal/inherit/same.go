@@ -24,9 +24,9 @@ type sameness struct {
 	more   bool
 }
 
-// same reads a log beside its source. Headers are ours, and titles and labels
-// may have been added here. An answer that was taken before it was whole is in
-// the log in parts.
+// same compares a log with its source, record by record. Headers differ, and
+// titles and labels may have been added here. An answer that was imported before
+// it was complete is in the log in parts.
 func (im *importer) same(ctx context.Context, id session.ID, pull func() (session.Record, bool, error)) (sameness, error) {
 	var s sameness
 	r, ok, err := pull() // the header
@@ -85,16 +85,16 @@ func equal(a, b session.Record) bool {
 	return a.ID == b.ID && a.Parent == b.Parent
 }
 
-// growing is an answer on several lines, of which a log has the first ones as
-// a record of their own. The whole is another record in its place, which
-// carries only the lines that are in none of the parts.
+// growing is an answer on several lines, the first of which a log has as a record
+// of their own. The complete answer becomes another record in the same place,
+// which carries only the lines that the log lacks.
 type growing struct {
 	rec   session.Record
 	lines []json.RawMessage // of the whole
 	has   int               // how many of them the log has
 }
 
-// goesOn returns the answer that have is the beginning of, or nil.
+// goesOn returns the answer that begins with have, or nil.
 func goesOn(have, r session.Record) *growing {
 	if have.ID == r.ID || have.Parent != r.Parent || !isAnswer(have) || !isAnswer(r) {
 		return nil

@@ -174,7 +174,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		c.fold = l.Compacted
 	}
 	if _, ok := body.(session.Compaction); ok {
-		// What is kept goes on behind the summary.
+		// What is kept follows the summary.
 		_, all := c.fold.kept()
 		for _, uuid := range all {
 			c.turn[uuid] = true

@@ -150,7 +150,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 }
 
 // compacted is the text that stands for what came before: what the user had
-// said, as far as Codex keeps it, and the summary behind it. It is "" if the
+// said, as far as Codex keeps it, and the summary after it. It is "" if the
 // summary is encrypted.
 func (p codexItem) compacted() string {
 	if strings.TrimSpace(p.Message) == "" {
@@ -175,7 +175,7 @@ func (c *stream) rollback(out []session.Record, id string, at time.Time, turns, 
 	out = c.End(out)
 	k := max(len(c.turns)-turns, 0)
 	c.leaf, c.turns = c.turns[k], c.turns[:k]
-	if c.leaf == "" { // there is nothing before: the next record begins anew
+	if c.leaf == "" { // there is nothing before: the next record begins a new branch
 		return c.keep(out, n, line)
 	}
 	return append(out, source.Carry(session.Record{ID: id, Parent: c.leaf, Time: at, Body: session.Leaf{Target: c.leaf}}, Program, line))
@@ -266,7 +266,7 @@ func (c *stream) item(p codexItem, at time.Time) session.Body {
 		}
 		return session.Message{Message: llm.Message{Role: llm.System, Blocks: blocks}, At: at}
 	case "reasoning":
-		// Its encrypted form is of use to nobody but the account that made
+		// Its encrypted form is of use only to the account that made
 		// it; it is in the line that is kept.
 		text := llm.Message{Blocks: openaiContent(p.Summary)}.Text()
 		if text == "" {

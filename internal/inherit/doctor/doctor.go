@@ -284,7 +284,7 @@ func messages(recs []session.Record) (n int) {
 }
 
 // Repair writes a healed copy of t to w, in native lines that pi, OpenClaw and
-// goclaw read alike: a header first, every record of the live branch behind
+// goclaw read alike: a header first, every record of the live branch after
 // the one that it names, the others as they were, and the end of the branch
 // last. What could not be read is not in it, but for lines that are only too
 // long for goclaw: they are in it as they are.
@@ -342,7 +342,7 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 		_, header := r.Body.(session.Header)
 		at, live := place[r.Seq]
 		switch {
-		case live: // behind what it continues
+		case live: // after what it continues
 			for ; next <= at; next++ {
 				r := branch[next]
 				if r.Link != session.Given || !unread[r.Parent] {

@@ -33,8 +33,8 @@ func (program) Places(home string, getenv func(string) string) []string {
 
 func (program) Named(name string) bool { return strings.HasSuffix(name, ".sqlite") }
 
-// Sniff leaves native lines to pi, who began with them: where a file is says
-// whose it is.
+// Sniff leaves native lines to pi, which shares the format: where a file lies
+// shows whose it is.
 func (program) Sniff(source.Line, *source.Sniffed) (mine, done bool) { return false, false }
 
 // piName is how pi names its files: by their time and id.
@@ -117,7 +117,7 @@ func readEntry(key string, raw []byte) source.Entry {
 // agents have sessions. Other programs have folders of that name, too, and
 // transcripts beside them.
 func (program) Inside(dir, home string) (names, elsewhere []string, ok bool, problem error) {
-	// An agent's own folder of sessions is none, even if a store was made in it.
+	// An agent's own folder of sessions is not one, even if it holds a store.
 	if !hasAgents(dir) || source.AgentOf(filepath.Join(dir, "x")) != "" {
 		return nil, nil, false, nil
 	}

@@ -53,8 +53,8 @@ func NewDraft(r session.Record, line []byte) *Draft {
 }
 
 // Aside takes in a record that has no place in the conversation. It stands
-// behind the answer whose lines are being put together, which end emits if that
-// becomes too much; where there is none it is emitted at once.
+// after the answer whose lines are being put together, which end emits if that
+// becomes too large. Without such an answer it is emitted at once.
 func (d *Draft) Aside(out []session.Record, r session.Record, end func([]session.Record) []session.Record) []session.Record {
 	if d == nil {
 		return append(out, r)
@@ -209,7 +209,7 @@ func DataURL(url string) (llm.Image, bool) {
 	return llm.Image{MIME: mime, Data: data}, ok
 }
 
-// ISOTime reads a time as JavaScript writes it; the zero time if it is none.
+// ISOTime reads a time as JavaScript writes it; the zero time if it is not one.
 func ISOTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

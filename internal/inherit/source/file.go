@@ -21,7 +21,7 @@ import (
 	"goclaw/session"
 )
 
-// Position is how far a file was read: behind the line that begins at Tail and
+// Position is how far a file was read: after the line that begins at Tail and
 // whose checksum is Sum. The zero value is the beginning.
 type Position struct {
 	Off  int64       `json:"o,omitempty"`
@@ -195,7 +195,7 @@ func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *
 }
 
 // Enters reports whether the file of t still holds, at p, what it held when p
-// was taken: then only what is behind it is new.
+// was taken: then only what follows is new.
 func (t *Transcript) Enters(p Position) bool {
 	if !p.Own || p.Off > t.Stat.Size || t.Read != nil || strings.HasSuffix(t.Path, ".zst") {
 		return false

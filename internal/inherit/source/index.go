@@ -113,7 +113,7 @@ func readEntries(r io.Reader, listers []Lister) (program string, out []Entry, er
 		return "", nil, err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return "", nil, errors.New("something behind the index")
+		return "", nil, errors.New("something after the index")
 	}
 	for _, e := range found {
 		out = append(out, e)

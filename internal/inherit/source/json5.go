@@ -32,7 +32,7 @@ func fromJSON5(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if p.space(); p.i < len(p.s) {
-		return nil, p.fail("something behind the value")
+		return nil, p.fail("something after the value")
 	}
 	return p.out, nil
 }
@@ -112,7 +112,7 @@ func (p *json5) list(open byte, depth int) error {
 				return err
 			}
 			if p.space(); p.i >= len(p.s) || p.s[p.i] != ':' {
-				return p.fail("no colon behind a name")
+				return p.fail("no colon after a name")
 			}
 			p.i++
 			p.out = append(p.out, ':')

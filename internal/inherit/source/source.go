@@ -178,8 +178,8 @@ func (l Line) Form() codec.Form {
 }
 
 // Under returns the folders rest of the folder that the variable env names, or
-// of own in the user's home. There are none if the home is not known: what is in
-// the folder where one happens to be is no home.
+// of own in the user's home. There are none if the home is not known: the
+// current folder does not stand for it.
 func Under(home string, getenv func(string) string, env, own string, rest ...string) (out []string) {
 	dir := ""
 	if env != "" {
