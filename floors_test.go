@@ -3,55 +3,58 @@ package goclaw_test
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// floors is the plan of the house: each package and the floor it stands on. A
-// package may import only what stands lower; siblings only as named in beside.
+// floors is the plan of the house: each room, the floor it stands on and the
+// rooms that it may import. A room is a package with what lies below it.
+// internal/ and cmd/ may import everything that stands lower.
 var floors = []struct {
-	pkg   string // of module goclaw; "/..." takes in what is below
+	room  string
 	floor int
+	may   string
 }{
-	{"llm/...", 1},
-	{"internal/near/...", 1},
-	{"internal/sqlx/...", 1},
-	{"session/...", 2},
-	{"provider/...", 2},
-	{"tool/...", 2},
-	{"watch/...", 2},
-	{"window/...", 3},
-	{"codec/...", 3},
-	{"compact/...", 4},
-	{"recall/...", 4},
-	{"store/...", 4},
-	{"agent/...", 5},
-	{"runner/...", 6},
-	{"internal/...", 7},
-	{"cmd/...", 8},
-}
-
-// beside are the arrows that stay on one floor.
-var beside = map[string][]string{
-	"compact":                    nil,
-	"store/sqlite":               {"store/internal/sqlstore", "store/internal/hold", "store/internal/space"},
-	"store/postgres":             {"store/internal/sqlstore"},
-	"store/jsonl":                {"store/internal/hold", "store/internal/space"},
-	"store/storetest/benchtable": {"store/sqlite", "store/jsonl", "store/storetest"},
+	{"llm", 1, ""},
+	{"internal/near", 1, ""},
+	{"internal/sqlx", 1, ""},
+	{"session", 2, "llm internal/near"},
+	{"provider", 2, "llm"},
+	{"tool", 2, "llm"},
+	{"watch", 2, ""},
+	{"window", 3, "llm session"},
+	{"codec", 3, "llm session"},
+	{"compact", 4, "llm session window"},
+	{"recall", 4, "llm session watch internal/sqlx"},
+	{"store/internal", 4, "session codec internal/sqlx"},
+	{"store/sqlite", 4, "session store/internal internal/sqlx"},
+	{"store/jsonl", 4, "session codec store/internal"},
+	{"store/storetest/benchtable", 4, "session store/sqlite store/jsonl store/storetest"},
+	{"store/storetest", 4, "llm session"},
+	{"agent", 5, "llm session window compact"},
+	{"runner", 6, "llm session window compact agent"},
+	{"internal", 7, "..."},
+	{"cmd", 8, "..."},
 }
 
 // outside are the packages that must not reach the public library: it reads
 // no environment, no flags, and logs nothing.
 var outside = []string{"flag", "log", "log/slog", "os/user", "github.com/spf13/cobra", "github.com/spf13/pflag"}
 
-func floorOf(t *testing.T, pkg string) int {
-	for _, f := range floors {
-		if base, ok := strings.CutSuffix(f.pkg, "/..."); ok && (pkg == base || strings.HasPrefix(pkg, base+"/")) {
-			return f.floor
+// roomOf returns the place in floors of the room that pkg belongs to: the one
+// with the longest name, -1 if there is none.
+func roomOf(t *testing.T, pkg string) int {
+	best := -1
+	for i, f := range floors {
+		if (pkg == f.room || strings.HasPrefix(pkg, f.room+"/")) && (best < 0 || len(f.room) > len(floors[best].room)) {
+			best = i
 		}
 	}
-	t.Errorf("package %s stands on no floor: add it to the table and to docs", pkg)
-	return 0
+	if best < 0 {
+		t.Errorf("package %s stands on no floor: add it to the table and to docs", pkg)
+	}
+	return best
 }
 
 func TestNoArrowRunsUp(t *testing.T) {
@@ -81,19 +84,31 @@ func TestNoArrowRunsUp(t *testing.T) {
 }
 
 func check(t *testing.T, pkg string, imports []string) {
-	floor := floorOf(t, pkg)
+	i := roomOf(t, pkg)
+	if i < 0 {
+		return
+	}
+	from := floors[i]
 	for _, imp := range imports {
 		to, ours := strings.CutPrefix(imp, "goclaw/")
 		if !ours {
-			for _, o := range outside {
-				if floor < 7 && imp == o && !strings.HasPrefix(pkg, "store/storetest") && !command(pkg) {
-					t.Errorf("%s (floor %d) imports %s: the library reads no flags and logs nothing", pkg, floor, imp)
-				}
+			if from.floor < 7 && slices.Contains(outside, imp) && !strings.HasPrefix(pkg, "store/storetest") && !command(pkg) {
+				t.Errorf("%s (floor %d) imports %s: the library reads no flags and logs nothing", pkg, from.floor, imp)
 			}
 			continue
 		}
-		if down := floorOf(t, to); down > floor || down == floor && !sibling(pkg, to) {
-			t.Errorf("%s (floor %d) imports %s (floor %d): an arrow runs up or sideways", pkg, floor, to, down)
+		j := roomOf(t, to)
+		if strings.HasPrefix(pkg, "internal/inherit/") && j == i && to != "internal/inherit/source" {
+			t.Errorf("%s imports %s: a program whose sessions are inherited knows no other", pkg, to)
+		}
+		if j < 0 || i == j {
+			continue
+		}
+		switch down := floors[j]; {
+		case down.floor > from.floor:
+			t.Errorf("%s (floor %d) imports %s (floor %d): an arrow runs up", pkg, from.floor, to, down.floor)
+		case from.may != "..." && !slices.Contains(strings.Fields(from.may), down.room):
+			t.Errorf("%s imports %s: %s may import %q only", pkg, to, from.room, from.may)
 		}
 	}
 }
@@ -102,23 +117,4 @@ func check(t *testing.T, pkg string, imports []string) {
 func command(pkg string) bool {
 	_, name, _ := strings.Cut(pkg, "/bench")
 	return name != ""
-}
-
-// sibling reports whether pkg may import to on its own floor: a part of its
-// own room, or an arrow that is named.
-func sibling(pkg, to string) bool {
-	// A program whose sessions are inherited knows no other one.
-	if strings.HasPrefix(pkg, "internal/inherit/") {
-		return to == "internal/inherit/source"
-	}
-	room := func(p string) string { r, _, _ := strings.Cut(p, "/"); return r }
-	if room(pkg) == room(to) && room(pkg) != "store" {
-		return true
-	}
-	for _, b := range beside[pkg] {
-		if b == to {
-			return true
-		}
-	}
-	return false
 }

@@ -7,7 +7,6 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
-	"goclaw/tool"
 )
 
 // Delivery is how a notice reaches the model.
@@ -120,7 +119,7 @@ func given(recs []session.Record) []Given {
 			out = append(out, Given{Notice: b, Record: r})
 		case session.Message:
 			for _, c := range b.Calls() {
-				if tool.WritesMemory(c) {
+				if writesMemory(c) {
 					wrote[c.ID] = len(out)
 				}
 			}

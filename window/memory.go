@@ -1,4 +1,4 @@
-package tool
+package window
 
 import (
 	"encoding/json"
@@ -9,12 +9,12 @@ import (
 	"goclaw/llm"
 )
 
-// WritesMemory reports whether call is meant to write to the workspace's
+// writesMemory reports whether call is meant to write to the workspace's
 // memory: MEMORY.md, or a file below memory/. It judges by the path of
 // write_file and edit_file, and for bash by a redirection or tee into such a
 // path; where that cannot be told from the command, it says no. Whether the
 // call succeeded is for its result to say.
-func WritesMemory(call llm.ToolCall) bool {
+func writesMemory(call llm.ToolCall) bool {
 	var a map[string]any
 	if json.Unmarshal(call.Args, &a) != nil {
 		return false
