@@ -160,7 +160,7 @@ const lookFor = 200
 // about: the logs of other programs are not written to, so that theirs is
 // made when it is wanted. It is "" if that cannot be told.
 func Titled(ctx context.Context, st Store, in Info) string {
-	if in.Title != "" || in.Turns == 0 {
+	if in.Title != "" || in.Turns == 0 || !in.Mirror() {
 		return in.Title
 	}
 	summary := ""

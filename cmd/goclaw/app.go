@@ -155,6 +155,14 @@ func (a *app) isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// columns is how wide the terminal is that is written to; 0 if it is none.
+func (a *app) columns() int {
+	if !a.isTerminal(a.out) {
+		return 0
+	}
+	return a.width()
+}
+
 func (a *app) width() int {
 	if f, ok := a.out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {

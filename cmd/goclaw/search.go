@@ -265,7 +265,7 @@ func (a *app) showHits(res recall.Result, query string) {
 	}
 	for i, h := range res.Hits {
 		fmt.Fprintln(a.out, transcript.Hit(i+1, h, query, st, a.width()))
-		if h.Session != "" {
+		if h.Session != "" && (a.columns() == 0 || a.columns() >= 80) {
 			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("    goclaw sessions show %s --around %d", h.Session, h.Seq)))
 		}
 	}

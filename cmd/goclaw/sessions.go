@@ -147,7 +147,7 @@ func (a *app) table(rows []row, names []string) {
 		cells = append(cells, []string{names[i], transcript.OneLine(transcript.Printable(r.Title), 40),
 			transcript.OneLine(r.Model, 32), fmt.Sprint(r.Turns), used, transcript.Ago(time.Since(updated)), r.Source})
 	}
-	for _, line := range transcript.Table(cells, a.style()) {
+	for _, line := range transcript.Table(cells, a.style(), a.columns()) {
 		fmt.Fprintln(a.out, line)
 	}
 }
@@ -196,7 +196,7 @@ func (a *app) showCmd() *cobra.Command {
 					if r.Seq == at {
 						mark = ">"
 					}
-					fmt.Fprintf(a.out, "%s%4d  %s\n", mark, r.Seq, transcript.Line(r, st, a.width()))
+					fmt.Fprintf(a.out, "%s%4d  %s\n", mark, r.Seq, transcript.Line(r, st, a.width()-7))
 				}
 			} else {
 				for i, r := range recs {
@@ -758,7 +758,7 @@ func (a *app) tailCmd() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				line := []byte(fmt.Sprintf("%5d  %s", r.Seq, transcript.Line(r, a.style(), a.width())))
+				line := []byte(fmt.Sprintf("%5d  %s", r.Seq, transcript.Line(r, a.style(), a.width()-7)))
 				if asJSON {
 					if line, err = recordJSON(r); err != nil {
 						return err

@@ -387,7 +387,7 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 	if more {
 		rows = rows[:len(rows)-1]
 	}
-	for _, line := range transcript.Table(rows, r.Style) {
+	for _, line := range transcript.Table(rows, r.Style, r.columns()) {
 		r.print("%s", line)
 	}
 	if more {

@@ -146,8 +146,8 @@ func (r *REPL) enter(ctx context.Context, s *session.Session) {
 // welcome says what there is in s.
 func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	r.cur = s.Info
-	if s.Title == "" {
-		s.Title = s.Topic() // another program's may have none
+	if s.Title == "" && s.Mirror() {
+		s.Title = s.Topic()
 	}
 	switch {
 	case s.Turns > 0:

@@ -108,7 +108,7 @@ var ErrFailed = errors.New("repl: a turn has failed")
 // Run opens a session and chats until the user leaves, the input ends or ctx
 // does. Without a person at the other end a failed turn makes it ErrFailed.
 func (r *REPL) Run(ctx context.Context) error {
-	r.screen = &screen{out: r.Out, notes: r.Err, style: r.Style, live: r.Live}
+	r.screen = &screen{out: r.Out, notes: r.Err, style: r.Style, live: r.Live, width: r.width}
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -234,6 +234,14 @@ func (r *REPL) problem(err error) {
 			r.note("  %s", h)
 		}
 	}
+}
+
+// columns is how wide the terminal is; 0 if nobody reads along on one.
+func (r *REPL) columns() int {
+	if r.Width == nil || !r.Interactive {
+		return 0
+	}
+	return r.Width()
 }
 
 func (r *REPL) width() int {

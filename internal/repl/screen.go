@@ -17,6 +17,7 @@ type screen struct {
 	out, notes io.Writer
 	style      transcript.Style
 	live       bool
+	width      func() int
 
 	mu     sync.Mutex
 	text   *markdown // of the answer under way
@@ -72,12 +73,19 @@ func (s *screen) frame(n int) {
 	if s.label == "" || s.paused || s.dimmed || s.text != nil && s.text.Open() || took < patience*tick {
 		return
 	}
-	line := fmt.Sprintf("%c %s", frames[n%len(frames)], s.label)
-	if took >= time.Second {
-		line += fmt.Sprintf(" %ds", int(took.Seconds()))
-	}
+	line := spinner(n, s.label, took, s.width())
 	s.write(s.out, "\r"+s.style.Dim(line)+"\x1b[K")
 	s.drawn = true
+}
+
+// spinner is the line of the spinner, in one line of a terminal with so many
+// columns: the last one stays free, for there the cursor may jump.
+func spinner(n int, label string, took time.Duration, width int) string {
+	seconds := ""
+	if took >= time.Second {
+		seconds = fmt.Sprintf(" %ds", int(took.Seconds()))
+	}
+	return fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(label, max(width-3-len(seconds), 1)), seconds)
 }
 
 // waiting says what is waited for.

@@ -13,18 +13,18 @@ import (
 func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 	var head []string
 	if h.File != "" {
-		head = append(head, st.Cyan(Printable(h.Cite())))
-		if h.Heading != "" {
+		head = append(head, st.Cyan(OneLine(Printable(h.Cite()), max(width-4, 20))))
+		if h.Heading != "" && width >= 80 {
 			head = append(head, st.Dim(OneLine(Printable(h.Heading), 60)))
 		}
 	} else {
-		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), 48)), st.Green(string(h.Role)))
-		if h.Title != "" {
+		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), max(min(48, width-30), 8))), st.Green(string(h.Role)))
+		if h.Title != "" && width >= 80 {
 			head = append(head, OneLine(Printable(h.Title), 48))
 		}
 		head = append(head, st.Dim(fmt.Sprintf("record %d", h.Seq)))
 	}
-	if !h.Time.IsZero() {
+	if !h.Time.IsZero() && width >= 60 {
 		at := h.Time.Local().Format("2006-01-02 15:04")
 		if h.File != "" {
 			at = h.Time.Format(time.DateOnly)
@@ -34,10 +34,10 @@ func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 	if h.Near {
 		head = append(head, st.Dim("near a match"))
 	}
-	if len(h.Also) > 0 {
+	if len(h.Also) > 0 && width >= 80 {
 		head = append(head, st.Dim(fmt.Sprintf("and %d more like it", len(h.Also))))
 	}
-	text, marks := recall.Snippet(h.Text, query, max(2*width-16, 120))
+	text, marks := recall.Snippet(h.Text, query, max(2*width-16, 40))
 	var b strings.Builder
 	at := 0
 	for _, m := range marks {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -34,7 +36,7 @@ func (s Style) Cyan(t string) string   { return s.paint("36", t) }
 // Line returns one line that tells what a record is, at most width columns.
 func Line(r session.Record, st Style, width int) string {
 	who, what := describe(r.Body)
-	what = OneLine(Printable(what), max(width-len(who)-12, 20))
+	what = OneLine(Printable(what), max(width-len(who)-12, 8))
 	stamp := "        "
 	if !r.Time.IsZero() {
 		stamp = r.Time.Local().Format(time.TimeOnly)
@@ -144,14 +146,14 @@ func Printable(s string) string {
 	}, s)
 }
 
-// OneLine folds white space and cuts to n characters.
+// OneLine folds white space and cuts to n columns of a terminal.
 func OneLine(s string, n int) string {
 	if len(s) > 8*n {
 		s = strings.ToValidUTF8(s[:8*n], "")
 	}
 	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:max(n-1, 0)]) + "…"
+	if displaywidth.String(s) > n {
+		return displaywidth.TruncateString(s, max(n, 1), "…")
 	}
 	return s
 }

@@ -77,22 +77,66 @@ func Names(infos []session.Info, width int) []string {
 }
 
 // Table aligns rows, of which the first is the head, by the columns that a
-// terminal gives them.
-func Table(rows [][]string, st Style) []string {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			width[i] = max(width[i], displaywidth.String(c))
+// terminal gives them. If they are wider than width (0: no limit), long cells
+// are cut; if that is not enough, columns are left out from the right, but
+// never the first two.
+func Table(rows [][]string, st Style, width int) []string {
+	widths := columns(rows)
+	for width > 0 && total(widths) > width {
+		i := widest(widths)
+		switch {
+		case widths[i] > leastCell:
+			widths[i]--
+		case len(widths) > 2:
+			widths = columns(rows)[:len(widths)-1]
+		case widths[i] > 1:
+			widths[i]--
+		default:
+			width = 0
 		}
 	}
 	var out []string
 	for _, row := range rows {
 		var b strings.Builder
-		for i, c := range row {
-			b.WriteString(c + strings.Repeat(" ", width[i]-displaywidth.String(c)+2))
+		for i, w := range widths {
+			c := displaywidth.TruncateString(row[i], w, "…")
+			b.WriteString(c + strings.Repeat(" ", max(w-displaywidth.String(c), 0)+2))
 		}
 		out = append(out, strings.TrimRight(b.String(), " "))
 	}
 	out[0] = st.Bold(out[0])
 	return out
+}
+
+// leastCell is how far cells are cut before a column is left out.
+const leastCell = 14
+
+// columns returns how wide the columns of rows are.
+func columns(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], displaywidth.String(c))
+		}
+	}
+	return widths
+}
+
+// total is how wide a line of such columns is.
+func total(widths []int) int {
+	sum := -2
+	for _, w := range widths {
+		sum += w + 2
+	}
+	return sum
+}
+
+func widest(widths []int) int {
+	at := 0
+	for i, w := range widths {
+		if w > widths[at] {
+			at = i
+		}
+	}
+	return at
 }

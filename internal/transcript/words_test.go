@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 // A column is as wide as a terminal shows it, not as many characters.
 func TestTable(t *testing.T) {
 	rows := [][]string{{"KEY", "TITLE", "TURNS"}, {"main", "潮の時間", "12"}, {"a:b:c", "", "3"}}
-	got := transcript.Table(rows, transcript.Style{Colour: true})
+	got := transcript.Table(rows, transcript.Style{Colour: true}, 0)
 	want := []string{"\x1b[1mKEY    TITLE     TURNS\x1b[0m", "main   潮の時間  12", "a:b:c            3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
