@@ -27,6 +27,9 @@ func (s *Store) full(err error) bool {
 // space of the log. A reader that it would have to wait for too long is no
 // error.
 func (w *writer) shrink() error {
+	if err := w.open(); err != nil { // a store that is being closed may have none
+		return err
+	}
 	if !w.c.GetAutocommit() {
 		if err := w.rollback(nil); err != nil {
 			return err
