@@ -715,8 +715,11 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // log is about the store.
 func (im *importer) append(ctx context.Context, id session.ID, recs ...session.Record) error {
 	err := im.st.Append(ctx, id, recs...)
-	if err == nil || ctx.Err() != nil {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // another has found out that the store cannot be written
+		return ctx.Err()
 	}
 	for _, of := range []error{session.ErrStale, session.ErrConflict, session.ErrTooLarge, session.ErrNotFound} {
 		if errors.Is(err, of) {
