@@ -139,7 +139,7 @@ func TestTurn(t *testing.T) {
 		{"nothing to go on with", []session.Body{User("q"), Answer("a")}, "", nil, nil, ""},
 		{"too long, and short enough with cut results", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Say("fits")},
 			[]string{"user: hi", "assistant: fits [stop]"}, ""},
-		{"too long whatever is done", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{Tokens: 9, Window: 5})},
+		{"too long whatever is done", long, "hi", []llmtest.Step{llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{}), llmtest.Fail(&llm.OverflowError{Tokens: 9, Window: 5})},
 			[]string{"user: hi"}, "prompt of 9 tokens exceeds the context window of 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -640,6 +640,31 @@ func TestRoomIsMadeOfLongResults(t *testing.T) {
 	}
 }
 
+// Results none of which is long make room as well, where together they fill the
+// window.
+func TestRoomIsMadeOfManyResults(t *testing.T) {
+	call := func(id string) llm.Block { return llm.ToolCall{ID: id, Name: "read", Args: []byte(`{}`)} }
+	m := &llmtest.Model{
+		Steps: []llmtest.Step{llmtest.Answer(call("c1"), call("c2"), call("c3"), call("c4"), call("c5"), call("c6"), call("c7"), call("c8"))},
+		Rest:  summarising(llmtest.Say("ok")),
+	}
+	env := guarded(m, 8000)
+	env.Budget.Reserve = 2000
+	env.Tools = hands{"read": func(context.Context) (string, error) { return tokens(950), nil }}
+	if _, _, err := play(t, context.Background(), Replay(t), llm.UserText("read them"), env); err != nil {
+		t.Fatal(err)
+	}
+	req := m.Requests()[len(m.Requests())-1]
+	if req.MaxTokens < 1024 {
+		t.Errorf("an answer may have %d tokens beside %d", req.MaxTokens, llmtest.Tokens(req))
+	}
+	for _, r := range req.Messages[len(req.Messages)-1].Results() {
+		if n := len(r.Text()); n < 900 || !strings.Contains(r.Text(), "bytes cut") {
+			t.Errorf("of a result %d bytes are left", n)
+		}
+	}
+}
+
 // cutShort answers with blocks and reaches the limit.
 func cutShort(blocks ...llm.Block) llmtest.Step {
 	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {

@@ -279,7 +279,7 @@ func (w *world) check() {
 	if d := len(window.Build(s, window.Prompt{}, window.Loose).Messages) - len(window.Build(live, window.Prompt{}, window.Loose).Messages); d != 0 {
 		w.t.Fatalf("a session that was opened sends %d messages fewer than one that was replayed", d)
 	}
-	for _, q := range []window.Squeeze{window.Loose, window.Results, window.Fold} {
+	for _, q := range []window.Squeeze{window.Loose, window.Results, window.Fold, window.Tight} {
 		req := window.Build(live, window.Prompt{Provider: "p", Model: w.model}, q)
 		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.Assistant {
 			req.Messages = append(req.Messages, llm.UserText("and then?"))

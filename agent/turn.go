@@ -220,7 +220,7 @@ func (t *turn) shorter(q window.Squeeze, b window.Budget, o *llm.OverflowError) 
 
 // stage returns the next squeeze after q that sends less.
 func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok bool) {
-	for next := q + 1; next <= window.Fold; next++ {
+	for next := q + 1; next <= window.Tight; next++ {
 		_, folds := t.policy().plan(t.s, b)
 		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
 			return next, true
@@ -366,7 +366,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 		return req, nil
 	}
 	limit := b.Window
-	if q == window.Fold || t.policy().Compact == nil {
+	if q >= window.Fold || t.policy().Compact == nil {
 		limit += limit * trust / 100
 	}
 	long := b.Used > limit

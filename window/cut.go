@@ -10,20 +10,21 @@ import (
 // spared is how many of the newest turns keep their tool results whole.
 const spared = 2
 
-// cutOver is the length in bytes above which a tool result is cut; cutHead
-// and cutTail are what stays of it.
-const (
-	cutOver = 4000
-	cutHead = 2400
-	cutTail = 1200
+// measure is the length in bytes above which a tool result is cut, and what
+// stays of it.
+type measure struct{ over, head, tail int }
+
+var (
+	usual = measure{over: 4000, head: 2400, tail: 1200}
+	tight = measure{over: 1000, head: 600, tail: 300} // where the window leaves no room otherwise
 )
 
 // cut returns r with each long text cut in the middle, saying how much.
-func cut(r llm.ToolResult) llm.ToolResult {
+func (m measure) cut(r llm.ToolResult) llm.ToolResult {
 	blocks := make([]llm.Block, len(r.Blocks))
 	for i, b := range r.Blocks {
 		if t, ok := b.(llm.Text); ok {
-			b = llm.Text{Text: cutText(t.Text)}
+			b = llm.Text{Text: m.cutText(t.Text)}
 		}
 		blocks[i] = b
 	}
@@ -31,11 +32,11 @@ func cut(r llm.ToolResult) llm.ToolResult {
 	return r
 }
 
-func cutText(s string) string {
-	if len(s) <= cutOver {
+func (m measure) cutText(s string) string {
+	if len(s) <= m.over {
 		return s
 	}
-	head, tail := cutHead, len(s)-cutTail
+	head, tail := m.head, len(s)-m.tail
 	for head > 0 && !utf8.RuneStart(s[head]) {
 		head--
 	}

@@ -106,8 +106,10 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 			switch {
 			case !ok:
 				r = llm.Failed(c, Interrupted)
+			case q >= Tight:
+				r = tight.cut(r)
 			case q >= Fold || q >= Results && it.turn <= last-spared:
-				r = cut(r)
+				r = usual.cut(r)
 			}
 			r.CallID = c.ID
 			answers = append(answers, r)

@@ -31,9 +31,10 @@ const (
 	Loose   Squeeze = iota // as it is
 	Results                // long tool results are cut, the newest turns spared
 	Fold                   // the past is folded, and results are cut in the newest turns as well
+	Tight                  // every result is cut to a few lines
 )
 
-func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"}[q] }
+func (q Squeeze) String() string { return [...]string{"loose", "results", "fold", "tight"}[q] }
 
 // Build returns the request that continues s: the summary of the compaction
 // in effect, what it keeps and what came after, in the form that the
