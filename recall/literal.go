@@ -136,7 +136,7 @@ func (ix *Index) scanMemory(q Query, l literal) []Hit {
 // if it did not go through all of them.
 func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Result) ([]Hit, error) {
 	var hits []Hit
-	mirrors := map[session.ID]bool{}
+	infos := map[session.ID]session.Info{}
 	scanned, whole := 0, true
 	for in, err := range ix.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
 		if err != nil {
@@ -146,7 +146,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 			whole = false
 			break
 		}
-		mirrors[in.ID] = in.Mirror()
+		infos[in.ID] = in
 		from := max(0, in.Last-maxScannedOne)
 		whole = whole && from == 0
 		for r, err := range ix.o.Store.Read(ctx, in.ID, from) {
@@ -166,7 +166,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 				continue
 			}
 			if score := l.fits(s.text); score > 0 {
-				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: r.Seq, Record: r.ID, Role: s.role, Time: s.at, Text: s.text, Score: score})
+				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Seq: r.Seq, Record: r.ID, Role: s.role, Time: s.at, Text: s.text, Score: score})
 			}
 		}
 		if len(hits) > 20*MaxLimit {
@@ -176,7 +176,11 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 	if !whole {
 		res.Incomplete = append(res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
 	}
-	return oneEach(newestFirst(hits, len(hits)), q.Limit, func(id session.ID) bool { return !mirrors[id] }), nil
+	hits = oneEach(newestFirst(hits, len(hits)), q.Limit, func(id session.ID) bool { return !infos[id].Mirror() })
+	for i, h := range hits {
+		hits[i].Title = session.Titled(ctx, ix.o.Store, infos[h.Session])
+	}
+	return hits, nil
 }
 
 // newestFirst returns the best n, of equals the newest.

@@ -461,6 +461,7 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res
 				}
 				in = i
 			}
+			in.Title = session.Titled(ctx, ix.o.Store, in)
 			infos[id] = in
 		}
 		if in.ID == "" {

@@ -105,6 +105,9 @@ func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
 	case 1:
 		return cands[0], nil
 	default:
+		for i := range cands {
+			cands[i].Title = Titled(ctx, st, cands[i])
+		}
 		return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
 	}
 }

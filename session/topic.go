@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -185,4 +186,27 @@ func Titled(ctx context.Context, st Store, in Info) string {
 		}
 	}
 	return summary
+}
+
+// List returns the sessions that q selects as people are shown them: with the
+// titles of Titled, which q.Text is looked for in as well.
+func List(ctx context.Context, st Store, q Query) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		listed, n := q, 0
+		if q.Text != "" {
+			listed.Text, listed.Limit = "", 0
+		}
+		for in, err := range st.List(ctx, listed) {
+			if err == nil {
+				in.Title = Titled(ctx, st, in)
+				if !q.Match(in) {
+					continue
+				}
+				n++
+			}
+			if !yield(in, err) || q.Limit > 0 && n == q.Limit {
+				return
+			}
+		}
+	}
 }

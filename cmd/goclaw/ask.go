@@ -159,6 +159,7 @@ func (a *app) target(ctx context.Context, r *runner.Runner, ref string) (s *sess
 	case in.ID == "":
 		note = "a new session, " + string(in.Key)
 	case string(in.ID) != ref && string(in.Key) != ref:
+		in.Title = session.Titled(ctx, a.st, in)
 		note = "continuing " + transcript.Called(in)
 	}
 	if string(in.Key) == ref && string(in.ID) != ref {

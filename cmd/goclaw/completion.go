@@ -76,7 +76,7 @@ func (a *app) keys(ctx context.Context, typed string, trash bool) []cobra.Comple
 		}
 		if strings.HasPrefix(name, typed) && !seen[name] && transcript.Printable(name) == name && !strings.ContainsAny(name, " \t\n") {
 			seen[name] = true
-			out = append(out, cobra.CompletionWithDesc(name, transcript.OneLine(transcript.Printable(in.Title), 60)))
+			out = append(out, cobra.CompletionWithDesc(name, transcript.OneLine(transcript.Printable(session.Titled(ctx, st, in)), 60)))
 		}
 	}
 	return out

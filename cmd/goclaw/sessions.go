@@ -114,11 +114,10 @@ func (a *app) list(ctx context.Context, q session.Query, asJSON bool) error {
 	a.firstStart(ctx, st)
 	rows := []row{}
 	var infos []session.Info
-	for in, err := range st.List(ctx, q) {
+	for in, err := range session.List(ctx, st, q) {
 		if err != nil {
 			return err
 		}
-		in.Title = session.Titled(ctx, st, in)
 		rows, infos = append(rows, rowOf(in)), append(infos, in)
 	}
 	if asJSON {

@@ -69,11 +69,12 @@ func (a *app) sweep(ctx context.Context, st session.Store) error {
 		}
 	}
 	for _, in := range old {
+		title := session.Titled(ctx, st, in)
 		if err := a.purge(ctx, st, in); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)\n",
-			in.Key, in.Title, in.Trashed.Local().Format(time.DateOnly), a.conf.Session.Retention.Trash)
+			in.Key, title, in.Trashed.Local().Format(time.DateOnly), a.conf.Session.Retention.Trash)
 	}
 	return nil
 }

@@ -29,6 +29,11 @@ func Write(w io.Writer, s *session.Session, format string, secrets bool) error {
 	if !secrets {
 		s = r.session(s)
 	}
+	if s.Title == "" {
+		titled := *s
+		titled.Title = s.Topic()
+		s = &titled
+	}
 	switch format {
 	case "markdown":
 		if err := transcript.Markdown(w, s); err != nil || r.n == 0 {

@@ -360,7 +360,7 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 		q.Limit = listed + 1
 	}
 	var infos []session.Info
-	for in, err := range r.Store.List(ctx, q) {
+	for in, err := range session.List(ctx, r.Store, q) {
 		if err != nil {
 			return err
 		}
@@ -372,7 +372,6 @@ func (r *REPL) sessions(ctx context.Context, text string) error {
 		if in.ID == r.cur.ID {
 			mark = "*"
 		}
-		in.Title = session.Titled(ctx, r.Store, in)
 		rows = append(rows, []string{mark, name, cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(r.Clock.Now().Sub(in.Updated))})
 	}
 	switch {
@@ -519,10 +518,10 @@ func (r *REPL) title(ctx context.Context, text string) error {
 		if err := r.news(ctx); err != nil {
 			return err
 		}
-		if r.cur.Title == "" {
-			r.print("%s has no title yet", r.cur.Key)
+		if t := session.Titled(ctx, r.Store, r.cur); t != "" {
+			r.print("%s", transcript.Printable(t))
 		} else {
-			r.print("%s", transcript.Printable(r.cur.Title))
+			r.print("%s has no title yet", r.cur.Key)
 		}
 		return nil
 	}
@@ -680,7 +679,7 @@ func (r *REPL) export(ctx context.Context, arg string) error {
 		if format == "markdown" || format == "md" {
 			ext = ".md"
 		}
-		name := slug(r.cur.Title)
+		name := slug(session.Titled(ctx, r.Store, r.cur))
 		if name == "" {
 			name = slug(string(r.cur.Key))
 		}
