@@ -264,7 +264,7 @@ func (a *app) showHits(res recall.Result, query string) {
 		fmt.Fprintln(a.out, "nothing found")
 	}
 	for i, h := range res.Hits {
-		fmt.Fprintln(a.out, transcript.Hit(i+1, h, query, st, a.width()))
+		fmt.Fprintln(a.out, transcript.Hit(i+1, h, query, st, a.columns()))
 		if h.Session != "" && (a.columns() == 0 || a.columns() >= 80) {
 			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("    goclaw sessions show %s --around %d", h.Session, h.Seq)))
 		}

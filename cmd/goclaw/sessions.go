@@ -186,8 +186,9 @@ func (a *app) showCmd() *cobra.Command {
 				return a.showJSON(s, recs)
 			}
 			st := a.style()
-			fmt.Fprintf(a.out, "%s  %s\n", st.Bold(string(s.Key)), cmp.Or(s.Title, s.Topic()))
-			fmt.Fprintln(a.out, st.Dim(fmt.Sprintf("%s, %s, %s, %s", s.ID, transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))))
+			fmt.Fprintln(a.out, transcript.Wrap(st.Bold(string(s.Key))+"  "+transcript.Printable(cmp.Or(s.Title, s.Topic())), a.columns()))
+			about := fmt.Sprintf("%s, %s, %s, %s", s.ID, transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))
+			fmt.Fprintln(a.out, st.Dim(transcript.Wrap(about, a.columns())))
 			fmt.Fprintln(a.out)
 			if all {
 				for _, r := range recs {
@@ -202,7 +203,7 @@ func (a *app) showCmd() *cobra.Command {
 					if r.Seq == at {
 						fmt.Fprintln(a.out, st.Yellow(fmt.Sprintf("> record %d", at)))
 					}
-					transcript.Plain(a.out, recs[i:i+1], st, full)
+					transcript.Plain(a.out, recs[i:i+1], st, full, a.columns())
 				}
 			}
 			return a.damage(s.Damage)
@@ -385,7 +386,7 @@ func (a *app) deleteCmd() *cobra.Command {
 			if begins := strings.HasPrefix(string(in.Key), args[0]) || strings.HasPrefix(string(in.ID), args[0]); purge && yes && !begins {
 				return fmt.Errorf("%q is the title of %s or a part of it: --purge --yes needs the key or the id, %s", args[0], in.Key, in.ID)
 			}
-			if purge && !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, in.Title, in.Records)) {
+			if purge && !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, session.Titled(cmd.Context(), st, in), in.Records)) {
 				return fmt.Errorf("%s was not removed: --purge needs a yes on a terminal, or --yes", in.Key)
 			}
 			if !trashed {

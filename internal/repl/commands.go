@@ -427,8 +427,8 @@ func (r *REPL) history(ctx context.Context, arg string) error {
 		r.print("%s", r.Style.Dim("… "+transcript.Count(left, "turn")+" before: /history all"))
 	}
 	var b strings.Builder
-	transcript.Plain(&b, s.Branch[from:], r.Style, false)
-	r.print("%s", strings.TrimRight(b.String(), "\n"))
+	transcript.Plain(&b, s.Branch[from:], r.Style, false, r.columns())
+	r.screen.print(strings.TrimRight(b.String(), "\n"))
 	return nil
 }
 

@@ -24,7 +24,11 @@ func (r *REPL) context(ctx context.Context, _ string) error {
 			return err
 		}
 	}
-	for i, line := range transcript.Window(x, 40) {
+	bar := 40
+	if c := r.columns(); c > 0 {
+		bar = min(bar, c-2)
+	}
+	for i, line := range transcript.Window(x, bar) {
 		if i > 0 {
 			line = r.Style.Dim(line)
 		}

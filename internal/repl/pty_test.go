@@ -36,7 +36,13 @@ func hang(text string) llmtest.Step {
 // sit runs a chat on a real terminal. over waits for its end.
 func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*REPL)) (p *ptytest.Person, over func()) {
 	t.Helper()
-	p = ptytest.New(t, 80, 24)
+	return b.sitAt(t, ctx, 80, 24, opts...)
+}
+
+// sitAt is sit on a terminal of another size.
+func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*REPL)) (p *ptytest.Person, over func()) {
+	t.Helper()
+	p = ptytest.New(t, cols, rows)
 	r := b.repl(nil, p.TTY, p.TTY)
 	r.Interactive, r.Live, r.Style = true, true, transcript.Style{Colour: true}
 	for _, f := range opts {

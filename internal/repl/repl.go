@@ -218,17 +218,20 @@ func (r *REPL) handle(ctx context.Context, text string) {
 
 // note tells something that nobody asked for.
 func (r *REPL) note(format string, args ...any) {
-	r.screen.note(r.Style.Dim(transcript.Printable(fmt.Sprintf(format, args...))))
+	r.tell(r.Style.Dim(transcript.Printable(fmt.Sprintf(format, args...))))
 }
+
+// tell is note for what is printable and painted.
+func (r *REPL) tell(text string) { r.screen.note(transcript.Wrap(text, r.columns())) }
 
 // print shows what was asked for.
 func (r *REPL) print(format string, args ...any) {
-	r.screen.print(fmt.Sprintf(format, args...))
+	r.screen.print(transcript.Wrap(fmt.Sprintf(format, args...), r.columns()))
 }
 
 // problem shows an error in one line, and what can be done about it.
 func (r *REPL) problem(err error) {
-	r.screen.note(r.Style.Red("error: " + transcript.OneLine(transcript.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")), 1000)))
+	r.tell(r.Style.Red("error: " + transcript.OneLine(transcript.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")), 1000)))
 	if r.Hint != nil {
 		if h := r.Hint(err); h != "" {
 			r.note("  %s", h)

@@ -50,7 +50,7 @@ func (r *REPL) search(ctx context.Context, text string) error {
 		r.print("nothing found")
 	}
 	for i, h := range res.Hits {
-		r.print("%s", transcript.Hit(i+1, h, text, r.Style, r.width()))
+		r.screen.print(transcript.Hit(i+1, h, text, r.Style, r.columns()))
 	}
 	for _, s := range res.Incomplete {
 		r.note("incomplete: %s", s)

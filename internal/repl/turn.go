@@ -71,7 +71,7 @@ func (r *REPL) turn(ctx context.Context, in llm.Message) {
 
 // stopped says that an answer was stopped, and leaves if that was meant.
 func (r *REPL) stopped(stops int) {
-	r.screen.note(r.Style.Red("[stopped; what was said so far is kept]"))
+	r.tell(r.Style.Red("[stopped; what was said so far is kept]"))
 	r.armed = true
 	if !r.Interactive {
 		r.failed, r.leaving = true, true
@@ -133,11 +133,11 @@ func (r *REPL) show(ev agent.Event) {
 			r.screen.waiting("thinking")
 		}
 	case agent.Calling:
-		r.screen.note(r.Style.Yellow("→ " + transcript.CallLine(ev.Call)))
+		r.tell(r.Style.Yellow("→ " + transcript.CallLine(ev.Call)))
 		r.screen.waiting(transcript.OneLine(transcript.Printable(ev.Call.Name), 40))
 	case agent.Called:
 		if ev.Result.IsError {
-			r.screen.note(r.Style.Red("← " + transcript.OneLine(transcript.Printable(ev.Call.Name+" failed: "+ev.Result.Text()), 160)))
+			r.tell(r.Style.Red("← " + transcript.OneLine(transcript.Printable(ev.Call.Name+" failed: "+ev.Result.Text()), 160)))
 		}
 		r.screen.waiting("waiting for " + r.Model().Name)
 	case agent.Squeezed:

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,8 +10,9 @@ import (
 )
 
 // Hit shows something that was found: where it is, and a snippet with what was
-// asked for marked.
-func Hit(n int, h recall.Hit, query string, st Style, width int) string {
+// asked for marked. It fits a terminal of that many columns (0: no terminal).
+func Hit(n int, h recall.Hit, query string, st Style, columns int) string {
+	width := cmp.Or(columns, 100)
 	var head []string
 	if h.File != "" {
 		head = append(head, st.Cyan(OneLine(Printable(h.Cite()), max(width-4, 20))))
@@ -46,5 +48,9 @@ func Hit(n int, h recall.Hit, query string, st Style, width int) string {
 		at = m[1]
 	}
 	b.WriteString(Printable(text[at:]))
-	return fmt.Sprintf("%s %s\n    %s", st.Bold(fmt.Sprintf("%2d.", n)), strings.Join(head, "  "), b.String())
+	snippet := "    " + b.String()
+	if columns > 0 {
+		snippet = wrapLine(snippet, columns)
+	}
+	return fmt.Sprintf("%s %s\n%s", st.Bold(fmt.Sprintf("%2d.", n)), strings.Join(head, "  "), snippet)
 }

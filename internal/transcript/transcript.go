@@ -3,6 +3,7 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -159,24 +160,25 @@ func OneLine(s string, n int) string {
 }
 
 // Plain writes records as a conversation, with whole texts; tool results and
-// thinking are cut to a few lines unless full.
-func Plain(w io.Writer, recs []session.Record, st Style, full bool) {
+// thinking are cut to a few lines unless full. What was said is wrapped to
+// width (0: no terminal).
+func Plain(w io.Writer, recs []session.Record, st Style, full bool, width int) {
 	for _, r := range recs {
 		switch b := r.Body.(type) {
 		case session.Message:
 			if window.Silent(b.Message) && !full {
 				continue // the model had nothing to say
 			}
-			plainMessage(w, r, b, st, full)
+			plainMessage(w, r, b, st, full, width)
 		case session.Label, session.Custom, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
 			// of interest to programs only
 		default:
-			fmt.Fprintln(w, st.Dim(Line(r, Style{}, 100)))
+			fmt.Fprintln(w, st.Dim(Line(r, Style{}, cmp.Or(width, 100))))
 		}
 	}
 }
 
-func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, full bool) {
+func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, full bool, width int) {
 	head := st.Cyan("assistant")
 	if m.Role == llm.User {
 		head = st.Green("user")
@@ -194,13 +196,13 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
-			fmt.Fprintln(w, strings.TrimRight(Printable(b.Text), "\n"))
+			fmt.Fprintln(w, Wrap(strings.TrimRight(Printable(b.Text), "\n"), width))
 		case llm.Thinking:
 			if full && b.Text != "" {
-				fmt.Fprintln(w, st.Dim(Printable(b.Text)))
+				fmt.Fprintln(w, st.Dim(Wrap(Printable(b.Text), width)))
 			}
 		case llm.ToolCall:
-			fmt.Fprintln(w, st.Yellow("→ "+CallLine(b)))
+			fmt.Fprintln(w, st.Yellow(Wrap("→ "+CallLine(b), width)))
 		case llm.ToolResult:
 			t := Printable(resultText(b))
 			if !full {
@@ -212,7 +214,7 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 		}
 	}
 	if m.Error != "" {
-		fmt.Fprintln(w, st.Red("["+Printable(m.Error)+"]"))
+		fmt.Fprintln(w, st.Red(Wrap("["+Printable(m.Error)+"]", width)))
 	} else if m.Stop == llm.StopAborted {
 		fmt.Fprintln(w, st.Red("[stopped]"))
 	}

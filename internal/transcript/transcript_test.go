@@ -22,7 +22,7 @@ func conversation(t *testing.T) *session.Session {
 func TestPlain(t *testing.T) {
 	var b strings.Builder
 	s := conversation(t)
-	transcript.Plain(&b, s.Branch, transcript.Style{}, false)
+	transcript.Plain(&b, s.Branch, transcript.Style{}, false, 0)
 	got := b.String()
 	for _, want := range []string{
 		"user  2026-11-15", "when is <high> tide?", `→ read_file({"path":"tides.md"})`, "← read_file: 1\n2\n3\n… 5 more lines",
@@ -36,7 +36,7 @@ func TestPlain(t *testing.T) {
 		t.Error("an escape character of the log reaches the terminal")
 	}
 	b.Reset()
-	transcript.Plain(&b, s.Branch, transcript.Style{}, true)
+	transcript.Plain(&b, s.Branch, transcript.Style{}, true, 0)
 	if !strings.Contains(b.String(), "6\n```\nfence") {
 		t.Errorf("in full, the tool's output is cut:\n%s", b.String())
 	}
