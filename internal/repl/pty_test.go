@@ -131,7 +131,7 @@ func TestTerminalCtrlC(t *testing.T) {
 			t.Errorf("the last record is %+v, want the stopped answer", b.lastBody(t))
 		}
 		p.Press("more\r")
-		p.See("echo: more")
+		p.See("echo: more\n\n>") // the turn is over
 		p.Press("\x03")
 		p.See("Ctrl-C again quits")
 		p.Press("x\x03") // clears
