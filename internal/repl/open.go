@@ -128,8 +128,7 @@ func (r *REPL) inherited(ctx context.Context) (session.Info, error) {
 		r.note("goclaw --session %s goes on with %s", main.Key, what)
 		return session.Info{}, nil
 	}
-	answer, err := r.read(ctx, true, "Go on with "+what+"? [Y/n] ")
-	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "" && a != "y" && a != "yes" {
+	if !r.yes(ctx, "Go on with "+what+"? [Y/n] ") {
 		return session.Info{}, nil
 	}
 	return main, nil
@@ -242,13 +241,27 @@ func (r *REPL) torn(ctx context.Context, s *session.Session) {
 		r.note("/continue goes on with it.")
 		return
 	}
-	answer, err := r.read(ctx, true, "Go on with it? [Y/n] ")
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "", "y", "yes":
-		if err == nil {
-			r.turn(ctx, llm.Message{})
-			return
-		}
+	if r.yes(ctx, "Go on with it? [Y/n] ") {
+		r.turn(ctx, llm.Message{})
+		return
 	}
 	r.note("/continue goes on with it later.")
+}
+
+// yes asks until the answer is yes, which is also what Enter means, or no. The
+// end of the input and Ctrl-C mean no.
+func (r *REPL) yes(ctx context.Context, prompt string) bool {
+	for {
+		answer, err := r.read(ctx, true, prompt)
+		if err != nil {
+			return false
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "", "y", "yes":
+			return true
+		case "n", "no":
+			return false
+		}
+		r.note("Please answer y or n first.")
+	}
 }

@@ -151,13 +151,15 @@ func (t *Terminal) sleep() {
 	t.hold() // if it fails, so does the next read
 }
 
-// Discard forgets keys that were pressed ahead: no question is answered by
-// what was typed before it was asked.
-func (t *Terminal) Discard() {
+// setAside takes the keys that were pressed ahead out of the queue, as a draft:
+// no question is answered by what was typed before it was asked.
+func (t *Terminal) setAside() []key {
 	flush(int(t.in.Fd()))
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	ahead := draft(t.queue)
 	t.queue = nil
-	t.mu.Unlock()
+	return ahead
 }
 
 // Width returns the columns of the terminal.
@@ -203,10 +205,15 @@ func (t *Terminal) ReadLine(ctx context.Context, prompt string) (string, error) 
 	return t.read(ctx, prompt, t.History, t.Complete)
 }
 
-// Ask is ReadLine without history and completion, and forgets what was typed
-// ahead: for questions.
+// Ask is ReadLine without history and completion, for questions. What was typed
+// ahead does not answer it: it comes back afterwards as a text to be edited.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
-	t.Discard()
+	ahead := t.setAside()
+	defer func() {
+		if len(ahead) > 0 {
+			t.unread(ahead)
+		}
+	}()
 	return t.read(ctx, prompt, nil, nil)
 }
 
