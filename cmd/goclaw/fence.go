@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"goclaw/internal/config"
@@ -13,6 +14,11 @@ import (
 // user has allowed, wherever those lie.
 func fence(c *config.Loaded) tool.Fence {
 	f := tool.Fence{Private: []string{c.Home, c.File}, Open: []string{filepath.Join(c.Home, "workspace")}}
+	// The home that a start without GOCLAW_HOME would use.
+	if usual, err := config.Home(unset("GOCLAW_HOME")); err == nil && usual != c.Home {
+		f.Private = append(f.Private, usual)
+		f.Open = append(f.Open, filepath.Join(usual, "workspace"))
+	}
 	// By name as well: in the home they may be links to somewhere else.
 	for _, name := range []string{"config.json", "allowed", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
 		f.Private = append(f.Private, filepath.Join(c.Home, name))
@@ -31,6 +37,16 @@ func fence(c *config.Loaded) tool.Fence {
 		}
 	}
 	return f
+}
+
+// unset is the environment without one variable.
+func unset(name string) func(string) string {
+	return func(key string) string {
+		if key == name {
+			return ""
+		}
+		return os.Getenv(key)
+	}
 }
 
 // checkWorkspace says what to do about a workspace that tools could not use.
