@@ -172,6 +172,39 @@ func TestBackOffIsInTheLog(t *testing.T) {
 	}
 }
 
+// A compaction that is an extract does not end the back-off: the failures from
+// before it are no longer opened with the session, and count.
+func TestBackOffOutlastsExtracts(t *testing.T) {
+	st := session.NewMemory()
+	ctx := context.Background()
+	broken := &llmtest.Model{Rest: llmtest.Fail(errors.New("no such model"))}
+	var tried []int
+	for i := 1; i <= 40; i++ {
+		var due []session.ID
+		r := detaching(st, broken, &due)
+		turn(t, r, fmt.Sprint("turn ", i, strings.Repeat(" and so on", 50)))
+		id := load(t, st).ID
+		if i%9 == 0 {
+			if rec, _, err := r.Fold(ctx, id, ""); err != nil || !compact.DetailsOf(rec.Body.(session.Compaction)).Extract {
+				t.Fatalf("after turn %d: %v; want an extract", i, err)
+			}
+		}
+		if len(due) == 0 {
+			continue
+		}
+		tried = append(tried, i)
+		if _, err := detaching(st, broken, nil).Finish(ctx, id); err == nil {
+			t.Fatal("Finish did well without a model")
+		}
+	}
+	if got, want := fmt.Sprint(tried), "[2 4 8 16 32]"; got != want {
+		t.Errorf("tried after the turns %s, want %s", got, want)
+	}
+	if s, err := session.Open(ctx, st, load(t, st).ID); err != nil || s.KeepFrom <= 1 {
+		t.Errorf("the session opens from record %d, %v; want a part of it", s.KeepFrom, err)
+	}
+}
+
 // An attempt that is given up leaves nothing: it has not failed.
 func TestGivenUpIsNotFailed(t *testing.T) {
 	st := session.NewMemory()

@@ -30,10 +30,12 @@ type failed struct {
 }
 
 // backsOff reports whether the background stays away from s: for two turns
-// after a failure, and twice as many after each further one in a row.
-func backsOff(s *session.Session) bool {
+// after a failure, and twice as many after each further one in a row. sure is
+// false if that depends on records from before those of s: failures in a row
+// go on over compactions that are extracts.
+func backsOff(s *session.Session) (wait, sure bool) {
 	fails, turns := 0, 0
-	wait := func() bool { return fails > 0 && turns < 1<<min(fails, 6) }
+	waits := func() bool { return fails > 0 && turns < 1<<min(fails, 6) }
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		switch b := s.Branch[i].Body.(type) {
 		case session.Custom:
@@ -41,10 +43,10 @@ func backsOff(s *session.Session) bool {
 				fails++
 			}
 		case session.Checkpoint:
-			return wait() // that went well: what failed before does not count
+			return waits(), true // that went well: what failed before does not count
 		case session.Compaction:
 			if !compact.DetailsOf(b).Extract {
-				return wait()
+				return waits(), true
 			}
 		default:
 			if fails == 0 && session.IsTurn(b) {
@@ -52,7 +54,22 @@ func backsOff(s *session.Session) bool {
 			}
 		}
 	}
-	return wait()
+	return waits(), waits() || s.KeepFrom <= 1
+}
+
+// staysAway is backsOff for a session that was opened, whose records need not
+// be all of the log's.
+func (r *Runner) staysAway(ctx context.Context, s *session.Session) (bool, error) {
+	wait, sure := backsOff(s)
+	if sure {
+		return wait, nil
+	}
+	whole, err := session.Replay(s.ID, r.o.Store.Read(ctx, s.ID, 0))
+	if err != nil {
+		return true, err
+	}
+	wait, _ = backsOff(whole)
+	return wait, nil
 }
 
 // after begins what is due once a turn is over. It only looks; the work is
@@ -64,8 +81,11 @@ func (r *Runner) after(s *session.Session, env agent.Env) {
 	if wait {
 		return
 	}
-	j, ok := r.due(s, env)
-	if !ok {
+	j, ok, err := r.due(r.ctx, s, env)
+	if err != nil && r.o.Late != nil {
+		r.o.Late(s.ID, session.Record{}, err)
+	}
+	if err != nil || !ok {
 		return
 	}
 	if _, quick := env.Summarizer.(compact.Extractor); !quick && r.o.Detach != nil && r.o.Detach(s.ID) {
@@ -75,17 +95,22 @@ func (r *Runner) after(s *session.Session, env agent.Env) {
 }
 
 // due returns what there is to do for s between two turns.
-func (r *Runner) due(s *session.Session, env agent.Env) (job, bool) {
-	if env.Compact == nil || env.Summarizer == nil || env.Tokens == nil || backsOff(s) {
-		return job{}, false
+func (r *Runner) due(ctx context.Context, s *session.Session, env agent.Env) (job, bool, error) {
+	if env.Compact == nil || env.Summarizer == nil || env.Tokens == nil {
+		return job{}, false, nil
 	}
 	if env.Tools != nil {
 		env.Prompt.Tools = env.Tools.Specs()
 	}
-	if j, ok := r.checkpoint(s, env); ok {
-		return j, true
+	j, ok := r.checkpoint(s, env)
+	if !ok {
+		j, ok = r.improve(s, env)
 	}
-	return r.improve(s, env)
+	if _, quick := env.Summarizer.(compact.Extractor); !ok || quick { // an extract does not fail
+		return j, ok, nil
+	}
+	away, err := r.staysAway(ctx, s)
+	return j, !away, err
 }
 
 // Finish does what is due in the session id between two turns, if there is
@@ -105,9 +130,9 @@ func (r *Runner) Finish(ctx context.Context, id session.ID) (session.Record, err
 	if err != nil {
 		return session.Record{}, err
 	}
-	j, ok := r.due(s, env)
-	if !ok {
-		return session.Record{}, nil
+	j, ok, err := r.due(ctx, s, env)
+	if err != nil || !ok {
+		return session.Record{}, err
 	}
 	defer context.AfterFunc(ctx, r.stop)()
 	return r.attempt(id, j)
