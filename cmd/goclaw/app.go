@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -163,13 +164,22 @@ func (a *app) columns() int {
 	return a.width()
 }
 
-func (a *app) width() int {
-	if f, ok := a.out.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
-			return w
+func (a *app) width() int { return cmp.Or(columnsOf(a.out), 100) }
+
+// columnsOf is how wide the terminal w is; 0 if it is none, or too narrow to
+// be true.
+func columnsOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
+			return n
 		}
 	}
-	return 100
+	return 0
+}
+
+// say writes a line of prose, which on a terminal is broken between words.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, args...), columnsOf(w)))
 }
 
 // confirm asks a yes-or-no question on a terminal; elsewhere the answer is no.

@@ -244,16 +244,25 @@ func (a *app) showFound(cat *inherit.Catalogue, given, asJSON bool) error {
 	a.found(a.out, cat)
 	a.foundNothing(a.out, cat, given)
 	for _, t := range cat.Transcripts {
-		line := fmt.Sprintf("%-11s %s  %s", t.Program, transcript.Printable(string(t.Key)), t.Path)
-		if t.Archive != "" {
-			line += "  (" + t.Archive + ")"
-		}
-		fmt.Fprintln(a.out, line)
+		fmt.Fprintln(a.out, foundLine(t, a.columns()))
 	}
 	for _, p := range cat.Problems {
-		fmt.Fprintln(a.err, "goclaw: "+transcript.Printable(p.String()))
+		say(a.err, "goclaw: %s", transcript.Printable(p.String()))
 	}
 	return a.unread(a.err, cat.Unread())
+}
+
+// foundLine tells of a transcript in one line, or, where that is wider than the
+// terminal (0: none), with its path on a line of its own.
+func foundLine(t *inherit.Transcript, columns int) string {
+	who, path := fmt.Sprintf("%-11s %s", t.Program, transcript.Printable(string(t.Key))), transcript.Printable(t.Path)
+	if t.Archive != "" {
+		path += "  (" + t.Archive + ")"
+	}
+	if line := who + "  " + path; transcript.Wrap(line, columns) == line {
+		return line
+	}
+	return transcript.Wrap(who, columns) + "\n  " + path
 }
 
 // foundNothing says so, and where it was looked, if there is nothing.
@@ -294,24 +303,24 @@ func (a *app) unread(w io.Writer, n int) error {
 // a line of its own; a session that is well has none.
 func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inherit.Report, given bool) {
 	for _, p := range cat.Problems {
-		fmt.Fprintln(errOut, "goclaw: "+transcript.Printable(p.String()))
+		say(errOut, "goclaw: %s", transcript.Printable(p.String()))
 	}
 	for _, o := range rep.Outcomes {
 		for i, d := range o.Damage {
 			if i == 5 {
-				fmt.Fprintf(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them\n", o.Path, o.Damaged-i, o.Path)
+				say(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them", o.Path, o.Damaged-i, o.Path)
 				break
 			}
-			fmt.Fprintln(errOut, "goclaw: damaged: "+transcript.Printable(d.Error()))
+			say(errOut, "goclaw: damaged: %s", transcript.Printable(d.Error()))
 		}
 		if u := o.Unfinished; u != nil {
-			fmt.Fprintf(errOut, "%s:%d: an unfinished line: it is taken when it is complete\n", transcript.Printable(o.Path), u.Line)
+			say(errOut, "%s:%d: an unfinished line: it is taken when it is complete", transcript.Printable(o.Path), u.Line)
 		}
 		if o.Err != nil {
-			fmt.Fprintf(errOut, "goclaw: %s: %s\n", o.Path, oneLine(o.Err))
+			say(errOut, "goclaw: %s: %s", o.Path, oneLine(o.Err))
 		}
 		if o.Note != "" && o.State == inherit.New {
-			fmt.Fprintf(errOut, "%s: %s: goclaw sessions show %s\n", o.Path, o.Note, o.Log)
+			say(errOut, "%s: %s: goclaw sessions show %s", o.Path, o.Note, o.Log)
 		}
 	}
 	defer a.unread(errOut, cat.Unread()+rep.Count(inherit.Failed))
@@ -335,7 +344,7 @@ func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inheri
 	if rep.Count(inherit.New) > 0 && a.isTerminal(errOut) {
 		defer fmt.Fprintln(errOut, a.style().Dim("goclaw sessions lists them; goclaw --session KEY goes on with one, in a session of its own"))
 	}
-	fmt.Fprintf(out, "%s: %s; %s taken in %s\n", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
+	say(out, "%s: %s; %s taken in %s", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
 }
 
 // importRow is a session in the output of import --json.

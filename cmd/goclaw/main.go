@@ -44,7 +44,7 @@ func start(a *app, args []string) int {
 		return 0
 	}
 	if !errors.Is(err, errQuiet) {
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
+		say(a.err, "goclaw: %s", oneLine(err))
 		if h := hint(err); h != "" {
 			fmt.Fprintln(a.err, "  "+h)
 		}

@@ -270,19 +270,19 @@ func (a *app) showHits(res recall.Result, query string) {
 		}
 	}
 	for _, s := range res.Incomplete {
-		fmt.Fprintln(a.err, "goclaw: incomplete: "+s)
+		say(a.err, "goclaw: incomplete: %s", s)
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		fmt.Fprintln(a.err, "goclaw: looked for as it stands: no word of it is in the index")
+		say(a.err, "goclaw: looked for as it stands: no word of it is in the index")
 	case len(res.Hits) == 0:
 	case res.Literal:
-		fmt.Fprintln(a.err, "goclaw: found as it stands: no word of it is in the index")
+		say(a.err, "goclaw: found as it stands: no word of it is in the index")
 	case a.conf.Search.Embeddings == "off":
-		fmt.Fprintln(a.err, "goclaw: found by words alone: search.embeddings is off")
+		say(a.err, "goclaw: found by words alone: search.embeddings is off")
 	case res.Words: // as was said
 	case res.Vectors < 0.5:
-		fmt.Fprintf(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others\n", 100*res.Vectors)
+		say(a.err, "goclaw: found by words alone, mostly: %.0f %% of what was compared has a vector yet; goclaw search --index makes the others", 100*res.Vectors)
 	}
 }
 
