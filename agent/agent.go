@@ -76,8 +76,9 @@ const MaxFolds = 2
 //
 // Notices for the system are given before the model is asked. Those that are
 // messages wait for the end of the turn, or come between two tools, so that
-// they are never taken for what the user asked; if the past is to be folded,
-// they come before that.
+// they are never taken for what the user asked; a turn that leaves less free
+// than an answer needs ends with the highest, since the next one begins with a
+// fold. No question is asked while so little is free, also not for a notice.
 func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Action {
 	if open := s.Unanswered(); len(open) > 0 {
 		return Call{Calls: open}
@@ -108,16 +109,9 @@ func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *
 		}
 		return Ask{Squeeze: q}
 	}
-	if q == window.Loose && b.Full() && p.folds() {
-		told := told(s, p.Flush)
-		room := !b.Scarce()
-		if t, ok := window.Flush(s, p.Flush); ok && room && folded(s) == 0 && !told {
-			return Warn{beside(t)}
-		}
-		if !told || !room {
-			if c, ok := p.plan(s, b); ok {
-				return Fold{c}
-			}
+	if q == window.Loose && b.Full() && (!flushing(s) || b.Scarce()) {
+		if c, ok := p.plan(s, b); ok {
+			return Fold{c}
 		}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && (t.As == window.AsSystem || last != nil && !session.IsTurn(*last)) {
@@ -163,28 +157,21 @@ func beside(t window.Threshold) window.Threshold {
 	return t
 }
 
-// told reports whether the notice that comes before a fold stands behind the
-// last message: the model has not had time to save anything.
-func told(s *session.Session, ts []window.Threshold) bool {
-	percent := 0
-	for _, t := range ts {
-		if t.As != window.AsSystem {
-			percent = max(percent, t.Percent)
-		}
-	}
-	for i := len(s.Branch) - 1; i >= 0 && percent > 0; i-- {
-		switch b := s.Branch[i].Body.(type) {
-		case session.Notice:
-			if b.Percent >= percent {
-				return true
-			}
-		case session.Message:
-			if !b.Excluded {
-				return false
-			}
-		}
-	}
-	return false
+// flushing reports whether the model is asked for nothing but to save what
+// must last: the user has been answered.
+func flushing(s *session.Session) bool {
+	last, warned := latest(s)
+	return warned && last != nil && last.Role == llm.Assistant
+}
+
+// FoldsFirst reports whether the past of s, which fills b, would be folded
+// before the next question is asked.
+func FoldsFirst(s *session.Session, b window.Budget, p Policy) bool {
+	next := *s
+	next.Branch = append(s.Branch[:len(s.Branch):len(s.Branch)], session.Record{ID: "next", Body: session.Message{Message: llm.UserText("?")}})
+	last, _ := latest(&next)
+	_, folds := ask(&next, b, window.Loose, p, last).(Fold)
+	return folds
 }
 
 // latest returns the last message of the branch, and whether a notice that is

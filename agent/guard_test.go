@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -64,11 +65,13 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		{"it comes after the answer", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a")), "warn 90"},
 		{"and is answered", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a"), note(90, "marked")), "ask loose"},
 		{"once, too", 900, window.Loose, log(User("q"), Answer("a"), note(90, "marked"), Answer("NO_REPLY")), "rest"},
-		{"or between two tools", 874, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
-		{"or between two tools, when due", 901, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "warn 90"},
+		{"nor between two tools before it is due", 874, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
 		{"full: folded", 900, window.Loose, log(note(90, "marked"), Answer("NO_REPLY"), User("q")), "fold"},
-		{"full, and not warned: the warning comes first", 950, window.Loose, log(User("q")), "warn 90"},
-		{"and is answered before the fold", 950, window.Loose, log(User("q"), note(90, "marked")), "ask loose"},
+		{"full, and not warned: a question is open, and needs the room", 950, window.Loose, log(User("q")), "fold"},
+		{"full between two tools, and not warned", 950, window.Loose, log(User("q"), Call("c", "read"), Result("c", "r")), "fold"},
+		{"full, and warned beside the question", 950, window.Loose, log(User("q"), note(90, "system")), "fold"},
+		{"full after the answer: the warning comes before the fold", 950, window.Loose, log(User("q"), Answer("a")), "warn 90"},
+		{"and is answered before it", 950, window.Loose, log(User("q"), Answer("a"), note(90, "marked")), "ask loose"},
 		{"fuller than full: no time for warnings", 990, window.Loose, log(User("q")), "fold"},
 		{"folded once", 950, window.Loose, append(log(), Compaction("s", "e5"), User("q")), "fold"},
 		{"folded twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
@@ -95,6 +98,11 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		if text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
 		}
+	}
+	between := Replay(t, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r"))...)
+	got := agent.Next(between, window.Budget{Window: 1000, Reserve: 50, Used: 901}, window.Loose, p)
+	if w, ok := got.(agent.Warn); !ok || w.Threshold.Percent != 90 || w.Threshold.As != window.AsSystem {
+		t.Errorf("a notice that is due between two tools, with room for an answer: %+v", got)
 	}
 }
 
@@ -621,6 +629,38 @@ func TestRoomForTheAnswer(t *testing.T) {
 			if last.MaxTokens < min(keeps, 16_000)/4 {
 				t.Errorf("%d of %d used: the last answer may have %d tokens of %d kept (%v)", used, w, last.MaxTokens, keeps, kinds(events))
 			}
+		}
+	}
+}
+
+// No question is asked while less than the reserve is free: the past is
+// compacted first, whether or not the model was warned before.
+func TestReserveIsFreeBeforeTheQuestion(t *testing.T) {
+	const w = 200_000
+	for _, used := range []int{183_000, 186_000, 190_000, 194_000, 195_000, 199_000} {
+		m := &llmtest.Model{Rest: summarising(llmtest.Say("ok"))}
+		env := guarded(m, w)
+		env.Budget.Reserve = window.Reserve(w, 64_000, 4000)
+		env.Flush = flush
+		s := full(t, used)
+		b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)
+		first := agent.FoldsFirst(s, b, agent.Policy{Flush: env.Flush, Compact: env.Compact, Prompt: env.Prompt, Tokens: env.Tokens})
+		_, events, err := play(t, context.Background(), s, llm.UserText("go"), env)
+		if err != nil {
+			t.Errorf("%d used: %v", used, err)
+			continue
+		}
+		folds := used > w-env.Budget.Reserve
+		if got := slices.Contains(kinds(events), "folding"); got != folds || first != folds {
+			t.Errorf("%d used: compacted %v, foretold %v, want %v", used, got, first, folds)
+		}
+		for _, req := range m.Requests() {
+			if !strings.Contains(req.System, "You summarise") && req.MaxTokens < env.Budget.Reserve {
+				t.Errorf("%d used: an answer may have %d tokens, fewer than the %d of the reserve", used, req.MaxTokens, env.Budget.Reserve)
+			}
+		}
+		if last, _ := s.Branch[len(s.Branch)-1].Body.(session.Message); last.Text() != "ok" {
+			t.Errorf("%d used: the question has no answer: %q", used, last.Text())
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (t *turn) loop() bool {
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
 			}
-			flush := t.flushing()
+			flush := flushing(t.s)
 			err := t.ask(a.Squeeze, b)
 			t.again = t.again && errors.Is(err, llm.ErrOverflow)
 			switch {
@@ -149,13 +149,6 @@ func (t *turn) loop() bool {
 			}
 		}
 	}
-}
-
-// flushing reports whether the model is asked for nothing but to save what
-// must last: the user has been answered.
-func (t *turn) flushing() bool {
-	last, warned := latest(t.s)
-	return warned && last != nil && last.Role == llm.Assistant
 }
 
 // tighter says how the request is squeezed after one that was too long. ok
@@ -420,7 +413,7 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 
 // whole records an answer that came to its end.
 func (t *turn) whole(a llm.Answer, began time.Time) error {
-	flush := t.flushing()
+	flush := flushing(t.s)
 	if !flush {
 		t.stop = a.Stop
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/agent"
 	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -132,8 +133,10 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON,
 	if err != nil {
 		return err
 	}
+	o := compactOptions(a.conf.Session)
+	first := agent.FoldsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: v.tokens})
 	if asJSON {
-		return a.contextJSON(v, x, next, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt))
+		return a.contextJSON(v, x, first, next, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt))
 	}
 	if err := a.contextText(p, next); err != nil {
 		return err
@@ -142,7 +145,7 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON,
 	for _, line := range transcript.Window(x, 40) {
 		fmt.Fprintln(a.out, st.Dim(line))
 	}
-	if x.Budget.Full() {
+	if first {
 		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
 	}
 	fmt.Fprintln(a.out, st.Dim(v.name()+" "+x.Budget.String()))
@@ -152,7 +155,7 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON,
 
 // contextJSON prints what programs read. System, messages and tools are the
 // bytes of the next request.
-func (a *app) contextJSON(v *voice, x window.Breakdown, next nextRequest, tail string) error {
+func (a *app) contextJSON(v *voice, x window.Breakdown, first bool, next nextRequest, tail string) error {
 	b := x.Budget
 	parts := []map[string]any{}
 	for _, part := range x.Parts {
@@ -161,7 +164,7 @@ func (a *app) contextJSON(v *voice, x window.Breakdown, next nextRequest, tail s
 	out := map[string]any{
 		"model": v.name(), "tail": tail,
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
-		"compactsFirst": b.Full(),
+		"compactsFirst": first,
 		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
 		"folds":         x.Folds, "flushWarned": x.Warned, "flushActioned": x.Saved,
 		"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},

@@ -211,6 +211,61 @@ func TestContextWhenANoticeIsDue(t *testing.T) {
 	}
 }
 
+// compactsFirst says whether the past is compacted before the next question,
+// which is when less is free than the reserve.
+func TestContextTellsThatThePastIsCompacted(t *testing.T) {
+	srv := newSpy(t, anthropicAnswer)
+	home := t.TempDir()
+	put(t, home, "goclaw/config.json", fmt.Sprintf(`{"model": "anthropic/claude-sonnet-4-5", "providers": {"anthropic": {"baseUrl": %q, "apiKey": "sk-test"}}, "session": {"checkpoint": {"enabled": false}}}`, srv.URL))
+	st, err := sqlite.Open(filepath.Join(home, "goclaw", "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := []int{182_000, 186_000, 190_000, 194_000, 195_000}
+	for _, n := range used {
+		var log []session.Body
+		for range 10 {
+			log = append(log, sessiontest.User(strings.Repeat("so many words ", 4700)), sessiontest.By("anthropic", "claude-sonnet-4-5", sessiontest.Answer("indeed")))
+		}
+		log = append(log, sessiontest.User("and?"), sessiontest.By("anthropic", "claude-sonnet-4-5", sessiontest.Used(n, sessiontest.Answer("so far"))))
+		keep(t, st, session.Key(fmt.Sprint("main:cli:", n)), log)
+	}
+	short := []session.Body{sessiontest.User("one question that is alone"), sessiontest.By("anthropic", "claude-sonnet-4-5", sessiontest.Used(195_000, sessiontest.Answer("so far")))}
+	keep(t, st, "main:cli:short", short) // full, and nothing to compact
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tells := func(key string) bool {
+		var c struct{ CompactsFirst bool }
+		if err := json.Unmarshal([]byte(typed(t, home, "context", key, "--json")), &c); err != nil {
+			t.Fatal(err)
+		}
+		return c.CompactsFirst
+	}
+	for _, n := range used {
+		key := fmt.Sprint("main:cli:", n)
+		if told := tells(key); told != (n > 184_000) {
+			t.Errorf("%d used: compactsFirst is %v", n, told)
+		}
+		srv.take()
+		typed(t, home, "ask", "-s", key, "the next words")
+		for i, sent := range srv.take() {
+			var req struct {
+				MaxTokens int `json:"max_tokens"`
+			}
+			if err := json.Unmarshal(sent, &req); err != nil {
+				t.Fatal(err)
+			}
+			if summary := bytes.Contains(sent, []byte("You summarise")); !summary && req.MaxTokens < 16_000 {
+				t.Errorf("%d used: request %d leaves %d tokens for the answer", n, i, req.MaxTokens)
+			}
+		}
+	}
+	if tells("main:cli:short") {
+		t.Error("compactsFirst where there is nothing to compact")
+	}
+}
+
 const oldOfPi = `{"type":"session","version":3,"id":"old","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":"read it","timestamp":1}}
 {"type":"message","id":"b","parentId":"a","timestamp":"2026-11-15T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"},{"type":"toolCall","id":"c|1","name":"read","arguments":{"path":"a.go"}}],"api":"x","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0},"stopReason":"toolUse","timestamp":2}}
