@@ -96,10 +96,10 @@ func (a *app) store() (store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(c.Session.Path); err != nil && a.placed != "" {
+		fmt.Fprintln(a.err, "goclaw: "+a.placed)
+	}
 	if c.Session.Store == "jsonl" {
-		if _, err := os.Stat(c.Session.Path); err != nil && a.placed != "" {
-			fmt.Fprintln(a.err, "goclaw: "+a.placed)
-		}
 		st, err := jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], Still: a.still})
 		if err != nil {
 			return nil, err

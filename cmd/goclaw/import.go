@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +59,16 @@ type importing struct {
 	dry, strict, again, asJSON bool
 }
 
-// memoPath is where it is remembered how far sources were taken.
-func (a *app) memoPath() string { return filepath.Join(a.conf.Home, "inherit.json") }
+// memoPath is where it is remembered how far sources were taken into the store
+// that is configured: each store has a memo of its own.
+func (a *app) memoPath() string {
+	name := "inherit.json"
+	if s := a.conf.Session; s.Path != filepath.Join(a.conf.Home, "sessions.db") {
+		sum := sha256.Sum256([]byte(s.Store + ":" + s.Path))
+		name = fmt.Sprintf("inherit-%x.json", sum[:6])
+	}
+	return filepath.Join(a.conf.Home, name)
+}
 
 // removed are the inherited sessions that were removed for good.
 func (a *app) removed() (*inherit.Removed, error) {
@@ -385,22 +394,34 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 	return map[string]any{"sessions": rows, "problems": problems, "unread": cat.Unread() + rep.Count(inherit.Failed), "records": rep.Records(), "milliseconds": rep.Took.Milliseconds()}
 }
 
-// firstStart takes over what other agents have left on this machine, once:
-// afterwards goclaw import does it when asked. What goes wrong is said, and
+// awaits reports whether the session that a chat opens has another program's key
+// and is not in the store: that program may have begun it since.
+func (a *app) awaits(ctx context.Context, st store) bool {
+	key := a.conf.Session.DefaultKey
+	if !strings.HasPrefix(key, "agent:") {
+		return false
+	}
+	_, err := session.Current(ctx, st, session.Key(key))
+	return errors.Is(err, session.ErrNotFound)
+}
+
+// firstStart takes over what other agents have left on this machine, once for
+// each store: afterwards goclaw import does it when asked. What goes wrong is said, and
 // keeps nobody from his own sessions.
 func (a *app) firstStart(ctx context.Context, st store) {
 	if a.noInherit || !a.conf.Session.Inherit.Enabled {
 		return
 	}
 	a.noInherit = true
-	if len(a.sources()) == 0 || inherit.Finished(a.memoPath()) {
+	finished := inherit.Finished(a.memoPath())
+	if len(a.sources()) == 0 || finished && !a.awaits(ctx, st) {
 		return
 	}
 	memo, err := inherit.OpenMemo(a.memoPath())
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	if err == nil {
-		if memo.Begun() {
+		if memo.Begun() && !finished {
 			fmt.Fprintln(a.err, "goclaw: taking over other agents' sessions was not finished: it goes on")
 		}
 		err = memo.Begin()

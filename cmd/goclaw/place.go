@@ -13,18 +13,25 @@ import (
 // program keeps its sessions is inherited from and never written to, unless
 // session.shared says so: then goclaw's own are in its home.
 func (a *app) place(c *config.Loaded) {
-	if c.Session.Store != "jsonl" || within(c.Home, c.Session.Path) {
+	dir, own := c.Session.Path, filepath.Join(c.Home, "sessions")
+	if c.Session.Store != "jsonl" {
+		dir, own = filepath.Dir(dir), filepath.Join(c.Home, "sessions.db")
+	}
+	if within(c.Home, dir) {
 		return
 	}
-	owner, root := inherit.Owner(c.Session.Path)
+	if _, err := os.Stat(c.Session.Path); err == nil && c.Session.Store != "jsonl" {
+		return // a database that is there already stays in use, if it is goclaw's
+	}
+	owner, root := inherit.Owner(dir)
 	switch {
 	case owner == "":
-	case c.Session.Shared:
+	case c.Session.Shared && c.Session.Store == "jsonl":
 		c.Session.Path = root
+	case c.Session.Shared:
 	default:
-		own := filepath.Join(c.Home, "sessions")
 		a.foreign = root
-		a.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", c.Session.Path, owner, own)
+		a.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
 		c.Session.Path = own
 	}

@@ -70,6 +70,7 @@ func TestOriginalBlocks(t *testing.T) {
 		"the state folder": `"store": "jsonl", "path": "~/.openclaw", "defaultKey": "agent:main:main"`,
 		"SQLite": `"store": "sqlite", "path": "~/.openclaw/goclaw/sessions.db", "defaultKey": "agent:main:main",
 			"inherit": {"enabled": true, "source": "~/.openclaw/agents/main/sessions", "format": "jsonl"}`,
+		"SQLite in the folder of sessions": `"store": "sqlite", "path": "~/.openclaw/agents/main/sessions/sessions.db", "defaultKey": "agent:main:main"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := openClawHome(t, `{"session": {`+session+`}}`)
@@ -100,6 +101,44 @@ func TestOriginalBlocks(t *testing.T) {
 				check("goclaw " + strings.Join(args, " "))
 			}
 		})
+	}
+}
+
+// TestAnotherStore: other agents' sessions are taken over into the store that is
+// configured, although another one was used before. A session under OpenClaw's
+// key is looked for there before one of goclaw's own begins.
+func TestAnotherStore(t *testing.T) {
+	home := openClawHome(t, `{}`)
+	if code, _, errOut := at(t, home, "hello\n", "--model", "offline"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, errOut)
+	}
+	conf := filepath.Join(home, ".openclaw/goclaw/config.json")
+	block := `{"session": {"storage": "jsonl", "path": "~/.openclaw/agents/main/sessions", "inherit": true, "defaultKey": "agent:main:main"}}`
+	if err := os.WriteFile(conf, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errOut := at(t, home, "hello\n", "--model", "offline")
+	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "this goes on in goclaw:main:main") {
+		t.Errorf("exit code %d:\n%s", code, errOut)
+	}
+	if code, _, errOut := at(t, home, "hello\n", "--model", "offline"); code != 0 || strings.Contains(errOut, "found ") {
+		t.Errorf("the second time: exit code %d:\n%s", code, errOut)
+	}
+
+	// OpenClaw begins the session after goclaw looked.
+	home = openClawHome(t, block)
+	sessions := filepath.Join(home, ".openclaw/agents/main/sessions")
+	if err := os.Rename(sessions, filepath.Join(home, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errOut := at(t, home, "", "sessions"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, errOut)
+	}
+	if err := os.Rename(filepath.Join(home, "away"), sessions); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errOut := at(t, home, "", "ask", "--model", "offline", "hello"); code != 0 || !strings.Contains(errOut, "this goes on in goclaw:main:main") {
+		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 }
 
