@@ -268,12 +268,14 @@ var overflows = sync.OnceValue(func() []overflowing {
 				`|Invalid max_tokens value, the valid range of max_tokens is \[1, ?(?P<most2>\d+)\]` + // DeepSeek
 				`|(?:<400> )?(?:InternalError\.Algo\.InvalidParameter: )?Range of max_tokens should be \[1, ?(?P<most3>\d+)\]` + // DashScope
 				"|`?max_(?:completion_)?tokens`?(?: for `[^`]*`)? must be less than or equal to `?(?P<most4>\\d+)`?" + // Groq
-				"|The parameter `max_(?:completion_)?tokens` specified in the request are not valid: integer above maximum value, expected a value <= (?P<most5>\\d+), but got (?P<answer5>\\d+)" + // Volcengine
+				"|The parameter `?max_(?:completion_)?tokens`? specified in the request (?:is|are) not valid: integer above maximum value, expected a value <= (?P<most5>\\d+), but got (?P<answer5>\\d+)" + // Volcengine
 				`|max_tokens \((?P<answer6>\d+)\) exceeds model's maximum output tokens \((?P<most6>\d+)\)` + // Ollama's cloud
 				`|Unable to submit request because it has a maxOutputTokens value of (?P<answer7>\d+) but the supported range is from 1 \(inclusive\) to (?P<above>\d+) \(exclusive\)` + // Gemini
 				`|max_tokens: (?P<answer8>\d+) > (?P<most8>\d+), which is the maximum allowed number of output tokens` + // Anthropic behind another
 				"|Input validation error: `max_new_tokens` must be <= (?P<most9>\\d+)\\. Given: (?P<answer9>\\d+)" + // TGI
 				`|The maximum tokens you requested exceeds the model limit of (?P<most10>\d+)` + // Bedrock
+				`|Invalid 'max_(?:completion_)?tokens': integer above maximum value\. Expected a value <= (?P<most11>\d+), but got (?P<answer11>\d+)` + // OpenAI
+				`|max_(?:completion_)?tokens \((?P<answer12>\d+)\) is too large\. The maximum is (?P<most12>\d+)` + // several gateways
 				`)`),
 		},
 		{
@@ -291,18 +293,40 @@ var overflows = sync.OnceValue(func() []overflowing {
 				return r.status == http.StatusRequestEntityTooLarge && r.code != "rate_limit_exceeded"
 			},
 		},
+		{
+			server: "LiteLLM, whatever the server behind it says",
+			shape: func(r reply) bool {
+				return relays(r.status) && strings.HasPrefix(r.msg, "litellm.ContextWindowExceededError: ")
+			},
+		},
 	}
 })
 
-// proxied is what LiteLLM puts before the words of the server behind it.
-var proxied = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:litellm\.\w+: )+(?:\w+ - )?`) })
+// proxied is what LiteLLM puts before the words of the server behind it: names
+// of errors, one around the other, and in older versions the body they came in.
+var proxied = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^litellm\.[\w.]+: (?:(?:litellm\.)?[\w-]+(?:Error|Exception)(?:: | - | ))*` +
+		`(?:(?:Error code: \d+ - )?\{(?:[^{}]*\{)?[^{}]*?["']message["']: ?["'])?`)
+})
+
+// relays reports whether a proxy answers with status for a server that refused
+// the request itself; 200 is the middle of a stream.
+func relays(status int) bool {
+	switch status {
+	case http.StatusOK, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
 
 // overflow returns the overflow that r is, or nil. Asked is how long the answer
-// was to be, for a server that does not repeat it.
+// was to be, for a server that does not repeat it. A proxy puts its own type
+// and code in place of the server's: then the server's words decide.
 func overflow(r reply, api *llm.APIError, asked int) *llm.OverflowError {
 	msg := proxied().ReplaceAllString(r.msg, "")
+	inner := msg != r.msg && relays(r.status)
 	for _, o := range overflows() {
-		if !o.shape(r) {
+		if !o.shape(r) && (!inner || o.words == nil) {
 			continue
 		}
 		var n map[string]int
@@ -322,7 +346,7 @@ func overflow(r reply, api *llm.APIError, asked int) *llm.OverflowError {
 			e.Most = n["above"] - 1
 		case e.Tokens == 0 && n["total"] > 0:
 			e.Tokens = n["total"] - n["answer"]
-		case e.Window == 0 && e.Most == 0 && strings.HasSuffix(msg, "messages or completion."):
+		case e.Window == 0 && e.Most == 0 && strings.Contains(msg, "messages or completion."):
 			e.Answer = asked // Groq says only that one of them is too long
 		}
 		return e
