@@ -70,8 +70,13 @@ func called(infos []Info) []string {
 // *NoneError. Only ids and whole keys are looked up without a list of all.
 //
 // A whole key is not taken for the beginning of another's: "main:telegram:4"
-// and "main:telegram:42" are two people. In the terminal's channel, where
-// peers are names that the user gave, it is, unless that would cut a number.
+// and "main:telegram:42" are two people. It is
+//
+//   - in the terminal's channel, where peers are names that the user gave,
+//     unless that would cut a number;
+//   - if the other key ends in a UUID or another id of 16 hex digits or more,
+//     and ref has at least 8 characters of that id;
+//   - if the other key is that of an agent's main session, agent:ID:main.
 func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
 	if strings.TrimSpace(ref) == "" {
 		return Info{}, &NoneError{Ref: ref}
@@ -201,7 +206,29 @@ func goesOn(key Key, ref, rest string) bool {
 		return strings.HasPrefix(ref, "agent:") && strings.Count(ref, ":") == 2
 	}
 	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "-"))
-	return key.Parts().Channel == Terminal && !unicode.IsDigit(next)
+	switch p := key.Parts(); {
+	case p.Channel == Terminal:
+		return !unicode.IsDigit(next)
+	case p.Channel == "main" && p.Peer == "" && p.Thread == "":
+		return true
+	}
+	typed := ref[strings.LastIndex(ref, ":")+1:]
+	return len(typed) >= 8 && hexID(typed+rest)
+}
+
+// hexID reports whether text is a UUID or another id of so many hex digits
+// that nobody chose it and its beginning names no one else.
+func hexID(text string) bool {
+	digits := strings.ReplaceAll(text, "-", "")
+	letters := false
+	for _, c := range digits {
+		if !strings.ContainsRune(hexDigits, c) {
+			return false
+		}
+		letters = letters || c >= 'a'
+	}
+	uuid := len(digits) == 32 && len(text) == 36
+	return uuid || len(digits) >= 16 && letters
 }
 
 // folded is text without differences of case and white space.

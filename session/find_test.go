@@ -73,6 +73,12 @@ func TestFind(t *testing.T) {
 		[3]string{"0400-ii", "main:telegram:42", "東京の天気"},
 		[3]string{"0401-jj", "agent:main:telegram:direct:77", ""},
 		[3]string{"0402-kk", "main:discord:anna", ""},
+		[3]string{"0500-ll", "goclaw:pi:tmp:18600000-1111-4222-8333-444455556666", ""},
+		[3]string{"0501-mm", "goclaw:pi:tmp:18600000-1111-4222-8333-777788889999", ""},
+		[3]string{"0502-nn", "goclaw:pi:tmp:9f8e7d6c5b4a39281706", ""},
+		[3]string{"0503-oo", "agent:ops:main", ""},
+		[3]string{"0504-pp", "work:matrix:123456789012345678", ""},
+		[3]string{"0505-qq", "main:signal:deadbeef01", ""},
 		[3]string{"gone", "gone:key", ""},
 	)
 	if err := st.Delete(ctx, "gone"); err != nil {
@@ -93,6 +99,10 @@ func TestFind(t *testing.T) {
 		"main:cli:us": "many: 0002-bb 0102-dd", "main:cli:my-project-": "none 0300-gg 0301-hh", "main:cli:my-p": "many: 0300-gg 0301-hh",
 		// A whole key elsewhere is one person, and nobody else.
 		"main:telegram:4": "none 0400-ii", "main:discord:ann": "none 0402-kk", "agent:main:telegram:direct:7": "none 0401-jj", "main:telegram:": "0400-ii",
+		// Unless it ends in an id that nobody chose, or is an agent's main session.
+		"goclaw:pi:tmp:18600000": "many: 0500-ll 0501-mm", "goclaw:pi:tmp:18600000-1111-4222-8333-4": "0500-ll", "goclaw:pi:tmp:1860000": "none 0500-ll 0501-mm",
+		"goclaw:pi:tmp:9F8E7D6C": "0502-nn", "agent:ops:mai": "0503-oo", "agent:ops:m": "0503-oo", "agent:ops:mainz": "none 0503-oo",
+		"work:matrix:1234567890": "none 0504-pp", "main:signal:deadbeef": "none 0505-qq",
 		// Nothing, and what may have been meant.
 		"gone": "none", "nobody": "none", "": "none", " ": "none", "nigthly": "none 0103-ee", "main:cli:usre": "none 0002-bb 0102-dd", "my-prj": "none 0300-gg 0301-hh", "bakcups": "none 0103-ee",
 	} {

@@ -30,7 +30,9 @@ func (a *app) sessionsCmd() *cobra.Command {
 		Short:   "List the conversations, and work with them",
 		Long: `Lists the conversations, the one used last first. The commands below take a
 KEY: a session's key, its id, its title, or the beginning of one of them or of
-a word in them, if only one session fits.`,
+a word in them, if only one session fits. A key of three parts or more stands
+for itself, except in the channel cli, for at least 8 characters of a UUID or
+another long hex id at the end, and for an agent's main session (agent:ID:main).`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
