@@ -61,7 +61,7 @@ type Continued struct {
 }
 
 // Switched says that a turn asks another model than the one that the session
-// names last.
+// used last.
 type Switched struct {
 	agent.Event
 	From, To session.ModelChange

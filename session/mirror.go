@@ -81,9 +81,9 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 }
 
 // NewSince returns the mirror that own continues, and how many messages were
-// said in it, later than after, that own has not taken in.
-func NewSince(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, n int, err error) {
-	mirror, from, err := takenUpTo(ctx, st, own, after)
+// said in it that own has not taken in.
+func NewSince(ctx context.Context, st Store, own Info) (mirror Info, n int, err error) {
+	mirror, from, err := takenUpTo(ctx, st, own)
 	if err != nil || mirror.Last <= from {
 		return mirror, 0, err
 	}
@@ -92,7 +92,7 @@ func NewSince(ctx context.Context, st Store, own Info, after time.Time) (mirror 
 		if err != nil && !errors.As(err, &d) {
 			return mirror, n, err
 		}
-		if m, ok := r.Body.(Message); ok && err == nil && !r.Side && len(m.Results()) == 0 && r.Time.After(after) {
+		if m, ok := r.Body.(Message); ok && err == nil && !r.Side && len(m.Results()) == 0 {
 			n++
 		}
 	}
@@ -101,8 +101,8 @@ func NewSince(ctx context.Context, st Store, own Info, after time.Time) (mirror 
 
 // takenUpTo returns the mirror that own continues and its last record that own
 // has: from the fork, or from what was taken in later. There is no mirror, or
-// none that was written to after the time, if from is not before mirror.Last.
-func takenUpTo(ctx context.Context, st Store, own Info, after time.Time) (mirror Info, from Seq, err error) {
+// nothing new in it, if from is not before mirror.Last.
+func takenUpTo(ctx context.Context, st Store, own Info) (mirror Info, from Seq, err error) {
 	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
 		return Info{}, 0, nil
 	}
@@ -110,7 +110,7 @@ func takenUpTo(ctx context.Context, st Store, own Info, after time.Time) (mirror
 	if errors.Is(err, ErrNotFound) {
 		return Info{}, 0, nil
 	}
-	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq || !mirror.Updated.After(after) {
+	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq {
 		return mirror, mirror.Last, err
 	}
 	from = own.Origin.Seq
@@ -147,15 +147,15 @@ func takenIn(r Record, mirror ID) (Seq, bool) {
 
 // Merge appends to own, which continues a mirror, what was said in the mirror
 // since: a note that says where and when, and the messages as they were said, up
-// to the last answer that is complete. Nothing that own has changes. It returns
-// how many messages that were.
+// to the last answer that is complete. Nothing that own has changes, nor does the
+// model that it used last. It returns how many messages that were.
 func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) {
 	release, err := lockSoon(ctx, st, own.ID, "goclaw, merging")
 	if err != nil {
 		return 0, err
 	}
 	defer release()
-	mirror, from, err := takenUpTo(ctx, st, own, time.Time{})
+	mirror, from, err := takenUpTo(ctx, st, own)
 	if err != nil || mirror.Last <= from {
 		return 0, err
 	}
@@ -181,10 +181,14 @@ func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) 
 	for _, r := range news {
 		bodies = append(bodies, r.Body)
 	}
+	used, ok := s.LastModel()
+	if ok {
+		bodies = append(bodies, ModelChange{Provider: used.Provider, Model: used.Model})
+	}
 	var recs []Record
 	for i, b := range bodies {
 		r := s.Next(b, c)
-		if i > 0 {
+		if i > 0 && i <= len(news) {
 			if id := news[i-1].ID; id != "" && !s.has(id) {
 				r.ID = id
 			}
@@ -192,6 +196,9 @@ func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) 
 				m.Usage = llm.Usage{} // it says how full their window was
 				if m.At.IsZero() {
 					m.At = news[i-1].Time
+				}
+				if !ok { // no model was used here, and theirs is none
+					m.Provider, m.Model = "", ""
 				}
 				r.Body = m
 				if len(m.Results()) == 0 {

@@ -163,21 +163,21 @@ func TestNewSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind := func(own session.Info, after int64) int {
+	behind := func(own session.Info) int {
 		t.Helper()
-		_, n, err := session.NewSince(ctx, st, own, time.Unix(after, 0))
+		_, n, err := session.NewSince(ctx, st, own)
 		if err != nil {
 			t.Error(err)
 		}
 		return n
 	}
 	add(session.Record{Seq: 3, ID: "t", Parent: "a", Side: true, Time: time.Unix(3, 0).UTC(), Body: session.Title{Title: "x"}})
-	if n := behind(own, 0); n != 0 {
+	if n := behind(own); n != 0 {
 		t.Errorf("a title counts: %d", n)
 	}
 	add(say(4, "b", "a"), say(5, "c", "b"))
-	if all, late, mirror := behind(own, 0), behind(own, 4), behind(m, 0); all != 2 || late != 1 || mirror != 0 {
-		t.Errorf("%d messages, %d later than the fourth, %d of the mirror itself; want 2, 1, 0", all, late, mirror)
+	if all, mirror := behind(own), behind(m); all != 2 || mirror != 0 {
+		t.Errorf("%d messages, %d of the mirror itself; want 2, 0", all, mirror)
 	}
 	s, err := session.Open(ctx, st, "m")
 	if err != nil {
@@ -188,8 +188,8 @@ func TestNewSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := session.Continue(ctx, st, m, session.System{})
-	if err != nil || again.ID != f.ID || behind(again, 0) != 0 {
-		t.Errorf("continued in %s, %v, %d behind; want %s, 0", again.ID, err, behind(again, 0), f.ID)
+	if err != nil || again.ID != f.ID || behind(again) != 0 {
+		t.Errorf("continued in %s, %v, %d behind; want %s, 0", again.ID, err, behind(again), f.ID)
 	}
 }
 
@@ -200,7 +200,11 @@ func TestMerge(t *testing.T) {
 	st := session.NewMemory()
 	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
 	say := func(seq session.Seq, id, parent string, role llm.Role, blocks ...llm.Block) session.Record {
-		return session.Record{Seq: seq, ID: id, Parent: parent, Time: at(int64(seq)), Body: session.Message{Message: llm.Message{Role: role, Blocks: blocks}, Usage: llm.Usage{Input: 1000 * int(seq)}}}
+		m := session.Message{Message: llm.Message{Role: role, Blocks: blocks}, Usage: llm.Usage{Input: 1000 * int(seq)}}
+		if role == llm.Assistant {
+			m.Provider, m.Model = "theirs", "t"
+		}
+		return session.Record{Seq: seq, ID: id, Parent: parent, Time: at(int64(seq)), Body: m}
 	}
 	text := func(s string) llm.Block { return llm.Text{Text: s} }
 	origin := session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}
@@ -224,8 +228,8 @@ func TestMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []llm.Message{llm.UserText("ours"), {Role: llm.Assistant, Blocks: []llm.Block{text("to us")}}} {
-		if _, err := session.Keep(ctx, st, s, s.Next(session.Message{Message: m}, session.System{}), session.System{}); err != nil {
+	for _, m := range []session.Message{{Message: llm.UserText("ours")}, {Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{text("to us")}}, Provider: "ours", Model: "o"}} {
+		if _, err := session.Keep(ctx, st, s, s.Next(m, session.System{}), session.System{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,6 +261,9 @@ func TestMerge(t *testing.T) {
 				out = append(out, llm.Message{Blocks: b.Blocks}.Text())
 			}
 		}
+		if used, _ := s.LastModel(); used.Name() != "ours/o" || s.Model != "o" {
+			t.Errorf("the model of another program counts here: %s, %s", used.Name(), s.Model)
+		}
 		if s.Used != 3000 {
 			t.Errorf("the window of another program counts here: %d tokens", s.Used)
 		}
@@ -275,7 +282,7 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(past, merge(0)); diff != "" {
 		t.Errorf("a question without an answer is waited for (-want +got):\n%s", diff)
 	}
-	if _, n, err := session.NewSince(ctx, st, own, time.Time{}); err != nil || n != 1 {
+	if _, n, err := session.NewSince(ctx, st, own); err != nil || n != 1 {
 		t.Errorf("%d messages are new, %v; want the question", n, err)
 	}
 	add(say(9, "h", "g", llm.Assistant, text("third")))
@@ -283,7 +290,7 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(past, merge(2)); diff != "" {
 		t.Errorf("merged again (-want +got):\n%s", diff)
 	}
-	if _, n, err := session.NewSince(ctx, st, own, time.Time{}); err != nil || n != 0 {
+	if _, n, err := session.NewSince(ctx, st, own); err != nil || n != 0 {
 		t.Errorf("%d messages are new, %v", n, err)
 	}
 	if n, err := session.Merge(ctx, st, m, session.System{}); n != 0 || err != nil {

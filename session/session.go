@@ -123,20 +123,33 @@ func (s *Session) Apply(r Record) error {
 }
 
 // Chosen returns the record of the model that the user chose here last, and
-// whether there is one among the records that were loaded. In a log begun here
-// every change is a choice; one that another program wrote is none.
+// whether there is one among the records that were loaded. A change that is not
+// marked as chosen is none: another program may have written it.
 func (s *Session) Chosen() (Record, bool) {
 	for i := len(s.Branch) - 1; i >= 0; i-- {
-		if c, ok := s.Branch[i].Body.(ModelChange); ok && (c.Chosen || s.Origin.Program == "") {
+		if c, ok := s.Branch[i].Body.(ModelChange); ok && c.Chosen {
 			return s.Branch[i], true
 		}
 	}
 	return Record{}, false
 }
 
-// LastModel returns the model that the live branch names last: the one that
-// answered, or a change since. ok is false if it names none.
+// LastModel returns the model that was used last on the live branch: the one that
+// answered, or a change since that was not a choice. A choice counts where nothing
+// else is named. ok is false if there is none.
 func (s *Session) LastModel() (c ModelChange, ok bool) {
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case ModelChange:
+			if !b.Chosen {
+				return b, true
+			}
+		case Message:
+			if b.Role == llm.Assistant && b.Model != "" {
+				return ModelChange{Provider: b.Provider, Model: b.Model}, true
+			}
+		}
+	}
 	return ModelChange{Provider: s.Provider, Model: s.Model}, s.Model != ""
 }
 

@@ -502,3 +502,37 @@ func TestErrorsSayWhatTheyKnow(t *testing.T) {
 		}
 	}
 }
+
+// A choice is what is marked as one: a change that another program wrote into a
+// log without a key of its own is none. The model used last is the one that
+// answered, until something else did.
+func TestChosenAndLast(t *testing.T) {
+	st, c := session.NewMemory(), &Clock{}
+	s, err := session.Begin(ctx, st, session.Header{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		say          session.Body
+		chosen, last string
+	}{
+		{session.ModelChange{Provider: "p", Model: "theirs"}, "", "p/theirs"},
+		{session.Message{Message: llm.Message{Role: llm.Assistant}, Provider: "p", Model: "answered"}, "", "p/answered"},
+		{session.ModelChange{Provider: "p", Model: "chosen", Chosen: true}, "p/chosen", "p/answered"},
+		{session.Message{Message: llm.Message{Role: llm.Assistant}, Provider: "p", Model: "chosen"}, "p/chosen", "p/chosen"},
+	} {
+		if _, err := session.Keep(ctx, st, s, s.Next(step.say, c), c); err != nil {
+			t.Fatal(err)
+		}
+		chosen, last := "", ""
+		if r, ok := s.Chosen(); ok {
+			chosen = r.Body.(session.ModelChange).Name()
+		}
+		if m, ok := s.LastModel(); ok {
+			last = m.Name()
+		}
+		if chosen != step.chosen || last != step.last {
+			t.Errorf("step %d: chosen %q, used last %q; want %q, %q", i+1, chosen, last, step.chosen, step.last)
+		}
+	}
+}

@@ -194,8 +194,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 	if err := a.torn(ctx, s, len(in.Blocks) == 0); err != nil {
 		return err
 	}
-	// Said when it is news: what was written there since the last words here.
-	if mirror, n, err := session.NewSince(ctx, a.st, s.Info, s.Updated); err == nil && n > 0 && !asJSON {
+	if mirror, n, err := session.NewSince(ctx, a.st, s.Info); err == nil && n > 0 && !asJSON {
 		fmt.Fprintln(a.err, a.style().Dim(transcript.Printable(transcript.GoneOn(mirror, s.Info, n, "goclaw sessions merge "+string(s.Key)))))
 	}
 	ctx, stop := a.interruptible(ctx)

@@ -538,7 +538,7 @@ changes. KEY is either of the two.`,
 				}
 				in = own
 			}
-			mirror, _, err := session.NewSince(ctx, st, in, time.Time{})
+			mirror, _, err := session.NewSince(ctx, st, in)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"goclaw/internal/near"
@@ -506,7 +505,7 @@ func (r *REPL) model(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	r.asked, r.told = m.Name, ""
+	r.asked, r.told = m.Name, r.cur.ID // which says so
 	r.recorded(rec)
 	r.note("from now on %s is asked", m.Name)
 	return nil
@@ -538,7 +537,7 @@ func (r *REPL) title(ctx context.Context, text string) error {
 }
 
 func (r *REPL) merge(ctx context.Context, _ string) error {
-	mirror, _, err := session.NewSince(ctx, r.Store, r.cur, time.Time{})
+	mirror, _, err := session.NewSince(ctx, r.Store, r.cur)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
+	"goclaw/window"
 )
 
 // open opens the session that the user named, or the one used last, and says
@@ -160,7 +160,7 @@ func (r *REPL) welcome(ctx context.Context, s *session.Session) {
 	for _, d := range s.Damage {
 		r.note("damaged: %v", d)
 	}
-	if mirror, n, err := session.NewSince(ctx, r.Store, s.Info, time.Time{}); err == nil && n > 0 {
+	if mirror, n, err := session.NewSince(ctx, r.Store, s.Info); err == nil && n > 0 {
 		r.note("%s", transcript.GoneOn(mirror, s.Info, n, "/merge"))
 	}
 	r.torn(ctx, s)
@@ -171,7 +171,7 @@ func (r *REPL) where(s *session.Session) {
 	user, answer := "", ""
 	for _, rec := range s.Branch {
 		m, ok := rec.Body.(session.Message)
-		if !ok || strings.TrimSpace(m.Text()) == "" || m.Excluded {
+		if !ok || strings.TrimSpace(m.Text()) == "" || m.Excluded || window.Silent(m.Message) {
 			continue
 		}
 		if session.IsTurn(m) {
