@@ -174,17 +174,20 @@ type Report struct {
 // DryRun says what folding at c would do, without asking a model: its words
 // are not known, so that Lost is judged by the checkpoint or the extract.
 func (c Cut) DryRun() Report {
-	r := Report{Folded: c.Folded, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins), Open: open(c.all)}
+	r := Report{Folded: c.Folded, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins)}
+	r.Open, _ = c.open()
 	s := c.prev
+	hint := s.Task
 	if c.Asks {
 		s, _ = c.extract()
+		hint = ""
 		in := c.count(instructions) + c.count(c.prev.String())
 		for _, l := range lines(c.past) {
 			in += c.count(l) + 2
 		}
 		r.Cost = llm.Usage{Input: in, Output: c.Limit / 2}
 	}
-	s = c.complete(s, "")
+	s = c.complete(s, hint)
 	r.Preview = s.String()
 	r.After = c.then(c.weigh(r.Preview))
 	kept := r.Preview

@@ -595,7 +595,7 @@ func TestCheckpointOfASnapshot(t *testing.T) {
 	if cp.Usage.Input == 0 || cp.Usage.Output == 0 {
 		t.Errorf("making it took %+v", cp.Usage)
 	}
-	if got := compact.Parse(cp.Summary); got.Text != "six questions were answered" || !strings.HasPrefix(got.Task, "question 1 ") {
+	if got := compact.Parse(cp.Summary); got.Text != "six questions were answered" || !strings.HasPrefix(got.Task, "question 6 ") {
 		t.Errorf("%+v", got)
 	}
 	if _, err := c.Checkpoint(context.Background(), compact.Chain{}); !errors.Is(err, compact.ErrNoSummary) {

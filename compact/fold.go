@@ -83,9 +83,9 @@ func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, erro
 		}
 		d.Extract = d.By == extracted
 	}
-	hint := ""
-	if c.Asks && !d.Extract {
-		hint = s.Task
+	hint := s.Task
+	if d.Extract {
+		hint = ""
 	}
 	s = c.complete(s, hint)
 	text := s.String()
@@ -183,7 +183,7 @@ func (c Cut) complete(s Summary, hint string) Summary {
 	adds := limit * addShare / 100
 	s.Pinned = nil
 	s.fit(limit-adds, c.count)
-	s.Requests = slices.DeleteFunc(s.Requests, c.isAsked)
+	s.Requests = slices.DeleteFunc(s.Requests, func(r string) bool { return c.isAsked(r) || c.isAnswered(r) })
 	s.Requests = append(s.Requests, c.missing(s.String(), adds/2)...)
 	s.Identifiers = append(s.Identifiers, c.referred(s, adds)...)
 	s.fit(limit, c.count)
@@ -193,17 +193,56 @@ func (c Cut) complete(s Summary, hint string) Summary {
 
 // isAsked reports whether a request is one of the questions that stay.
 func (c Cut) isAsked(request string) bool {
-	return slices.ContainsFunc(c.asked, func(r session.Record) bool {
-		text := plainText(r.Body)
-		return says(text, request) || strings.Contains(text, strings.TrimSuffix(request, " …"))
-	})
+	return slices.ContainsFunc(c.asked, func(r session.Record) bool { return isOf(request, plainText(r.Body)) })
+}
+
+// isAnswered reports whether a request is the question of a turn that the cut
+// goes through, and that ends with an answer in what stays.
+func (c Cut) isAnswered(request string) bool {
+	_, answered := c.open()
+	return answered != "" && isOf(request, answered)
+}
+
+// isOf reports whether a request is what text asks for.
+func isOf(request, text string) bool {
+	return says(text, request) || strings.Contains(text, strings.TrimSuffix(request, " …"))
+}
+
+// open returns what the user asked for in the past and got no answer to, and
+// the question of the past that is answered in what stays, if there is one.
+func (c Cut) open() (asked []string, answered string) {
+	asked = open(c.all)
+	last := len(asked) - 1
+	if last < 0 || len(open(c.all[lastTurn(c.all):])) == 0 {
+		return asked, ""
+	}
+	for _, r := range c.kept {
+		m, ok := r.Body.(session.Message)
+		switch {
+		case ok && session.IsTurn(m):
+			return asked, ""
+		case ok && answers(m):
+			return asked[:last], asked[last]
+		}
+	}
+	return asked, ""
+}
+
+// lastTurn is the index of what the user said last in recs, or 0.
+func lastTurn(recs []session.Record) int {
+	for i := len(recs) - 1; i > 0; i-- {
+		if session.IsTurn(recs[i].Body) {
+			return i
+		}
+	}
+	return 0
 }
 
 // missing returns the open requests of the past that text does not tell,
 // newest first where there is not room for all.
 func (c Cut) missing(text string, limit int) []string {
 	var out []string
-	asked := open(c.all)
+	asked, _ := c.open()
 	for i := len(asked) - 1; i >= 0 && limit > 0; i-- {
 		a := asked[i]
 		if strings.Contains(text, a) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Summary is a folded past, structured. Task is what the user works on now,
-// in the user's words: a later request takes its place, a follow-up does not.
+// Summary is a folded past, structured. Task is what the user works on now, in
+// the user's words where they are known: a later request takes its place, a follow-up does not.
 type Summary struct {
 	Task        string
 	Earlier     []string // tasks
@@ -217,10 +217,23 @@ func (s *Summary) carry(prev Summary) {
 		}
 		*l.of(s) = union(*l.of(&prev), *l.of(s))
 	}
-	if prev.Text != "" && !tells(s.Text, prev.Text) {
-		s.Text = strings.TrimSpace(s.Text + earlier + prev.Text)
+	if then := flat(prev.Text); then != "" && !tells(s.Text, then) {
+		s.Text = strings.TrimSpace(s.Text + earlier + then)
 	}
 }
+
+// flat returns what an earlier summary told, and what it had from those before
+// it, as one text.
+func flat(text string) string {
+	text = strings.TrimSpace(text)
+	for strings.HasPrefix(text, "Earlier: ") {
+		text = strings.TrimPrefix(text, "Earlier: ")
+	}
+	return strings.TrimSpace(strings.NewReplacer(earlier, "\n", askedLast, "").Replace(text))
+}
+
+// askedLast opens the text of an extract.
+const askedLast = "What was asked last:\n"
 
 // earlier parts what is told of now from what an earlier summary told.
 const earlier = "\n\nEarlier: "

@@ -17,10 +17,12 @@ const (
 	maxOpenTask = 300
 )
 
-// task returns the current task, in the user's words, and the tasks before it:
-// the latest request of its own. A follow-up ("and now in German") is none, and
-// what a model takes for the task counts only where the user said it. Without
-// any request the task is what an earlier summary says, or what was said first.
+// task returns the current task and the tasks before it: the latest request of
+// its own that stays, or what a model takes for the task (hint), in the user's
+// words where the user said it. A follow-up ("and now in German") is none,
+// whoever takes it for one. Without a model it is the latest request of the
+// past; then what an earlier summary says; then the latest message that says
+// much, in whatever language; then what was said first.
 func (c Cut) task(hint string) (now string, earlier []string) {
 	past, asked := said(c.all), said(c.asked)
 	stays := said(c.kept[len(c.asked):])
@@ -28,12 +30,15 @@ func (c Cut) task(hint string) (now string, earlier []string) {
 	open := now != ""
 	if now == "" {
 		seen := append(past[:len(past):len(past)], asked...)
-		now = latestRequest(seen, func(t string) bool { return hint != "" && !leans(t) && names(t, hint) })
-		if now == "" && hint != "" && names(c.prev.Task, hint) {
+		now = c.hinted(hint, seen, stays)
+		if now == "" {
+			now = latestRequest(seen, isRequest)
+		}
+		if now == "" && isRequest(c.prev.Task) {
 			now = c.prev.Task
 		}
 		if now == "" {
-			now = latestRequest(seen, isRequest)
+			now = latestRequest(seen, saysMuch)
 		}
 		if now == "" {
 			now = c.prev.Task
@@ -60,6 +65,71 @@ func (c Cut) task(hint string) (now string, earlier []string) {
 		return clip(now, maxOpenTask), earlierThan(now, earlier)
 	}
 	return clip(now, maxTask), earlierThan(now, earlier)
+}
+
+// hinted returns the task that hint names: in the user's words, in those of an
+// earlier summary, or in its own. It is "" if hint is a follow-up, or has
+// nothing to do with what the user said.
+func (c Cut) hinted(hint string, seen, stays []string) string {
+	if hint = strings.TrimSpace(hint); hint == "" {
+		return ""
+	}
+	if t := latestRequest(seen, func(t string) bool { return !leans(t) && names(t, hint) }); t != "" {
+		return t
+	}
+	if names(c.prev.Task, hint) {
+		return c.prev.Task
+	}
+	follows := func(t string) bool { return names(t, hint) }
+	if leans(hint) || latestRequest(seen, follows) != "" || latestRequest(stays, follows) != "" {
+		return ""
+	}
+	said := strings.Join(slices.Concat(seen, stays, []string{c.prev.Task}), "\n")
+	if !touches(said, hint) {
+		return ""
+	}
+	return hint
+}
+
+// touches reports whether text has a word of hint, whatever its ending.
+func touches(text, hint string) bool {
+	has := map[string]bool{}
+	for _, w := range wordsOf(text) {
+		has[stem(w)] = true
+	}
+	return slices.ContainsFunc(wordsOf(hint), func(w string) bool { return utf8.RuneCountInString(w) >= stemLen && has[stem(w)] })
+}
+
+// stemLen is how many letters of a word stand for it, about.
+const stemLen = 4
+
+func stem(w string) string {
+	r := []rune(w)
+	return string(r[:min(len(r), stemLen)])
+}
+
+// How long a message is that says much, and a question.
+const (
+	muchSaid  = 40
+	muchAsked = 35
+)
+
+// saysMuch reports whether text may be a request, by its length: in any
+// language a follow-up is short.
+func saysMuch(text string) bool {
+	if leans(text) {
+		return false
+	}
+	n := 0
+	for _, r := range text {
+		if n++; r >= 0x2e80 { // a letter of Chinese or Japanese says as much as three
+			n += 2
+		}
+	}
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") {
+		return n >= muchAsked
+	}
+	return n >= muchSaid
 }
 
 // maxEarlier is how many earlier tasks a summary names: the first, and the
@@ -159,7 +229,7 @@ func leans(text string) bool {
 }
 
 // isRequest reports whether the user asks for something new with text. It
-// knows English only: in other languages a model's word is needed.
+// knows English only: for other languages see saysMuch.
 func isRequest(text string) bool {
 	t := thanks.ReplaceAllString(clip(text, 600), "")
 	if anew.MatchString(t) {

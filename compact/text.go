@@ -329,7 +329,7 @@ func Extract(prev Summary, recs []session.Record) Summary {
 		asked = asked[n:]
 	}
 	if len(asked) > 0 {
-		s.Text = "What was asked last:\n" + strings.Join(asked, "\n")
+		s.Text = askedLast + strings.Join(asked, "\n")
 	}
 	s.Constraints, s.Decisions = demands(recs), union(nil, s.Decisions)
 	for _, id := range order {
