@@ -164,6 +164,14 @@ func TestShared(t *testing.T) {
 	if err != nil || !bytes.HasPrefix(after, before) || !bytes.Contains(after[len(before):], []byte("hello there")) {
 		t.Errorf("OpenClaw's transcript does not go on: %v, %d and %d bytes", err, len(before), len(after))
 	}
+	// The model that OpenClaw's log names is nobody's choice here.
+	conf := `{"model": "offline", "session": {"store": "jsonl", "path": "~/.openclaw/agents/main/sessions", "shared": true}}`
+	if err := os.WriteFile(filepath.Join(home, ".openclaw/goclaw/config.json"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := at(t, home, "", "ask", "-s", "agent:main:main", "hello"); code != 0 || strings.Contains(errOut, "chosen") {
+		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+	}
 	if _, err := os.Stat(filepath.Join(home, ".openclaw/agents/main/sessions/agents")); err == nil {
 		t.Error("a second store is nested in OpenClaw's folder")
 	}

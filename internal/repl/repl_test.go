@@ -930,3 +930,13 @@ func TestInterruptBetweenLines(t *testing.T) {
 		t.Errorf("the chat ends with %v, %v; want that the second Ctrl-C ends it", err, ctx.Err())
 	}
 }
+
+// What a chat shows of the end of its session leaves out that the model had
+// nothing to say.
+func TestPreviewLeavesOutNoReply(t *testing.T) {
+	b := newBench()
+	b.seed(t, "s1", "main:cli:user", User("a question"), By("test", "one", Answer("an answer")), By("test", "one", Answer("NO_REPLY")))
+	if got := b.person(t, "/quit\n"); !strings.Contains(got, "    an answer\n") || strings.Contains(got, "NO_REPLY") {
+		t.Errorf("the preview is\n%s", got)
+	}
+}
