@@ -382,7 +382,7 @@ func TestStopWhileToolsRun(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 half\nstopped by the user", "user: result c2 half\nstopped by the user", "assistant: [aborted]"}
+	want := []string{"user: go", "assistant: call c1 call c2 [toolUse]", "user: result c1 half\n(stopped by the user)", "user: result c2 half\n(stopped by the user)", "assistant: [aborted]"}
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -614,6 +614,9 @@ func stopped(r llm.ToolResult, why string) llm.ToolResult {
 			blocks = append(blocks, b)
 		}
 	}
+	if len(blocks) > 0 { // a remark on what the tool said
+		why = "(" + why + ")"
+	}
 	r.IsError, r.Blocks = true, append(blocks, llm.Text{Text: why})
 	return r
 }

@@ -30,13 +30,13 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 		return nil, err
 	}
 	if !in.Trashed.IsZero() {
-		return nil, fmt.Errorf("session %q is in the trash: %w", id, session.ErrNotFound)
+		return nil, session.NotFound("session %q is in the trash", id)
 	}
 	if at == 0 {
 		at, before, after = in.Last, before+after, 0
 	}
 	if at < 1 || at > in.Last {
-		return nil, fmt.Errorf("session %q has no record %d, the last one is %d: %w", id, at, in.Last, session.ErrNotFound)
+		return nil, session.NotFound("session %q has no record %d, the last one is %d", id, at, in.Last)
 	}
 	var lines []Line
 	behind := 0

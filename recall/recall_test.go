@@ -777,7 +777,7 @@ func TestTools(t *testing.T) {
 		{"session_search", `{"query":"teal","since":"soon"}`, `since takes a date like 2026-08-01, a time like 2026-08-01 15:04, or how long ago like 12h, 7d or 3w, not "soon"`},
 		{"session_read", `{"session":"a#3","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is\na#4  2026-08-01 10:04 user: what is my favourite colour?"},
 		{"session_read", `{"session":"main:cli:a","around":"a-2","messages":1}`, "a#2  2026-08-01 10:02 user: my favourite colour is teal\na#3  2026-08-01 10:03 assistant: noted, teal it is"},
-		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99", the last one is 4: session: not found`},
+		{"session_read", `{"session":"a","around":"99"}`, `session main:cli:a has no record "99", the last one is 4`},
 	} {
 		res, err := tools[c.tool].Run(t.Context(), llm.ToolCall{ID: "1", Name: c.tool, Args: []byte(c.args)})
 		if err != nil {

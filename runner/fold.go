@@ -18,7 +18,7 @@ var (
 	// ErrNotFolded: no compaction is in effect.
 	ErrNotFolded = errors.New("runner: nothing is folded")
 	// ErrMirror: the session is another program's, and stays as it is.
-	ErrMirror = errors.New("runner: the session mirrors another program's: say something, and it goes on in one of our own")
+	ErrMirror = errors.New("this session is another program's and stays as it is: say something first, and it goes on in a session of goclaw's own")
 )
 
 // Plan says where the session id would be folded now, at the user's wish.

@@ -35,7 +35,7 @@ type NoneError struct {
 }
 
 func (e *NoneError) Error() string {
-	text := fmt.Sprintf("session %q: %v", e.Ref, ErrNotFound)
+	text := fmt.Sprintf("there is no session %q", e.Ref)
 	if len(e.Near) > 0 {
 		text += "; did you mean " + strings.Join(called(e.Near), ", or ") + "?"
 	}

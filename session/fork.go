@@ -115,7 +115,7 @@ func Locate(recs iter.Seq2[Record, error], in Info, ref string) (Seq, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, fmt.Errorf("session %s has no record %q, the last one is %d: %w", in.Key, ref, in.Last, ErrNotFound)
+		return 0, NotFound("session %s has no record %q, the last one is %d", in.Key, ref, in.Last)
 	}
 	return 0, fmt.Errorf("%q fits %d records of session %s: type more of the id, or the record's number", ref, len(found), in.Key)
 }

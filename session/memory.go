@@ -54,7 +54,7 @@ func (m *Memory) Append(ctx context.Context, id ID, recs ...Record) error {
 	last := Seq(0)
 	if l != nil {
 		if !l.trashed.IsZero() {
-			return fmt.Errorf("session %q is in the trash: %w", id, ErrNotFound)
+			return NotFound("session %q is in the trash", id)
 		}
 		last = l.outline.Last
 	}
@@ -138,7 +138,7 @@ func (m *Memory) Read(ctx context.Context, id ID, after Seq) iter.Seq2[Record, e
 		}
 		m.mu.Unlock()
 		if l == nil {
-			yield(Record{}, fmt.Errorf("session %q: %w", id, ErrNotFound))
+			yield(Record{}, NotFound("there is no session %q", id))
 			return
 		}
 		for _, r := range recs[min(max(after, 0), Seq(len(recs))):] {
@@ -200,7 +200,7 @@ func (m *Memory) change(ctx context.Context, id ID, trashed bool, f func(*memLog
 	defer m.mu.Unlock()
 	l := m.logs[id]
 	if l == nil || l.trashed.IsZero() == trashed {
-		return fmt.Errorf("session %q: %w", id, ErrNotFound)
+		return NotFound("there is no session %q", id)
 	}
 	f(l)
 	return nil

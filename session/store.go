@@ -144,6 +144,14 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
 
+// NotFound returns an error that is an ErrNotFound and says what is missing.
+func NotFound(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }
+
+type missing struct{ text string }
+
+func (e *missing) Error() string { return e.text }
+func (e *missing) Unwrap() error { return ErrNotFound }
+
 // Stat returns the Info of one log, in the trash or not.
 func Stat(ctx context.Context, st Store, id ID) (Info, error) {
 	for _, trash := range []bool{false, true} {
@@ -151,7 +159,7 @@ func Stat(ctx context.Context, st Store, id ID) (Info, error) {
 			return in, err
 		}
 	}
-	return Info{}, fmt.Errorf("session %q: %w", id, ErrNotFound)
+	return Info{}, NotFound("there is no session %q", id)
 }
 
 // Current returns the Info of the newest log of key: the one begun last. Of
@@ -170,7 +178,7 @@ func Current(ctx context.Context, st Store, key Key) (Info, error) {
 		}
 	}
 	if best.ID == "" {
-		return Info{}, fmt.Errorf("session key %q: %w", key, ErrNotFound)
+		return Info{}, NotFound("there is no session with the key %q", key)
 	}
 	return best, nil
 }

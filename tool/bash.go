@@ -117,10 +117,10 @@ func (b *bash) approve(ctx context.Context, command string) (refused string, err
 		return "", nil
 	}
 	if b.ask == nil && private {
-		return "not run: the command names files that are private to the program. Such a command needs the user's leave each time, and there is nobody to ask here.", nil
+		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is nobody to ask here.", nil
 	}
 	if b.ask == nil {
-		return "not run: bash needs the user's leave, and there is nobody to ask here. " +
+		return "not run: bash needs the user's permission, and there is nobody to ask here. " +
 			"To allow it, the user can start an interactive chat and answer there, or add this exact command to the allowed ones in the configuration.", nil
 	}
 	// One question at a time; an "always" may answer the next one too.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -51,14 +54,19 @@ func (a *app) configCmd() *cobra.Command {
 			if err := os.MkdirAll(home, 0o700); err != nil {
 				return err
 			}
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 			if err != nil {
-				if os.IsExist(err) {
-					return fmt.Errorf("%s is there already: goclaw config shows what it says", path)
-				}
 				return err
 			}
-			if _, err := f.Write(config.Sample()); err != nil {
+			if said, err := io.ReadAll(f); err != nil || len(bytes.TrimSpace(said)) > 0 {
+				f.Close()
+				return cmp.Or(err, fmt.Errorf("%s is there already: goclaw config shows what it says", path))
+			}
+			if err := cmp.Or(f.Chmod(0o600), f.Truncate(0)); err != nil {
+				f.Close()
+				return err
+			}
+			if _, err := f.WriteAt(config.Sample(), 0); err != nil {
 				f.Close()
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +65,7 @@ func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
 	}
 	findings := []finding{}
 	for _, w := range c.Warnings {
-		findings = append(findings, finding{What: "config", Problem: w})
+		findings = append(findings, finding{What: "config", Problem: strings.TrimPrefix(w, "config: ")})
 	}
 	findings = append(findings, modes(c.Home, c.Session.Path)...)
 	a.still = !fix

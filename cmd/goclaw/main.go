@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"goclaw/internal/near"
 	"goclaw/internal/transcript"
@@ -156,7 +157,11 @@ Without a command it opens a chat and resumes the last session.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.chat(cmd.Context()) },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v: see %s --help", err, cmd.CommandPath())
+		hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
+		if n := nearestFlag(cmd, err); n != "" {
+			hint = "did you mean " + n + "?"
+		}
+		return usage("%v: %s", err, hint)
 	})
 	root.PersistentFlags().StringVar(&a.model, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVarP(&a.session, "session", "s", "", "the session to open: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, begins one")
@@ -165,6 +170,22 @@ Without a command it opens a chat and resumes the last session.`,
 	completionCmd(root)
 	a.completions(root)
 	return root
+}
+
+// nearestFlag returns the flag of cmd that the one err complains about may be a
+// misspelling of, or "".
+func nearestFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return near.Nearest("--"+unknown.GetSpecifiedName(), names)
 }
 
 // nearestCommand returns the command below cmd that name may be a misspelling

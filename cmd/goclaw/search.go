@@ -174,7 +174,7 @@ func (a *app) knowsAgent(ctx context.Context, name string) error {
 			known[agent] = true
 		}
 	}
-	err := fmt.Errorf("agent %q: %w", name, session.ErrNotFound)
+	err := session.NotFound("there is no agent %q", name)
 	if names := slices.Sorted(maps.Keys(known)); len(names) > 0 {
 		err = fmt.Errorf("%w; there are %s", err, strings.Join(names[:min(len(names), 8)], ", "))
 	}

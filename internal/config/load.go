@@ -451,6 +451,15 @@ const maxBashTimeout = 10 * time.Minute
 // jsonl, after the form of its transcripts.
 var Formats = []string{"auto", "openclaw", "jsonl", "pi", "claw0", "claude-code", "codex", "goclaw"}
 
+// either joins the values of a choice: "a, b or c".
+func either(of []string) string {
+	last := len(of) - 1
+	if last < 1 {
+		return strings.Join(of, "")
+	}
+	return strings.Join(of[:last], ", ") + " or " + of[last]
+}
+
 // check refuses values that no other value would make right.
 func (l *Loaded) check() error {
 	oneOf := func(key, got string, want ...string) error {
@@ -467,7 +476,7 @@ func (l *Loaded) check() error {
 		if named[0] == "" { // nothing said is fine, too
 			named = named[1:]
 		}
-		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, strings.Join(named, ", "), got, hint)
+		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, either(named), got, hint)
 	}
 	atLeast := func(key string, got, least int) error {
 		if got >= least {

@@ -130,7 +130,7 @@ func TestKeysFollowTheIndex(t *testing.T) {
 		moved int
 		want  map[session.Key]string
 	}
-	none := "session key %q: session: not found"
+	none := "there is no session with the key %q"
 	tests := map[string][]step{
 		"a torn index": {
 			{`{"agent:main:main":{"sessionId":"aaaa"`, 0, map[session.Key]string{recovered + "aaaa": "aaaa, 4 turns"}},

@@ -79,7 +79,7 @@ func (r *REPL) command(ctx context.Context, text string) error {
 		return errors.New(unknown(name))
 	}
 	if c.args == "" && arg != "" {
-		return fmt.Errorf("/%s takes nothing behind it", c.names[0])
+		return fmt.Errorf("/%s takes no argument", c.names[0])
 	}
 	if err := c.checkFlags(arg); err != nil {
 		return err

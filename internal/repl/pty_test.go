@@ -284,7 +284,7 @@ func TestTerminalApproval(t *testing.T) {
 			}
 		}
 	}
-	if want := "once always no\nstopped by the user"; strings.Join(results, " ") != want {
+	if want := "once always no\n(stopped by the user)"; strings.Join(results, " ") != want {
 		t.Errorf("the results are %q, want %q", results, want)
 	}
 }

@@ -213,7 +213,7 @@ func TestCommands(t *testing.T) {
 		"quit":                 {"/quit\nx\n", "", ""},
 		"quit in a word":       {"quit\nx\n", "", ""},
 		"exit":                 {"EXIT\nx\n", "", ""},
-		"too much":             {"/quit now\n", "", "error: /quit takes nothing behind it\n"},
+		"too much":             {"/quit now\n", "", "error: /quit takes no argument\n"},
 		"the list": {"/sessions\n", "" +
 			"   KEY            TITLE         MODEL     TURNS  LAST USED\n" +
 			"*  main:cli:user  About things  test/one  2      now\n" +
@@ -223,7 +223,7 @@ func TestCommands(t *testing.T) {
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
 		"switch to itself":              {"/switch main\n", "", "this is main:cli:user already\n"},
-		"switch to nothing":             {"/switch zzz\n", "", "error: session \"zzz\": session: not found\n"},
+		"switch to nothing":             {"/switch zzz\n", "", "error: there is no session \"zzz\"\n"},
 		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "began main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
 		"switch by a word of the title": {"/switch ops\n/switch thing\n", "", "Restored: 1 previous turn of ops:cli:user\n" + about},
 		"a flag that is not known":      {"/compact --dryrun\n", "", "error: /compact does not know --dryrun: did you mean --dry-run?\n"},
@@ -242,7 +242,7 @@ func TestCommands(t *testing.T) {
 		"wrong history":        {"/history -1\n", "", "error: /history takes a number of turns or all, not \"-1\"\n"},
 		"delete another":       {"/delete ops\n/sessions ops\n", "no session fits \"ops\"\n", "moved ops:cli:user to the trash: goclaw sessions restore s2 brings it back\n"},
 		"delete this":          {"/delete main\nhi\n", "echo: hi\n", "moved main:cli:user to the trash: goclaw sessions restore s1 brings it back\nbegan main:cli:20261115-000000\n"},
-		"delete nothing":       {"/delete zzz\n", "", "error: session \"zzz\": session: not found\n"},
+		"delete nothing":       {"/delete zzz\n", "", "error: there is no session \"zzz\"\n"},
 		"model":                {"/model\n", "test/one, a window of 1k tokens\n", ""},
 		"another model":        {"/model test/two\n/model\n", "test/two\n", "from now on test/two is asked\n"},
 		"a wrong model":        {"/model zzz\n/model\n", "test/one, a window of 1k tokens\n", "error: model \"zzz\" is not known (still asking test/one)\n"},

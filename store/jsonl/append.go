@@ -59,7 +59,7 @@ func (s *Store) nothing(ctx context.Context, id session.ID) error {
 }
 
 func inTrash(id session.ID) error {
-	return fmt.Errorf("session %q is in the trash: %w", id, session.ErrNotFound)
+	return session.NotFound("session %q is in the trash", id)
 }
 
 // target returns the log id, or one that is to be begun by recs.

@@ -272,7 +272,7 @@ func (s *Store) forget(l *log) {
 }
 
 // notFound is the error for a log that is not there.
-func notFound(id session.ID) error { return fmt.Errorf("session %q: %w", id, session.ErrNotFound) }
+func notFound(id session.ID) error { return session.NotFound("there is no session %q", id) }
 
 // errGone says that a log's file is not where it was.
 var errGone = errors.New("jsonl: the file is gone")

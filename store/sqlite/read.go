@@ -95,7 +95,7 @@ func (s *Store) locate(c *sqlx.Conn, p *piece, id session.ID) error {
 		return err
 	}
 	if n == 0 || p.n != 0 && p.n != n {
-		return fmt.Errorf("session %q: %w", id, session.ErrNotFound)
+		return session.NotFound("there is no session %q", id)
 	}
 	if p.n == 0 {
 		p.n, p.good = n, p.at

@@ -86,7 +86,7 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 				return err
 			}
 			if n == 0 || in.Trashed.IsZero() == trashed {
-				absent = fmt.Errorf("session %q: %w", id, session.ErrNotFound)
+				absent = session.NotFound("there is no session %q", id)
 				return nil
 			}
 			w.book.Drop(id)

@@ -82,7 +82,7 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 		return nil, err
 	}
 	if !l.Info.Trashed.IsZero() {
-		return nil, fmt.Errorf("session %q is in the trash: %w", id, session.ErrNotFound)
+		return nil, session.NotFound("session %q is in the trash", id)
 	}
 	if err := session.CheckAppend(id, l.Info.Last, recs); err != nil {
 		return nil, err
