@@ -313,14 +313,18 @@ func union(a, b []string) []string {
 
 // fit shortens s until count(s) is at most limit. What takes the most room
 // gives the most: files and identifiers before decisions and constraints, the
-// oldest of a list before the newest, and the end of the text. Task, open
-// requests and pins stay as long as anything else is left.
+// oldest of a list before the newest, and the end of the text. Open requests and
+// pins stay as long as anything else is left, and a third of the limit is the
+// task's.
 func (s *Summary) fit(limit int, count func(string) int) {
 	lists := []struct {
 		of     *[]string
 		weight int
 	}{
-		{&s.Earlier, 2}, {&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
+		{&s.Earlier, 1}, {&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
+	}
+	if n := count(s.Task); n > limit/3 && count(s.String()) > limit { // the rest says something, too
+		s.Task = clip(s.Task, len(s.Task)*(limit/3)/n)
 	}
 	for {
 		text := s.String()
