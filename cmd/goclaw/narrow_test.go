@@ -33,7 +33,7 @@ func TestCommandsOnANarrowTerminal(t *testing.T) {
 		{"import --dry-run " + dir, 0, "\npi          pi:w:aaaa0001\n  " + path + "\n"},
 		{"import " + dir, 0, "1 session: 1 new; 2 records taken in"},
 		{"sessions show aaaa0001", 0, "Could you establish which counterparties\nacknowledged the outstanding\nreconciliation statements?\n"},
-		{"sessions show there-is-none", 1, "goclaw: session \"there-is-none\":"},
+		{"sessions show there-is-none", 1, "goclaw: there is no session\n\"there-is-none\""},
 		{"search reconciliation", 0, " 1. pi:w:aaaa…  user  record 2\n"},
 	} {
 		p := ptytest.New(t, 40, 24)
