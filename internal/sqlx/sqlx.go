@@ -91,10 +91,10 @@ func (c *Conn) Run(sql string, args ...any) error {
 	return err
 }
 
-// Stop ends a query that has said enough.
-var Stop = errors.New("enough")
+// ErrStop ends a query that has said enough.
+var ErrStop = errors.New("enough")
 
-// Each calls f for every row. If f returns an error, that is the end; Stop is
+// Each calls f for every row. If f returns an error, that is the end; ErrStop is
 // returned, too.
 func (c *Conn) Each(f func(Row) error, sql string, args ...any) error {
 	s, err := c.query(sql, args...)
@@ -112,8 +112,8 @@ func (c *Conn) Each(f func(Row) error, sql string, args ...any) error {
 
 // first calls f for the first row, if there is one.
 func (c *Conn) first(f func(Row), sql string, args ...any) error {
-	err := c.Each(func(r Row) error { f(r); return Stop }, sql, args...)
-	if err == Stop {
+	err := c.Each(func(r Row) error { f(r); return ErrStop }, sql, args...)
+	if err == ErrStop {
 		return nil
 	}
 	return err

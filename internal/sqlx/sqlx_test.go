@@ -45,7 +45,7 @@ func TestConn(t *testing.T) {
 		t.Errorf("no row is %q (%v)", b, err)
 	}
 	rows := 0
-	if err := c.Each(func(r Row) error { rows++; return Stop }, "SELECT n FROM t"); err != Stop || rows != 1 {
+	if err := c.Each(func(r Row) error { rows++; return ErrStop }, "SELECT n FROM t"); err != ErrStop || rows != 1 {
 		t.Errorf("each: %v after %d rows", err, rows)
 	}
 	if err := c.Run("INSERT INTO t VALUES ($1, 0, 0)", 1.5); err == nil {

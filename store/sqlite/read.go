@@ -186,7 +186,7 @@ func (p *piece) next(c *sqlx.Conn) error {
 			c.Large = true
 		}
 		if len(p.entries) >= most || size >= pieceBytes {
-			return sqlx.Stop
+			return sqlx.ErrStop
 		}
 		return nil
 	}, selectRecords, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
@@ -196,7 +196,7 @@ func (p *piece) next(c *sqlx.Conn) error {
 		return err
 	}
 	p.done = err == nil // there is no more
-	if err == sqlx.Stop {
+	if err == sqlx.ErrStop {
 		return nil
 	}
 	return err
