@@ -1,10 +1,10 @@
 // Package storetest is the one judge of every session.Store.
 //
 // Run holds a store against the promises of session.Store; there is nothing to
-// switch off. Kill and Together do so with real processes, Bench and Table
+// switch off. Processes does so with real processes, Bench and Table
 // with a watch. What is learnt about one store becomes a case here, for all.
 //
-// A store's tests call Main from TestMain, because Kill and Together start
+// A store's tests call Main from TestMain, because Processes starts
 // the test binary again.
 package storetest
 
