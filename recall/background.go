@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"goclaw/watch"
+	"goclaw/internal/watch"
 )
 
 // How long nothing must have changed before memory files are looked at, and

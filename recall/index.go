@@ -29,7 +29,7 @@ import (
 
 	"goclaw/internal/sqlx"
 	"goclaw/session"
-	"goclaw/watch"
+	"goclaw/internal/watch"
 )
 
 // Options say what is searched.

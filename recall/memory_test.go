@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"goclaw/watch"
+	"goclaw/internal/watch"
 )
 
 // counting is an embedder that is asked for something each time.

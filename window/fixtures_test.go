@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/fixtures"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
@@ -106,7 +106,7 @@ func replayFile(t *testing.T, path string, opts ...session.Option) *session.Sess
 func fixture(name string) string {
 	dir, base, _ := strings.Cut(name, "/")
 	for _, p := range []string{
-		filepath.Join("../codec/testdata", dir, filepath.Base(base)),
+		filepath.Join("../internal/codec/testdata", dir, filepath.Base(base)),
 		filepath.Join(shared, filepath.FromSlash(name)),
 	} {
 		if _, err := os.Stat(p); err == nil {

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"testing"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

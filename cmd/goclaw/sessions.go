@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/handover"
 	"goclaw/internal/transcript"
 	"goclaw/recall"

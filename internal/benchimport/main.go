@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit"
 	"goclaw/recall"
 	"goclaw/session"

@@ -11,7 +11,7 @@ import (
 
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
-	"goclaw/watch"
+	"goclaw/internal/watch"
 )
 
 // FollowOptions say how sources are followed. The zero value is fine, but without

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

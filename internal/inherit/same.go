@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"slices"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit"
 	"goclaw/internal/inherit/doctor"
 	"goclaw/internal/inherit/source"

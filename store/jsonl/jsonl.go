@@ -27,7 +27,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 	"goclaw/store/internal/hold"
 )

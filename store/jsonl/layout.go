@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

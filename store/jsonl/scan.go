@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/llm"
 	"goclaw/session"
 )

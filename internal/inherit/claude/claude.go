@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"regexp"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

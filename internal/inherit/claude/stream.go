@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"

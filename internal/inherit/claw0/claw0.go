@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 )
 

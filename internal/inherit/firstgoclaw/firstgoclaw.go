@@ -20,7 +20,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

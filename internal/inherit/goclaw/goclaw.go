@@ -3,7 +3,7 @@
 package goclaw
 
 import (
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

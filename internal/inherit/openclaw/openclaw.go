@@ -12,7 +12,7 @@ import (
 	"regexp"
 	"strings"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )

@@ -3,7 +3,7 @@
 package pi
 
 import (
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs/readervfs"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

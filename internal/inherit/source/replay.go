@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

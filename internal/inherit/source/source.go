@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 

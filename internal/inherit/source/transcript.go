@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"goclaw/codec"
+	"goclaw/internal/codec"
 	"goclaw/session"
 )
 
