@@ -34,7 +34,7 @@ type Mutator interface {
 	Mutates(call llm.ToolCall) bool
 }
 
-// Action is what to do next: Ask, Call, Warn, Fold or Rest.
+// Action is what to do next: Ask, Call, Warn, Compact or Rest.
 type Action interface{ action() }
 
 // Ask the model, with a request squeezed that much.
@@ -46,17 +46,17 @@ type Call struct{ Calls []llm.ToolCall }
 // Warn the model about its window.
 type Warn struct{ Threshold window.Threshold }
 
-// Fold the past at Cut.
-type Fold struct{ Cut compact.Cut }
+// Compact the past at Cut.
+type Compact struct{ Cut compact.Cut }
 
 // Rest: the turn is over.
 type Rest struct{}
 
-func (Ask) action()  {}
-func (Call) action() {}
-func (Warn) action() {}
-func (Fold) action() {}
-func (Rest) action() {}
+func (Ask) action()     {}
+func (Call) action()    {}
+func (Warn) action()    {}
+func (Compact) action() {}
+func (Rest) action()    {}
 
 // Policy is how a turn stays inside the window. The zero value does nothing
 // about it.
@@ -67,9 +67,9 @@ type Policy struct {
 	Tokens  window.Tokenizer   // nil: nothing is folded
 }
 
-// MaxFolds is how often the past is folded between two answers. More would
+// MaxCompactions is how often the past is folded between two answers. More would
 // not help.
-const MaxFolds = 2
+const MaxCompactions = 2
 
 // Next decides. It is a function of the live branch, of how full the window
 // is, and of how hard the request must be squeezed.
@@ -103,15 +103,15 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 
 // ask decides what comes before the model is asked.
 func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *session.Message) Action {
-	if q == window.Fold {
+	if q == window.Compact {
 		if c, ok := p.plan(s, b); ok {
-			return Fold{c}
+			return Compact{c}
 		}
 		return Ask{Squeeze: q}
 	}
 	if q == window.Loose && b.Full() && (!flushing(s) || b.Scarce()) {
 		if c, ok := p.plan(s, b); ok {
-			return Fold{c}
+			return Compact{c}
 		}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && (t.As == window.AsSystem || last != nil && !session.IsTurn(*last)) {
@@ -124,7 +124,7 @@ func (p Policy) folds() bool { return p.Compact != nil && p.Tokens != nil }
 
 // plan returns where to fold, unless that was done often enough.
 func (p Policy) plan(s *session.Session, b window.Budget) (compact.Cut, bool) {
-	if !p.folds() || folded(s) >= MaxFolds {
+	if !p.folds() || folded(s) >= MaxCompactions {
 		return compact.Cut{}, false
 	}
 	return compact.Plan(s, p.Prompt, p.Tokens, b, *p.Compact)
@@ -164,13 +164,13 @@ func flushing(s *session.Session) bool {
 	return warned && last != nil && last.Role == llm.Assistant
 }
 
-// FoldsFirst reports whether the past of s, which fills b, would be folded
+// CompactsFirst reports whether the past of s, which fills b, would be folded
 // before the next question is asked.
-func FoldsFirst(s *session.Session, b window.Budget, p Policy) bool {
+func CompactsFirst(s *session.Session, b window.Budget, p Policy) bool {
 	next := *s
 	next.Branch = append(s.Branch[:len(s.Branch):len(s.Branch)], session.Record{ID: "next", Body: session.Message{Message: llm.UserText("?")}})
 	last, _ := latest(&next)
-	_, folds := ask(&next, b, window.Loose, p, last).(Fold)
+	_, folds := ask(&next, b, window.Loose, p, last).(Compact)
 	return folds
 }
 
@@ -217,11 +217,11 @@ type Squeezed struct {
 	Err    error
 }
 
-// Folding says that the past is being folded. What comes of it is Recorded.
-type Folding struct{ Cut compact.Cut }
+// Compacting says that the past is being folded. What comes of it is Recorded.
+type Compacting struct{ Cut compact.Cut }
 
-// NotFolded says that the past was not folded after all, and why.
-type NotFolded struct{ Err *compact.LargerError }
+// NotCompacted says that the past was not folded after all, and why.
+type NotCompacted struct{ Err *compact.LargerError }
 
 // Learnt says that the model takes or gives fewer tokens than was thought:
 // whoever chose the budget should remember it. One of Window and Answer is set.
@@ -244,16 +244,16 @@ type Done struct {
 	Stop  llm.Stop
 }
 
-func (Recorded) event()  {}
-func (Said) event()      {}
-func (Calling) event()   {}
-func (Called) event()    {}
-func (Squeezed) event()  {}
-func (Folding) event()   {}
-func (NotFolded) event() {}
-func (Learnt) event()    {}
-func (Silent) event()    {}
-func (Done) event()      {}
+func (Recorded) event()     {}
+func (Said) event()         {}
+func (Calling) event()      {}
+func (Called) event()       {}
+func (Squeezed) event()     {}
+func (Compacting) event()   {}
+func (NotCompacted) event() {}
+func (Learnt) event()       {}
+func (Silent) event()       {}
+func (Done) event()         {}
 
 // Env is what a turn needs beside the session.
 type Env struct {

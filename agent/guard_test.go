@@ -76,8 +76,8 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		{"folded once", 950, window.Loose, append(log(), Compaction("s", "e5"), User("q")), "fold"},
 		{"folded twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
 		{"too long for the model: cut results", 300, window.Results, log(User("q")), "ask results"},
-		{"too long even so: fold", 300, window.Fold, log(User("q")), "fold"},
-		{"nothing to fold", 300, window.Fold, []session.Body{User("q")}, "ask fold"},
+		{"too long even so: fold", 300, window.Compact, log(User("q")), "fold"},
+		{"nothing to fold", 300, window.Compact, []session.Body{User("q")}, "ask fold"},
 		{"stopped by the user", 950, window.Loose, log(User("q"), Stopped(llm.StopAborted, Answer("a"))), "rest"},
 	} {
 		got := agent.Next(Replay(t, c.log...), window.Budget{Window: 1000, Reserve: 100, Used: c.used}, c.q, p)
@@ -90,7 +90,7 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 			if last := c.log[len(c.log)-1]; a.Threshold.As != window.AsSystem && !isAnswer(last) {
 				t.Errorf("%s: a notice as a message while a question is open", c.name)
 			}
-		case agent.Fold:
+		case agent.Compact:
 			text = "fold"
 		case agent.Rest:
 			text = "rest"
@@ -171,7 +171,7 @@ func kinds(events []agent.Event) []string {
 				continue
 			}
 			out = append(out, "squeezed "+e.To.String())
-		case agent.Folding:
+		case agent.Compacting:
 			out = append(out, "folding")
 		case agent.Learnt:
 			out = append(out, fmt.Sprint("learnt ", stdcmp.Or(e.Window, e.Answer), " ", e.Exact))
@@ -248,13 +248,13 @@ func TestEndlessFolding(t *testing.T) {
 	s := Replay(t, talk(40, 100)...)
 	_, events, err := play(t, context.Background(), s, llm.UserText("go"), guarded(m, 10_000))
 	var full *agent.FullError
-	if !errors.As(err, &full) || !errors.Is(err, llm.ErrOverflow) || full.Folds != agent.MaxFolds {
+	if !errors.As(err, &full) || !errors.Is(err, llm.ErrOverflow) || full.Folds != agent.MaxCompactions {
 		t.Fatalf("%v after %v", err, kinds(events))
 	}
 	if asked > 4 {
 		t.Errorf("the model was asked %d times", asked)
 	}
-	if n := strings.Count(strings.Join(kinds(events), " "), "folding"); n != agent.MaxFolds {
+	if n := strings.Count(strings.Join(kinds(events), " "), "folding"); n != agent.MaxCompactions {
 		t.Errorf("folded %d times", n)
 	}
 	for _, want := range []string{"folded 2 times", "larger window"} {
@@ -280,14 +280,14 @@ func TestVainFoldIsNotMade(t *testing.T) {
 		}
 		told := 0
 		for _, e := range events {
-			if e, ok := e.(agent.NotFolded); ok {
+			if e, ok := e.(agent.NotCompacted); ok {
 				told++
 				if e.Err.After < e.Err.Before || !strings.Contains(e.Err.Error(), "more room than what it replaces") {
 					t.Error(e.Err)
 				}
 			}
 		}
-		if _, _, folded := s.Fold(); folded && told > 0 {
+		if _, _, folded := s.Compaction(); folded && told > 0 {
 			t.Errorf("of %d tokens: not folded, and folded", size)
 		}
 		if told > 1 {
@@ -403,7 +403,7 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 			if d, ok := e.(agent.Said); ok {
 				said += d.Text
 			}
-			if _, ok := e.(agent.Folding); ok {
+			if _, ok := e.(agent.Compacting); ok {
 				folded = true
 			}
 			if r, ok := e.(agent.Recorded); ok {
@@ -644,7 +644,7 @@ func TestReserveIsFreeBeforeTheQuestion(t *testing.T) {
 		env.Flush = flush
 		s := full(t, used)
 		b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)
-		first := agent.FoldsFirst(s, b, agent.Policy{Flush: env.Flush, Compact: env.Compact, Prompt: env.Prompt, Tokens: env.Tokens})
+		first := agent.CompactsFirst(s, b, agent.Policy{Flush: env.Flush, Compact: env.Compact, Prompt: env.Prompt, Tokens: env.Tokens})
 		_, events, err := play(t, context.Background(), s, llm.UserText("go"), env)
 		if err != nil {
 			t.Errorf("%d used: %v", used, err)

@@ -233,7 +233,7 @@ func (w *world) turn(in llm.Message, crash int) {
 // check holds the log against what is promised.
 func (w *world) check() {
 	s := w.whole()
-	at, keep, ok := s.Fold()
+	at, keep, ok := s.Compaction()
 	if ok {
 		c := s.Branch[at].Body.(session.Compaction)
 		if keep == at {
@@ -279,7 +279,7 @@ func (w *world) check() {
 	if d := len(window.Build(s, window.Prompt{}, window.Loose).Messages) - len(window.Build(live, window.Prompt{}, window.Loose).Messages); d != 0 {
 		w.t.Fatalf("a session that was opened sends %d messages fewer than one that was replayed", d)
 	}
-	for _, q := range []window.Squeeze{window.Loose, window.Results, window.Fold, window.Tight} {
+	for _, q := range []window.Squeeze{window.Loose, window.Results, window.Compact, window.Tight} {
 		req := window.Build(live, window.Prompt{Provider: "p", Model: w.model}, q)
 		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.Assistant {
 			req.Messages = append(req.Messages, llm.UserText("and then?"))
@@ -333,7 +333,7 @@ func (w *world) fold() {
 	env := w.env()
 	b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)
 	if c, ok := compact.Plan(s, env.Prompt, env.Tokens, b, compact.Options{Force: true}); ok {
-		body, err := c.Fold(context.Background(), w.scribe)
+		body, err := c.Compact(context.Background(), w.scribe)
 		if larger := (*compact.LargerError)(nil); errors.As(err, &larger) {
 			return
 		}
@@ -346,8 +346,8 @@ func (w *world) fold() {
 
 func (w *world) undo() {
 	s := w.whole()
-	if at, _, ok := s.Fold(); ok {
-		w.keep(s, s.Next(session.Unfold{Target: s.Branch[at].ID}, w.clock))
+	if at, _, ok := s.Compaction(); ok {
+		w.keep(s, s.Next(session.Undo{Target: s.Branch[at].ID}, w.clock))
 	}
 }
 

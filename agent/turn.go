@@ -120,7 +120,7 @@ func (t *turn) loop() bool {
 			if !t.record(a.Threshold.Notice(t.env.Clock.Now())) {
 				return false
 			}
-		case Fold:
+		case Compact:
 			if !t.fold(a.Cut) {
 				return false
 			}
@@ -215,7 +215,7 @@ func (t *turn) shorter(q window.Squeeze, b window.Budget, o *llm.OverflowError) 
 func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok bool) {
 	for next := q + 1; next <= window.Tight; next++ {
 		_, folds := t.policy().plan(t.s, b)
-		if next == window.Fold && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
+		if next == window.Compact && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
 			return next, true
 		}
 	}
@@ -304,15 +304,15 @@ func (t *turn) policy() Policy {
 // that no model could write is an extract, so that only the user, or a store
 // that fails, keeps it from happening otherwise.
 func (t *turn) fold(c compact.Cut) bool {
-	if !t.yield(Folding{c}, nil) {
+	if !t.yield(Compacting{c}, nil) {
 		return false
 	}
-	body, err := c.Fold(t.ctx, t.env.Summarizer)
+	body, err := c.Compact(t.ctx, t.env.Summarizer)
 	var larger *compact.LargerError
 	if errors.As(err, &larger) {
 		t.usage = t.usage.Add(larger.Usage)
 		t.vain = true
-		return t.yield(NotFolded{larger}, nil)
+		return t.yield(NotCompacted{larger}, nil)
 	}
 	if err != nil {
 		return t.fail(err)
@@ -359,7 +359,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 		return req, nil
 	}
 	limit := b.Window
-	if q >= window.Fold || t.policy().Compact == nil {
+	if q >= window.Compact || t.policy().Compact == nil {
 		limit += limit * trust / 100
 	}
 	long := b.Used > limit

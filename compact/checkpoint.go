@@ -72,7 +72,7 @@ func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b windo
 		c.prev, from = Parse(cp.Summary), cp.n
 	}
 	c.all, c.past = recs, recs[from:]
-	c.Folded = x.messages(0, len(recs))
+	c.Compacted = x.messages(0, len(recs))
 	if len(c.past) == 0 {
 		return c, false
 	}
@@ -93,7 +93,7 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 	s = c.complete(s, s.Task)
 	return session.Checkpoint{
 		Summary: s.String(), Topics: s.Topics, Decisions: s.Decisions, Questions: s.Questions,
-		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Folded, Model: by, Usage: spent,
+		Covers: c.all[len(c.all)-1].ID, Tokens: c.Before, Messages: c.Compacted, Model: by, Usage: spent,
 	}, nil
 }
 
@@ -101,7 +101,7 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 // the record that a model then makes keeps what the extract kept. s must be
 // loaded from the beginning of what was folded.
 func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
-	at, keep, folded := s.Fold()
+	at, keep, folded := s.Compaction()
 	if !folded || keep == at {
 		return c, false
 	}
@@ -139,7 +139,7 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 
 // IsExtract reports whether the fold in effect was made without a model.
 func IsExtract(s *session.Session) bool {
-	at, _, ok := s.Fold()
+	at, _, ok := s.Compaction()
 	if !ok {
 		return false
 	}
@@ -150,7 +150,7 @@ func IsExtract(s *session.Session) bool {
 // Improve has the fold in effect summarised by a model. The error says that
 // none answered.
 func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, error) {
-	comp, err := c.Fold(ctx, sum)
+	comp, err := c.Compact(ctx, sum)
 	if err == nil && DetailsOf(comp).Extract {
 		err = ErrNoSummary
 	}
@@ -159,22 +159,22 @@ func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, e
 
 // Report is what a fold would do.
 type Report struct {
-	Folded, Kept  int    // messages
-	Before, After int    // tokens
-	Keep          string // id of the first record that stays
-	From          string // the checkpoint that is used; "": none
-	Asks          bool   // whether a model is asked
-	Cost          llm.Usage
-	Lost          []string // identifiers that neither the summary nor what is kept would tell
-	Pinned        int
-	Open          []string // requests that are carried over
-	Preview       string   // the summary: the checkpoint's, or the extract that stands in for a model's
+	Compacted, Kept int    // messages
+	Before, After   int    // tokens
+	Keep            string // id of the first record that stays
+	From            string // the checkpoint that is used; "": none
+	Asks            bool   // whether a model is asked
+	Cost            llm.Usage
+	Lost            []string // identifiers that neither the summary nor what is kept would tell
+	Pinned          int
+	Open            []string // requests that are carried over
+	Preview         string   // the summary: the checkpoint's, or the extract that stands in for a model's
 }
 
 // DryRun says what folding at c would do, without asking a model: its words
 // are not known, so that Lost is judged by the checkpoint or the extract.
 func (c Cut) DryRun() Report {
-	r := Report{Folded: c.Folded, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins)}
+	r := Report{Compacted: c.Compacted, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins)}
 	r.Open, _ = c.open()
 	s := c.prev
 	hint := s.Task

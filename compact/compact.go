@@ -49,17 +49,17 @@ func (o Options) messages() int {
 
 // Cut is a place to fold at.
 type Cut struct {
-	Keep   string // id of the first record that stays as it is
-	Resume string // id of the record where what stays goes on, if Keep is a question that stands alone before it; else ""
-	From   string // id of the checkpoint whose summary is used; "": none
-	Asks   bool   // a model is to be asked
-	Before int    // tokens in use
-	After  int    // tokens in use then, with a summary as long as is allowed
-	Folded int    // records that are folded away, of those that are sent
-	Kept   int    // records that stay
-	Limit  int    // tokens that a summary may have
-	Weight int    // tokens of what the summary replaces
-	Focus  string
+	Keep      string // id of the first record that stays as it is
+	Resume    string // id of the record where what stays goes on, if Keep is a question that stands alone before it; else ""
+	From      string // id of the checkpoint whose summary is used; "": none
+	Asks      bool   // a model is to be asked
+	Before    int    // tokens in use
+	After     int    // tokens in use then, with a summary as long as is allowed
+	Compacted int    // records that are folded away, of those that are sent
+	Kept      int    // records that stay
+	Limit     int    // tokens that a summary may have
+	Weight    int    // tokens of what the summary replaces
+	Focus     string
 
 	prev    Summary          // what an earlier fold, or the checkpoint, says
 	past    []session.Record // what is not in prev yet
@@ -201,7 +201,7 @@ func (c *Cut) place(x *layout, i, from int) {
 	if resume := max(i, x.resume); first < resume {
 		c.Resume = x.recs[resume].ID
 	}
-	c.Folded, c.Kept = x.messages(0, i)-len(asked), x.messages(i, len(x.recs))+len(asked)
+	c.Compacted, c.Kept = x.messages(0, i)-len(asked), x.messages(i, len(x.recs))+len(asked)
 }
 
 // find returns the latest checkpoint that covers a part of recs. One that ends

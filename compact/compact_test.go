@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 				got.Keep += " " + got.Resume
 			}
 			if got.Keep != c.keep {
-				t.Errorf("kept from %q, want %q (%d folded, %d kept, %d tokens before, %d after)", got.Keep, c.keep, got.Folded, got.Kept, got.Before, got.After)
+				t.Errorf("kept from %q, want %q (%d folded, %d kept, %d tokens before, %d after)", got.Keep, c.keep, got.Compacted, got.Kept, got.Before, got.After)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func model(steps ...llmtest.Step) (compact.Chain, *llmtest.Model) {
 
 func fold(t *testing.T, c compact.Cut, sum compact.Summarizer) (session.Compaction, compact.Summary) {
 	t.Helper()
-	comp, err := c.Fold(context.Background(), sum)
+	comp, err := c.Compact(context.Background(), sum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestFoldByModel(t *testing.T) {
 	if d := cmp.Diff([]string{"use Go"}, s.Decisions); d != "" {
 		t.Error(d)
 	}
-	if d := compact.DetailsOf(comp); d.By != "cheap" || d.Extract || d.Folded != c.Folded {
+	if d := compact.DetailsOf(comp); d.By != "cheap" || d.Extract || d.Compacted != c.Compacted {
 		t.Errorf("details %+v", d)
 	}
 	if comp.Usage.Total() == 0 || len(m.Requests()) != 1 {
@@ -454,7 +454,7 @@ func TestFoldNeverMakesTheContextLarger(t *testing.T) {
 				continue
 			}
 			before := window.CountRequest(window.Build(s, prompt, window.Loose), byWord{})
-			comp, err := c.Fold(context.Background(), long)
+			comp, err := c.Compact(context.Background(), long)
 			var larger *compact.LargerError
 			if errors.As(err, &larger) {
 				refused++
@@ -491,7 +491,7 @@ func folds(t *testing.T, n int, sum compact.Summarizer, first ...session.Body) *
 		if !ok {
 			t.Fatal("no cut")
 		}
-		comp, err := c.Fold(context.Background(), sum)
+		comp, err := c.Compact(context.Background(), sum)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,7 +509,7 @@ func TestFoldingTwiceKeepsTheFirstSummary(t *testing.T) {
 	forgetful := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(summary("only the last few questions are told here"))}, Name: "m", Tokens: byWord{}}}
 	for name, sum := range map[string]compact.Summarizer{"no model": nil, "a model that forgets": forgetful} {
 		s := folds(t, 3, sum, first...)
-		at, _, _ := s.Fold()
+		at, _, _ := s.Compaction()
 		got := compact.Parse(s.Branch[at].Body.(session.Compaction).Summary)
 		if got.Task != "Migrate the Berlin ledger to schema v7.3" {
 			t.Errorf("%s: the task became %q", name, got.Task)
@@ -532,8 +532,8 @@ func TestPinsSurviveEveryFold(t *testing.T) {
 
 func TestUndoBringsThePastBack(t *testing.T) {
 	s := folds(t, 1, nil)
-	at, _, _ := s.Fold()
-	if err := s.Apply(s.Next(session.Unfold{Target: s.Branch[at].ID}, &Clock{Seed: 9})); err != nil {
+	at, _, _ := s.Compaction()
+	if err := s.Apply(s.Next(session.Undo{Target: s.Branch[at].ID}, &Clock{Seed: 9})); err != nil {
 		t.Fatal(err)
 	}
 	req := window.Build(s, prompt, window.Loose)
@@ -610,7 +610,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatal("no cut")
 	}
 	r := c.DryRun()
-	if r.Folded+r.Kept != 42 || !r.Asks || r.Cost.Input < 1000 || r.Before <= r.After || r.Preview == "" {
+	if r.Compacted+r.Kept != 42 || !r.Asks || r.Cost.Input < 1000 || r.Before <= r.After || r.Preview == "" {
 		t.Errorf("%+v", r)
 	}
 	for _, id := range r.Lost {

@@ -29,6 +29,6 @@ func ExamplePlan() {
 	prompt := window.Prompt{Provider: "test", Model: "small"}
 	budget := window.Measure(s, prompt, quarters{}, window.Budget{Window: 8_000})
 	cut, ok := compact.Plan(s, prompt, quarters{}, budget, compact.Options{})
-	fmt.Println(ok, cut.Folded > cut.Kept, cut.Kept >= 4)
+	fmt.Println(ok, cut.Compacted > cut.Kept, cut.Kept >= 4)
 	// Output: true true true
 }

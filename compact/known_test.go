@@ -33,7 +33,7 @@ func TestOrphanedPairAfterACut(t *testing.T) {
 		if !ok {
 			continue
 		}
-		comp, err := c.Fold(context.Background(), nil)
+		comp, err := c.Compact(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestFrozenCountersAfterAFold(t *testing.T) {
 	if !ok {
 		t.Fatal("no cut")
 	}
-	comp, err := c.Fold(context.Background(), nil)
+	comp, err := c.Compact(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestFollowUpTakenForTheTask(t *testing.T) {
 	wrong := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(`{"task":"make the button blue","summary":"the user wants the button to be blue now, and nothing else"}`)}, Name: "m", Window: 9000, Tokens: byWord{}}}
 	for name, sum := range map[string]compact.Summarizer{"a model": wrong, "no model": nil} {
 		s := folds(t, 3, sum, append(first, User("and make the button blue"), Answer("done"))...)
-		at, _, _ := s.Fold()
+		at, _, _ := s.Compaction()
 		if got := compact.Parse(s.Branch[at].Body.(session.Compaction).Summary).Task; got != "Port the billing service to Go, without cgo." {
 			t.Errorf("%s: the task is %q", name, got)
 		}
@@ -127,7 +127,7 @@ func TestKeptMessagesLostAtTheSecondCompaction(t *testing.T) {
 		}
 	})
 	s := folds(t, 2, sum)
-	at, keep, _ := s.Fold()
+	at, keep, _ := s.Compaction()
 	for i, r := range s.Branch[:at] {
 		m, ok := r.Body.(session.Message)
 		if ok && i < keep && !slices.Contains(told, r.ID) {

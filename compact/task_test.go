@@ -90,7 +90,7 @@ func TestTaskAfterASummary(t *testing.T) {
 	if !ok {
 		t.Fatal("no cut")
 	}
-	comp, err := c.Fold(context.Background(), nil)
+	comp, err := c.Compact(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

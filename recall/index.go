@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"goclaw/internal/sqlx"
-	"goclaw/session"
 	"goclaw/internal/watch"
+	"goclaw/session"
 )
 
 // Options say what is searched.

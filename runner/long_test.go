@@ -179,7 +179,7 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 			if err != nil {
 				return err
 			}
-			if f, ok := ev.(agent.Folding); ok && f.Cut.Asks {
+			if f, ok := ev.(agent.Compacting); ok && f.Cut.Asks {
 				got.asking++
 			}
 			if l, ok := ev.(agent.Learnt); ok {
@@ -258,7 +258,7 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 			got.found++
 		}
 	}
-	got.turns, got.folds, got.summaries, got.refused = s.Turns, s.Folds, a.summaries, a.refused
+	got.turns, got.folds, got.summaries, got.refused = s.Turns, s.Compactions, a.summaries, a.refused
 	return got
 }
 

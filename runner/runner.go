@@ -39,9 +39,9 @@ type Options struct {
 	// cannot it returns false, and the work is done here. It may be nil, and is
 	// not told of work that needs no model.
 	Detach func(id session.ID) bool
-	// Late is told what the background has appended, or why it could not. It
+	// OnBackground is told what the background has appended, or why it could not. It
 	// may be nil, and is called from any goroutine.
-	Late func(id session.ID, rec session.Record, err error)
+	OnBackground func(id session.ID, rec session.Record, err error)
 	// Learnt is told what a refusal says about a model's window, so that Env
 	// can remember it. It may be nil.
 	Learnt func(agent.Learnt)

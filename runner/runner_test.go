@@ -240,7 +240,7 @@ func TestTornIn(t *testing.T) {
 		{"after a result", []session.Body{User("q"), Call("c1", "bash"), Result("c1", "ok")}, "true waits:true calls:0 q"},
 		{"stopped by the user", []session.Body{User("q"), Stopped(llm.StopAborted, Answer("a"))}, "false"},
 	} {
-		torn, ok := runner.TornIn(Replay(t, c.log...))
+		torn, ok := runner.InterruptedIn(Replay(t, c.log...))
 		got := fmt.Sprint(ok)
 		if ok {
 			got = fmt.Sprintf("%v waits:%v calls:%d %s", ok, torn.Waits, len(torn.Calls), torn.Prompt)

@@ -9,7 +9,7 @@ import (
 // Info is what a log adds up to, without its messages: a row of a list. It is
 // a projection; whatever keeps one can throw it away and compute it again.
 //
-// Key, Title, Records, Folds, Spent and the times are of the whole log. Turns,
+// Key, Title, Records, Compactions, Spent and the times are of the whole log. Turns,
 // Model, Thinking, Used, Leaf and KeepFrom are of the live branch.
 type Info struct {
 	ID      ID
@@ -22,10 +22,10 @@ type Info struct {
 	Updated time.Time // of the latest record, but not before Created: a fork of old records is new
 	Trashed time.Time // zero unless in the trash; kept by the store, not the log
 
-	Records int       // all of them
-	Last    Seq       // position of the latest
-	Folds   int       // compactions
-	Spent   llm.Usage // tokens only: what they cost is in the records
+	Records     int       // all of them
+	Last        Seq       // position of the latest
+	Compactions int       // compactions
+	Spent       llm.Usage // tokens only: what they cost is in the records
 
 	Turns    int // what a person said
 	Provider string
@@ -35,11 +35,11 @@ type Info struct {
 	Leaf     string // the record that the next one continues
 
 	// KeepFrom is the first record that the context needs: a reader that
-	// begins there and knows Info has everything. Crook is the latest record
+	// begins there and knows Info has everything. LastBend is the latest record
 	// that did not simply continue the one before; KeepFrom is 1 unless it
-	// lies behind Crook.
+	// lies behind LastBend.
 	KeepFrom Seq
-	Crook    Seq
+	LastBend Seq
 }
 
 // ModelName returns "provider/model", or what is known of it.
@@ -74,7 +74,7 @@ func (in *Info) Add(r Record, find func(id string) Seq) bool {
 	}
 	p := path{turns: in.Turns, provider: in.Provider, model: in.Model, thinking: in.Thinking, used: in.Used, keep: in.KeepFrom}
 	switch b := r.Body.(type) {
-	case Unfold:
+	case Undo:
 		return false
 	case Compaction, Reset:
 		first := firstKept(b)
@@ -84,7 +84,7 @@ func (in *Info) Add(r Record, find func(id string) Seq) bool {
 		} else if first != "" {
 			at = find(first)
 		}
-		if at != 0 && at <= in.Crook {
+		if at != 0 && at <= in.LastBend {
 			return false
 		}
 		p = p.after(r)
@@ -132,7 +132,7 @@ func (in *Info) log(r Record) {
 	case Message:
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Compaction:
-		in.Folds++
+		in.Compactions++
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Checkpoint:
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
@@ -149,7 +149,7 @@ func (in *Info) setPath(p path) {
 	in.Turns, in.Used = p.turns, p.used
 	in.Provider, in.Model, in.Thinking = p.provider, p.model, p.thinking
 	in.KeepFrom = p.keep
-	if in.KeepFrom <= in.Crook || in.KeepFrom < 1 {
+	if in.KeepFrom <= in.LastBend || in.KeepFrom < 1 {
 		in.KeepFrom = 1
 	}
 }
@@ -180,7 +180,7 @@ func (p path) after(r Record) path {
 		p.provider, p.model = b.Provider, b.Model
 	case ThinkingChange:
 		p.thinking = b.Level
-	case Compaction, Reset, Unfold:
+	case Compaction, Reset, Undo:
 		p.used = 0
 	}
 	return p

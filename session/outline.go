@@ -71,10 +71,10 @@ func (o *Outline) Apply(r Record) error {
 	before := o.leaf
 	o.log(r)
 	straight := o.place(i, r)
-	// Crook is about the whole log: a reader that begins behind it sees each
+	// LastBend is about the whole log: a reader that begins behind it sees each
 	// record continue the one before.
 	if !straight && (r.Seq > 1 || o.leaf != before) {
-		o.Crook = r.Seq
+		o.LastBend = r.Seq
 	}
 	o.read()
 	return nil
@@ -195,7 +195,7 @@ func (o *Outline) fold(i int32, r Record) {
 		if at := o.ancestor(i, firstKept(b)); at >= 0 {
 			n.path.keep = o.nodes[at].seq
 		}
-	case Unfold:
+	case Undo:
 		if n.undo = o.ancestor(i, b.Target); n.undo < 0 {
 			return
 		}

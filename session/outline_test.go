@@ -183,8 +183,8 @@ func wantEnd(t *rapid.T, whole, got *session.Session) {
 	if d := cmp.Diff(ids(whole.Branch[off:]), ids(got.Branch)); d != "" {
 		t.Fatalf("branch (-replayed +got):\n%s", d)
 	}
-	at, keep, ok := whole.Fold()
-	gotAt, gotKeep, gotOK := got.Fold()
+	at, keep, ok := whole.Compaction()
+	gotAt, gotKeep, gotOK := got.Compaction()
 	if ok != gotOK || ok && (at-off != gotAt || keep-off != gotKeep) {
 		t.Fatalf("fold is at %d, keeps from %d (%v); replayed %d, %d (%v) less %d", gotAt, gotKeep, gotOK, at, keep, ok, off)
 	}

@@ -115,8 +115,8 @@ type Compaction struct {
 	Usage          llm.Usage
 }
 
-// Unfold takes the compaction Target out of effect.
-type Unfold struct{ Target string }
+// Undo takes the compaction Target out of effect.
+type Undo struct{ Target string }
 
 // Checkpoint is a structured summary of everything up to the record Covers,
 // made ahead of time so that folding needs no model call.
@@ -216,7 +216,7 @@ func (Header) body()         {}
 func (Message) body()        {}
 func (Shell) body()          {}
 func (Compaction) body()     {}
-func (Unfold) body()         {}
+func (Undo) body()           {}
 func (Checkpoint) body()     {}
 func (Notice) body()         {}
 func (BranchSummary) body()  {}

@@ -109,7 +109,7 @@ func (s *Session) readAll(recs iter.Seq2[Record, error]) error {
 
 // Apply adds r, which must be the record behind s.Last: the only way a
 // session changes. A record that leads back into a past that was not loaded
-// (an Unfold, another branch) is ErrPartial: the session must be opened again.
+// (an Undo, another branch) is ErrPartial: the session must be opened again.
 // That r repeats an id of that past is not noticed: ids are unique.
 func (s *Session) Apply(r Record) error {
 	if s.partial && !s.continues(r) {
@@ -156,7 +156,7 @@ func (s *Session) LastModel() (c ModelChange, ok bool) {
 // continues reports whether r simply goes on from the leaf, and what it folds
 // away ends in what was loaded.
 func (s *Session) continues(r Record) bool {
-	_, unfold := r.Body.(Unfold)
+	_, unfold := r.Body.(Undo)
 	if first := firstKept(r.Body); first != "" && first != r.ID && !s.has(first) {
 		return false
 	}
@@ -244,7 +244,7 @@ func (s *Session) strictly() {
 		p = p.after(r)
 	}
 	o.Info = s.outline.Info
-	o.Crook = o.Last
+	o.LastBend = o.Last
 	o.setPath(p)
 	o.Leaf = ""
 	if n := len(s.Branch); n > 0 {
@@ -278,11 +278,11 @@ func (s *Session) has(id string) bool {
 // Fold returns the compaction or reset in effect at the end of the branch:
 // its index in Branch, and the index of the first record that it keeps,
 // which is its own where it keeps nothing. ok is false if nothing is folded.
-func (s *Session) Fold() (at, keep int, ok bool) {
+func (s *Session) Compaction() (at, keep int, ok bool) {
 	undone := map[string]bool{}
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		switch b := s.Branch[i].Body.(type) {
-		case Unfold:
+		case Undo:
 			undone[b.Target] = true
 		case Compaction, Reset:
 			if undone[s.Branch[i].ID] {
@@ -303,7 +303,7 @@ func (s *Session) Fold() (at, keep int, ok bool) {
 // wholeFrom is the index of the first record from which on everything is
 // sent as it is.
 func (s *Session) wholeFrom() int {
-	at, keep, ok := s.Fold()
+	at, keep, ok := s.Compaction()
 	if !ok {
 		return 0
 	}

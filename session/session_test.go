@@ -137,7 +137,7 @@ func TestInfo(t *testing.T) {
 		Stopped(llm.StopError, Used(70, Answer(""))),                                   // e10, 11
 		session.Checkpoint{Covers: "e10", Usage: llm.Usage{Input: 40, Output: 5}},      // e11, 12
 	)
-	want := session.Info{ID: ID, Key: Key, Title: "t", Created: Start, Updated: Start, Records: 12, Last: 12, Folds: 1,
+	want := session.Info{ID: ID, Key: Key, Title: "t", Created: Start, Updated: Start, Records: 12, Last: 12, Compactions: 1,
 		Spent: llm.Usage{Input: 99 + 149 + 69 + 40, Output: 3 + 9 + 5}, Turns: 1, Provider: "b", Model: "m2", Thinking: "high",
 		Used: 0, Leaf: "e11", KeepFrom: 6}
 	if d := cmp.Diff(want, s.Info); d != "" {
@@ -166,18 +166,18 @@ func TestFold(t *testing.T) {
 		{"it keeps what comes later", []session.Body{User("1"), Compaction("s", "e3"), User("2")}, "1 1", 3},
 		{"a reset", []session.Body{User("1"), Reset(), User("2")}, "1 1", 3},
 		{"a reset that keeps", []session.Body{User("1"), session.Reset{FirstKept: "e1"}, User("2")}, "1 0", 2},
-		{"undone", []session.Body{User("1"), Compaction("s", "e1"), Unfold("e2")}, "", 1},
-		{"the last undone", []session.Body{User("1"), User("2"), Compaction("s", "e2"), User("3"), Compaction("s", "e4"), Unfold("e5")}, "2 1", 3},
-		{"the first undone", []session.Body{User("1"), Compaction("s", "e1"), User("2"), Compaction("s", "e3"), Unfold("e2")}, "3 2", 4},
-		{"the first undone, then the last", []session.Body{User("1"), Compaction("s", "zz"), User("2"), Compaction("s", "e3"), Unfold("e2"), Unfold("e4")}, "", 1},
-		{"undone twice", []session.Body{User("1"), Compaction("s", "zz"), User("2"), Compaction("s", "e3"), Unfold("e4"), Unfold("e4")}, "1 1", 3},
-		{"undone before it was", []session.Body{User("1"), Unfold("e3"), Compaction("s", "zz")}, "2 2", 4},
-		{"undone and done again", []session.Body{User("1"), Compaction("s", "zz"), Unfold("e2"), Compaction("s", "e1")}, "3 0", 2},
-		{"what is not a fold undone", []session.Body{User("1"), Compaction("s", "zz"), Unfold("e1")}, "1 1", 3},
+		{"undone", []session.Body{User("1"), Compaction("s", "e1"), Undo("e2")}, "", 1},
+		{"the last undone", []session.Body{User("1"), User("2"), Compaction("s", "e2"), User("3"), Compaction("s", "e4"), Undo("e5")}, "2 1", 3},
+		{"the first undone", []session.Body{User("1"), Compaction("s", "e1"), User("2"), Compaction("s", "e3"), Undo("e2")}, "3 2", 4},
+		{"the first undone, then the last", []session.Body{User("1"), Compaction("s", "zz"), User("2"), Compaction("s", "e3"), Undo("e2"), Undo("e4")}, "", 1},
+		{"undone twice", []session.Body{User("1"), Compaction("s", "zz"), User("2"), Compaction("s", "e3"), Undo("e4"), Undo("e4")}, "1 1", 3},
+		{"undone before it was", []session.Body{User("1"), Undo("e3"), Compaction("s", "zz")}, "2 2", 4},
+		{"undone and done again", []session.Body{User("1"), Compaction("s", "zz"), Undo("e2"), Compaction("s", "e1")}, "3 0", 2},
+		{"what is not a fold undone", []session.Body{User("1"), Compaction("s", "zz"), Undo("e1")}, "1 1", 3},
 	} {
 		s := Replay(t, c.bodies...)
 		got := ""
-		if at, keep, ok := s.Fold(); ok {
+		if at, keep, ok := s.Compaction(); ok {
 			got = fmt.Sprint(at, keep)
 		}
 		if got != c.want || s.KeepFrom != c.from {
@@ -209,7 +209,7 @@ func TestUnanswered(t *testing.T) {
 		{"kept by a fold", []session.Body{User("1"), two, Compaction("s", "e2")}, []string{"c1", "c2"}},
 		{"folded away", []session.Body{User("1"), two, Compaction("s", "zz")}, nil},
 		{"reset away", []session.Body{User("1"), two, Reset()}, nil},
-		{"folded away, and back", []session.Body{User("1"), two, Compaction("s", "zz"), Unfold("e3")}, []string{"c1", "c2"}},
+		{"folded away, and back", []session.Body{User("1"), two, Compaction("s", "zz"), Undo("e3")}, []string{"c1", "c2"}},
 	} {
 		var got []string
 		for _, call := range Replay(t, c.bodies...).Unanswered() {
@@ -264,7 +264,7 @@ func TestResumeTellsStaleInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, r := range map[string]session.Record{
-		"an unfold":          {ID: "x", Parent: "e3", Body: Unfold("e2")},
+		"an unfold":          {ID: "x", Parent: "e3", Body: Undo("e2")},
 		"another branch":     {ID: "x", Parent: "e1", Body: User("x")},
 		"a new root":         {ID: "x", Body: User("x")},
 		"a leaf row":         {ID: "x", Parent: "e3", Body: session.Leaf{Target: "e1"}},
@@ -275,8 +275,8 @@ func TestResumeTellsStaleInfo(t *testing.T) {
 			t.Errorf("%s into a past that is not loaded: %v", what, err)
 		}
 	}
-	if err := s.Apply(session.Record{Seq: 5, ID: "x", Parent: "e3", Body: Compaction("s", "e3")}); err != nil || s.KeepFrom != 4 || s.Folds != 2 {
-		t.Errorf("a fold within what is loaded: keeps from %d, %d folds, %v", s.KeepFrom, s.Folds, err)
+	if err := s.Apply(session.Record{Seq: 5, ID: "x", Parent: "e3", Body: Compaction("s", "e3")}); err != nil || s.KeepFrom != 4 || s.Compactions != 2 {
+		t.Errorf("a fold within what is loaded: keeps from %d, %d folds, %v", s.KeepFrom, s.Compactions, err)
 	}
 }
 

@@ -19,13 +19,13 @@ type Part struct {
 // Other is what the model counts beside what the log knows to be sent. Where
 // the model counts less, the parts are scaled down to its count.
 type Breakdown struct {
-	Budget Budget
-	Parts  []Part // in the order of a request: system, tools, summary, then by size
-	Other  int
-	Pinned int // of these, in records that folding keeps word for word
-	Pins   int // how many those are
-	Ratio  float64
-	Folds  int
+	Budget      Budget
+	Parts       []Part // in the order of a request: system, tools, summary, then by size
+	Other       int
+	Pinned      int // of these, in records that folding keeps word for word
+	Pins        int // how many those are
+	Ratio       float64
+	Compactions int
 	// Warned and Saved: a notice was given in this cycle, and the model wrote
 	// to its memory after it.
 	Warned, Saved bool
@@ -38,7 +38,7 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	c := counter(tok)
 	l := Weigh(s, p, tok, b.Window)
 	b.Used = l.Used
-	out := Breakdown{Budget: b, Ratio: l.Ratio, Folds: s.Folds, Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
+	out := Breakdown{Budget: b, Ratio: l.Ratio, Compactions: s.Compactions, Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
 	sum := 0
 	put := func(name string, tokens, count int) {
 		if tokens == 0 {

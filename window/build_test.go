@@ -101,7 +101,7 @@ func TestBuild(t *testing.T) {
 			[]string{"user " + summary("SUM"), "user new"}},
 		{"the second fold replaces the first", []session.Body{User("old"), Compaction("ONE", "e1"), User("mid"), Answer("a"), Compaction("TWO", "e3"), User("new")},
 			[]string{"user " + summary("TWO"), "user mid", "assistant a", "user new"}},
-		{"a fold undone", []session.Body{User("old"), Answer("a"), Compaction("SUM", ""), User("new"), Unfold("e3")},
+		{"a fold undone", []session.Body{User("old"), Answer("a"), Compaction("SUM", ""), User("new"), Undo("e3")},
 			[]string{"user old", "assistant a", "user new"}},
 		{"a reset", []session.Body{User("old"), Answer("a"), Reset(), User("new")}, []string{"user new"}},
 		{"a branch summary and a custom message", []session.Body{session.BranchSummary{Summary: "we tried"}, session.BranchSummary{},

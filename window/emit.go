@@ -30,7 +30,7 @@ const (
 // nothing, and a reset keeps only what was said. Before the record at which our
 // own compactions resume, only the question that was open is kept.
 func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) {
-	at, keep, ok := s.Fold()
+	at, keep, ok := s.Compaction()
 	if !ok {
 		return nil, s.Branch
 	}

@@ -65,7 +65,7 @@ func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
 	x.turn = lastTurn(x.recs)
 	refs := references(x.recs, p, window)
 	folded := session.Seq(0) // reports up to here are of another context
-	if at, _, ok := s.Fold(); ok {
+	if at, _, ok := s.Compaction(); ok {
 		folded = s.Branch[at].Seq
 	}
 	x.ratio = x.learn(refs, folded)
@@ -211,7 +211,7 @@ func (x *scale) learn(refs []reference, folded session.Seq) float64 {
 // refolds reports whether b changes what is sent of the past.
 func refolds(b session.Body) bool {
 	switch b.(type) {
-	case session.Compaction, session.Unfold, session.Reset, session.Edit:
+	case session.Compaction, session.Undo, session.Reset, session.Edit:
 		return true
 	}
 	return false

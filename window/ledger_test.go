@@ -40,7 +40,7 @@ func TestWhatIsNoReference(t *testing.T) {
 		{"no usage", []session.Body{User(words(9)), By("a", "m", reports(0, 0, Answer("y"))), User("z")}, ""},
 		{"above the window", []session.Body{User(words(9)), By("a", "m", reports(10_001, 5, Answer("y"))), User("z")}, ""},
 		{"before a fold", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), Compaction("s", "e1"), User("z")}, ""},
-		{"before a fold that was undone", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), Compaction("s", "e2"), By("a", "m", reports(400, 5, Answer("y"))), Unfold("e3"), User("z")}, ""},
+		{"before a fold that was undone", []session.Body{User(words(9)), By("a", "m", reports(500, 5, Answer("y"))), Compaction("s", "e2"), By("a", "m", reports(400, 5, Answer("y"))), Undo("e3"), User("z")}, ""},
 		{"behind a fold", []session.Body{User("x"), Compaction("s", "e1"), User("z"), By("a", "m", reports(500, 5, Answer("y"))), User("z")}, "e4"},
 		{"far below what is sent: it was squeezed", []session.Body{User(words(300)), By("a", "m", reports(500, 5, Answer("y"))), User(words(9000)), By("a", "m", reports(700, 5, Answer("y"))), User("z")}, "e2"},
 	} {
@@ -219,7 +219,7 @@ func TestDue(t *testing.T) {
 		{"those jumped over are not made up for", 95, []session.Body{User("q")}, 90},
 		{"nor later, when there is less", 80, []session.Body{User("q"), note(90)}, 0},
 		{"a fold begins a cycle", 55, []session.Body{User("q"), note(50), note(90), Compaction("s", "e1")}, 50},
-		{"an undone fold was warned of", 95, []session.Body{User("q"), note(90), Compaction("s", "e1"), note(90), Unfold("e3")}, 0},
+		{"an undone fold was warned of", 95, []session.Body{User("q"), note(90), Compaction("s", "e1"), note(90), Undo("e3")}, 0},
 	} {
 		got, ok := window.Due(Replay(t, c.log...), window.Budget{Window: 100, Used: c.used}, flush)
 		if got.Percent != c.want || ok != (c.want > 0) {
@@ -349,7 +349,7 @@ func TestExplain(t *testing.T) {
 	if d := cmp.Diff(want, parts); d != "" {
 		t.Error(d)
 	}
-	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Folds != 1 {
+	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Compactions != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -108,7 +108,7 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 				r = llm.Failed(c, Interrupted)
 			case q >= Tight:
 				r = tight.cut(r)
-			case q >= Fold || q >= Results && it.turn <= last-spared:
+			case q >= Compact || q >= Results && it.turn <= last-spared:
 				r = usual.cut(r)
 			}
 			r.CallID = c.ID

@@ -30,7 +30,7 @@ type Squeeze int
 const (
 	Loose   Squeeze = iota // as it is
 	Results                // long tool results are cut, the newest turns spared
-	Fold                   // the past is folded, and results are cut in the newest turns as well
+	Compact                // the past is folded, and results are cut in the newest turns as well
 	Tight                  // every result is cut to a few lines
 )
 
@@ -52,7 +52,7 @@ func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"
 // What Build returns for a longer log begins with what it returned for the
 // shorter one, block by block, unless a fold lies between.
 func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
-	_, _, folded := s.Fold()
+	_, _, folded := s.Compaction()
 	return llm.Request{
 		Model:     p.Model,
 		System:    p.System,

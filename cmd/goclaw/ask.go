@@ -252,7 +252,7 @@ func (a *app) ask(ctx context.Context, ref string, in llm.Message, asJSON bool) 
 // torn says that the last turn of s did not come to its end. Going on needs
 // one that did not, and that nobody else is in the middle of.
 func (a *app) torn(ctx context.Context, s *session.Session, goOn bool) error {
-	t, ok := runner.TornIn(s)
+	t, ok := runner.InterruptedIn(s)
 	if ok {
 		release, err := a.st.Lock(ctx, s.ID, whoAmI())
 		var held *session.HeldError
@@ -267,7 +267,7 @@ func (a *app) torn(ctx context.Context, s *session.Session, goOn bool) error {
 		}
 	}
 	switch {
-	case goOn && !runner.CanGoOn(s):
+	case goOn && !runner.Resumable(s):
 		return fmt.Errorf("nothing in %s was interrupted: there is nothing to go on with", s.Key)
 	case !goOn && ok:
 		fmt.Fprintln(a.err, a.style().Dim(fmt.Sprintf("the last turn did not end (%q): ask --continue goes on with it", transcript.OneLine(transcript.Printable(t.Prompt), 60))))
@@ -325,9 +325,9 @@ func (a *app) plainEvents() func(agent.Event, error) error {
 			fmt.Fprintln(a.err, st.Dim(transcript.Printable(ev.note)))
 		case agent.Squeezed:
 			fmt.Fprintln(a.err, st.Dim(squeezed(ev)))
-		case agent.Folding:
+		case agent.Compacting:
 			fmt.Fprintln(a.err, st.Dim("the window is full: folding the past"))
-		case agent.NotFolded:
+		case agent.NotCompacted:
 			fmt.Fprintln(a.err, st.Dim(ev.Err.Error()))
 		case agent.Learnt:
 			fmt.Fprintln(a.err, st.Dim(learnt(ev)))
@@ -348,7 +348,7 @@ func squeezed(ev agent.Squeezed) string {
 	if ev.Answer > 0 {
 		return fmt.Sprintf("the answer asked for is too long for the model: asking again for at most %s tokens", window.Short(ev.Answer))
 	}
-	if ev.To == window.Fold {
+	if ev.To == window.Compact {
 		return "too long for the model: folding the past"
 	}
 	return "too long for the model: asking again with shorter tool results"
@@ -406,9 +406,9 @@ func (a *app) jsonEvents() func(agent.Event, error) error {
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.note, "key": ev.key})
 		case agent.Squeezed:
 			return enc.Encode(map[string]any{"type": "notice", "text": squeezed(ev), "squeeze": ev.To.String()})
-		case agent.Folding:
-			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Folded, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
-		case agent.NotFolded:
+		case agent.Compacting:
+			return enc.Encode(map[string]any{"type": "notice", "text": "the window is full: folding the past", "folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before})
+		case agent.NotCompacted:
 			return enc.Encode(map[string]any{"type": "notice", "text": ev.Err.Error(), "tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After})
 		case agent.Learnt:
 			return enc.Encode(map[string]any{"type": "notice", "text": learnt(ev), "model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer})

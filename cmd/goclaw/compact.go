@@ -73,7 +73,7 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 	if a.isTerminal(a.err) {
 		fmt.Fprintln(a.err, a.style().Dim("folding the past"))
 	}
-	rec, cut, err := r.Fold(ctx, in.ID, focus)
+	rec, cut, err := r.Compact(ctx, in.ID, focus)
 	if err != nil {
 		return foldError(err, in)
 	}
@@ -99,16 +99,16 @@ func (a *app) tellModel(ctx context.Context, in session.Info) error {
 
 func foldError(err error, in session.Info) error {
 	switch {
-	case errors.Is(err, runner.ErrNothingToFold):
+	case errors.Is(err, runner.ErrNothingToCompact):
 		return fmt.Errorf("%s is too short to be folded: there is nothing to gain", in.Key)
-	case errors.Is(err, runner.ErrNotFolded):
+	case errors.Is(err, runner.ErrNotCompacted):
 		return fmt.Errorf("%s is not folded: there is nothing to undo", in.Key)
 	}
 	return err
 }
 
 func (a *app) unfold(ctx context.Context, r *runner.Runner, in session.Info, asJSON bool) error {
-	undone, err := r.Unfold(ctx, in.ID)
+	undone, err := r.UndoCompaction(ctx, in.ID)
 	if err != nil {
 		return foldError(err, in)
 	}
@@ -119,11 +119,11 @@ func (a *app) unfold(ctx context.Context, r *runner.Runner, in session.Info, asJ
 	return err
 }
 
-// foldJSON is what a fold did, or would do. Other programs read it.
-type foldJSON struct {
+// compactJSON is what a fold did, or would do. Other programs read it.
+type compactJSON struct {
 	DryRun         bool     `json:"dryRun"`
 	Record         string   `json:"record,omitempty"`
-	Folded         int      `json:"folded"`
+	Compacted      int      `json:"folded"`
 	Kept           int      `json:"kept"`
 	FirstKept      string   `json:"firstKeptEntryId"`
 	TokensBefore   int      `json:"tokensBefore"`
@@ -144,12 +144,12 @@ type foldJSON struct {
 func (a *app) showReport(r compact.Report, asJSON bool) error {
 	cost := a.voice.cost(r.Cost).Total
 	if asJSON {
-		return a.printJSON(foldJSON{
-			DryRun: true, Folded: r.Folded, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
+		return a.printJSON(compactJSON{
+			DryRun: true, Compacted: r.Compacted, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
 			InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: cost, Pinned: r.Pinned, OpenRequests: list(r.Open), Lost: list(r.Lost), Summary: r.Preview,
 		})
 	}
-	for _, line := range transcript.WouldFold(r, cost) {
+	for _, line := range transcript.WouldCompact(r, cost) {
 		fmt.Fprintln(a.out, line)
 	}
 	return nil
@@ -166,11 +166,11 @@ func (a *app) showFold(rec session.Record, cut compact.Cut, asJSON bool) error {
 	c := rec.Body.(session.Compaction)
 	if asJSON {
 		d := compact.DetailsOf(c)
-		return a.printJSON(foldJSON{
-			Record: rec.ID, Folded: cut.Folded, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
+		return a.printJSON(compactJSON{
+			Record: rec.ID, Compacted: cut.Compacted, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
 			By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: c.Usage.Cost.Total, OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
 		})
 	}
-	fmt.Fprintln(a.out, transcript.Folded(c, cut))
+	fmt.Fprintln(a.out, transcript.Compacted(c, cut))
 	return nil
 }

@@ -134,7 +134,7 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON,
 		return err
 	}
 	o := compactOptions(a.conf.Session)
-	first := agent.FoldsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: v.tokens})
+	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: v.tokens})
 	if asJSON {
 		return a.contextJSON(v, x, first, next, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt))
 	}

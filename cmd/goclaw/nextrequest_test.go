@@ -114,7 +114,7 @@ func kindsOfSessions() map[string][]session.Body {
 		"thinking":                with(u("think"), thought("anthropic", "claude-sonnet-4-5"), u("again"), thought("other", "model")),
 		"compacted":               with(sessiontest.Compaction("the past", "r3"), u("seven"), answer("eight")),
 		"compacted in a turn":     with(u("list"), call("c1", "list_directory"), result("c1", "a"), call("c2", "list_directory"), result("c2", "b"), session.Compaction{Summary: "the past", FirstKept: "r7", Resume: "r10"}),
-		"undone":                  with(sessiontest.Compaction("the past", "r3"), u("seven"), answer("eight"), sessiontest.Unfold("r7")),
+		"undone":                  with(sessiontest.Compaction("the past", "r3"), u("seven"), answer("eight"), sessiontest.Undo("r7")),
 		"a notice for the system": with(session.Notice{Percent: 1, Text: "save now", As: "system"}),
 		"a notice as a message":   with(session.Notice{Percent: 90, Text: "save now", As: "marked"}, answer("NO_REPLY")),
 		"an unanswered notice":    with(session.Notice{Percent: 90, Text: "save now", As: "user"}),

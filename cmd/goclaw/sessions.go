@@ -94,7 +94,7 @@ type row struct {
 func rowOf(in session.Info) row {
 	return row{
 		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Turns: in.Turns, Records: in.Records,
-		UsedTokens: in.Used, Folds: in.Folds, CreatedAt: stamp(in.Created), UpdatedAt: stamp(in.Updated), TrashedAt: stamp(in.Trashed), Origin: in.Origin,
+		UsedTokens: in.Used, Folds: in.Compactions, CreatedAt: stamp(in.Created), UpdatedAt: stamp(in.Updated), TrashedAt: stamp(in.Trashed), Origin: in.Origin,
 	}
 }
 

@@ -256,7 +256,7 @@ func (d *decoder) header() session.Header {
 // The customTypes of goclaw's own records.
 const (
 	typeNotice = "goclaw.notice"
-	typeUnfold = "goclaw.unfold"
+	typeUndo   = "goclaw.unfold"
 	typeMoved  = "goclaw.key"
 )
 
@@ -266,9 +266,9 @@ func (d *decoder) custom(typ string, data int) session.Body {
 		if text := d.get(max(data, 0), "text"); data > 0 && d.kindOf(text) == str {
 			return session.Notice{Percent: d.int(d.get(data, "percent")), Text: d.string(text), As: d.string(d.get(data, "as")), Once: d.bool(d.get(data, "once"))}
 		}
-	case typeUnfold:
+	case typeUndo:
 		if target := d.get(max(data, 0), "targetId"); data > 0 && d.kindOf(target) == str {
-			return session.Unfold{Target: d.string(target)}
+			return session.Undo{Target: d.string(target)}
 		}
 	case typeMoved:
 		if key := d.get(max(data, 0), "key"); data > 0 && d.kindOf(key) == str {

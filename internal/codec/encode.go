@@ -72,7 +72,7 @@ func (w *writer) record(r session.Record) {
 	switch b := r.Body.(type) {
 	case session.Header:
 		w.header(b, r.Time)
-	case session.Custom, session.Notice, session.Unfold, session.Moved, session.CustomMessage:
+	case session.Custom, session.Notice, session.Undo, session.Moved, session.CustomMessage:
 		if typ == "message" {
 			w.link(r)
 			w.body(r)
@@ -108,7 +108,7 @@ func typeOf(r session.Record) string {
 		return "checkpoint"
 	case session.BranchSummary:
 		return "branch_summary"
-	case session.Custom, session.Notice, session.Unfold, session.Moved:
+	case session.Custom, session.Notice, session.Undo, session.Moved:
 		return "custom"
 	case session.ModelChange:
 		return "model_change"
@@ -232,8 +232,8 @@ func (w *writer) body(r session.Record) {
 			w.bool("once", true)
 		}
 		w.close('}')
-	case session.Unfold:
-		w.text("customType", typeUnfold)
+	case session.Undo:
+		w.text("customType", typeUndo)
 		w.key("data")
 		w.open('{')
 		w.text("targetId", b.Target)

@@ -81,7 +81,7 @@ var bodies = []struct {
 		`{"type":"custom","customType":"my","data":{"n":1},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
 	{"notice", rec(session.Notice{Percent: 75, Text: "mind", As: "system"}),
 		`{"type":"custom","customType":"goclaw.notice","data":{"percent":75,"text":"mind","as":"system"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
-	{"unfold", rec(session.Unfold{Target: "c"}),
+	{"unfold", rec(session.Undo{Target: "c"}),
 		`{"type":"custom","customType":"goclaw.unfold","data":{"targetId":"c"},"id":"a","parentId":"p","timestamp":"2026-11-15T00:32:00.134Z"}`},
 	{"cost", rec(session.Message{
 		Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Text{Text: "so f"}}}, Stop: llm.StopAborted,
@@ -392,7 +392,7 @@ func genRecord(t *rapid.T) session.Record {
 		case 2:
 			return session.Compaction{Summary: text.Draw(t, "s"), FirstKept: opt.Draw(t, "k"), TokensBefore: num.Draw(t, "n"), FromCheckpoint: opt.Draw(t, "c"), Details: raw.Draw(t, "d"), Usage: usage.Draw(t, "u")}
 		case 3:
-			return session.Unfold{Target: text.Draw(t, "t")}
+			return session.Undo{Target: text.Draw(t, "t")}
 		case 4:
 			return session.Checkpoint{Summary: text.Draw(t, "s"), Topics: texts.Draw(t, "t"), Decisions: texts.Draw(t, "d"), Questions: texts.Draw(t, "q"),
 				Covers: text.Draw(t, "c"), Tokens: num.Draw(t, "n"), Messages: num.Draw(t, "m"), Model: opt.Draw(t, "model"), Usage: usage.Draw(t, "u")}

@@ -100,7 +100,7 @@ func TestArchivesOfADatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[string(o.ID)] = fmt.Sprintf("%s %q, %d turns, crook %d", in.Key, o.Archive, in.Turns, in.Crook)
+		got[string(o.ID)] = fmt.Sprintf("%s %q, %d turns, crook %d", in.Key, o.Archive, in.Turns, in.LastBend)
 	}
 	want := map[string]string{
 		"plain":    `agent:main:gone "deleted", 40 turns, crook 0`,

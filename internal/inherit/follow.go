@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"goclaw/internal/inherit/source"
-	"goclaw/session"
 	"goclaw/internal/watch"
+	"goclaw/session"
 )
 
 // FollowOptions say how sources are followed. The zero value is fine, but without

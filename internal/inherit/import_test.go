@@ -664,8 +664,8 @@ func TestWriterAppends(t *testing.T) {
 	take(t, st, m, false, src)
 	untouched()
 	in, err := session.Stat(context.Background(), st, "s")
-	if err != nil || in.Records != n+1 || in.Turns != n || in.Crook != 0 {
-		t.Errorf("%d records, %d turns, crook %d, %v; want %d turns in a straight line", in.Records, in.Turns, in.Crook, err, n)
+	if err != nil || in.Records != n+1 || in.Turns != n || in.LastBend != 0 {
+		t.Errorf("%d records, %d turns, crook %d, %v; want %d turns in a straight line", in.Records, in.Turns, in.LastBend, err, n)
 	}
 	if got := len(dump(t, st)); got != 1 {
 		t.Errorf("%d logs, want 1", got)

@@ -237,7 +237,7 @@ func (r *REPL) goOn(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	if !runner.CanGoOn(s) {
+	if !runner.Resumable(s) {
 		return errors.New("nothing was interrupted: there is nothing to go on with")
 	}
 	r.turn(ctx, llm.Message{})

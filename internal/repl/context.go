@@ -34,7 +34,7 @@ func (r *REPL) context(ctx context.Context, _ string) error {
 		}
 		r.print("%s", line)
 	}
-	if at, _, ok := s.Fold(); ok {
+	if at, _, ok := s.Compaction(); ok {
 		r.note("  record %d folds what was said before the last turns: /undo takes it back", s.Branch[at].Seq)
 	}
 	return nil
@@ -56,7 +56,7 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 	}
 	focus := strings.Join(words, " ")
 	if r.cur.ID == "" {
-		return foldError(runner.ErrNothingToFold)
+		return foldError(runner.ErrNothingToCompact)
 	}
 	if dry {
 		cut, err := r.Runner.Plan(ctx, r.cur.ID, focus)
@@ -67,7 +67,7 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		if m := r.Model(); m.Cost != nil && rep.Asks {
 			cost = m.Cost(rep.Cost)
 		}
-		for _, line := range transcript.WouldFold(rep, cost) {
+		for _, line := range transcript.WouldCompact(rep, cost) {
 			r.print("%s", line)
 		}
 		return nil
@@ -79,7 +79,7 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 	r.mu.Unlock()
 	r.screen.waiting("folding the past")
 	stop := r.screen.spin()
-	rec, cut, err := r.Runner.Fold(tctx, r.cur.ID, focus)
+	rec, cut, err := r.Runner.Compact(tctx, r.cur.ID, focus)
 	stop()
 	r.screen.finish()
 	r.mu.Lock()
@@ -93,15 +93,15 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		return foldError(err)
 	}
 	r.cur.Last, r.cur.Updated = rec.Seq, rec.Time
-	r.note("%s; /undo takes it back", transcript.Folded(rec.Body.(session.Compaction), cut))
+	r.note("%s; /undo takes it back", transcript.Compacted(rec.Body.(session.Compaction), cut))
 	return nil
 }
 
 func foldError(err error) error {
 	switch {
-	case errors.Is(err, runner.ErrNothingToFold):
+	case errors.Is(err, runner.ErrNothingToCompact):
 		return errors.New("this session is too short to be folded")
-	case errors.Is(err, runner.ErrNotFolded):
+	case errors.Is(err, runner.ErrNotCompacted):
 		return errors.New("nothing is folded: there is nothing to undo")
 	}
 	return err
@@ -110,9 +110,9 @@ func foldError(err error) error {
 // undo takes the last fold back.
 func (r *REPL) undo(ctx context.Context, _ string) error {
 	if r.cur.ID == "" {
-		return foldError(runner.ErrNotFolded)
+		return foldError(runner.ErrNotCompacted)
 	}
-	undone, err := r.Runner.Unfold(ctx, r.cur.ID)
+	undone, err := r.Runner.UndoCompaction(ctx, r.cur.ID)
 	if err != nil {
 		return foldError(err)
 	}

@@ -213,7 +213,7 @@ func (r *REPL) decide(ctx context.Context, s *session.Session) error {
 
 // torn says what was going on when the log broke off, and offers to go on.
 func (r *REPL) torn(ctx context.Context, s *session.Session) {
-	t, ok := runner.TornIn(s)
+	t, ok := runner.InterruptedIn(s)
 	if !ok {
 		return
 	}

@@ -389,8 +389,8 @@ func TestFoldingIsTold(t *testing.T) {
 	r := newBench().repl(nil, io.Discard, &e)
 	r.screen = &screen{out: io.Discard, notes: &e}
 	for _, ev := range []agent.Event{
-		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Folding{},
-		agent.NotFolded{Err: &compact.LargerError{Before: 1800, After: 2800}},
+		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Compacting{},
+		agent.NotCompacted{Err: &compact.LargerError{Before: 1800, After: 2800}},
 		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}},
 	} {
 		r.show(ev)

@@ -146,10 +146,10 @@ func (r *REPL) show(ev agent.Event) {
 			break
 		}
 		r.note("too long for the model: asking again with less")
-	case agent.Folding:
+	case agent.Compacting:
 		r.note("the window is full: folding the past")
 		r.screen.waiting("folding the past")
-	case agent.NotFolded:
+	case agent.NotCompacted:
 		r.note("%s", ev.Err)
 	case agent.Learnt:
 		if ev.Window > 0 {
@@ -212,10 +212,10 @@ func (r *REPL) recorded(rec session.Record) {
 }
 
 // unfinished returns what the session was doing when it broke off.
-func (r *REPL) unfinished(ctx context.Context) (runner.Torn, bool) {
+func (r *REPL) unfinished(ctx context.Context) (runner.Interrupted, bool) {
 	s, err := r.opened(ctx)
 	if err != nil {
-		return runner.Torn{}, false
+		return runner.Interrupted{}, false
 	}
-	return runner.TornIn(s)
+	return runner.InterruptedIn(s)
 }

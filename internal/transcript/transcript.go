@@ -76,7 +76,7 @@ func describe(b session.Body) (who, what string) {
 		return "shell", b.Command
 	case session.Compaction:
 		return "folded", b.Summary
-	case session.Unfold:
+	case session.Undo:
 		return "unfolded", b.Target
 	case session.Checkpoint:
 		return "checkpoint", b.Summary

@@ -39,8 +39,8 @@ func Window(x window.Breakdown, width int) []string {
 	if b.Reserve > 0 {
 		out = append(out, fmt.Sprintf("  %s tokens are kept free for the answer", window.Short(b.Reserve)))
 	}
-	if x.Folds > 0 {
-		out = append(out, "  the past was folded "+Count(x.Folds, "time"))
+	if x.Compactions > 0 {
+		out = append(out, "  the past was folded "+Count(x.Compactions, "time"))
 	}
 	if x.Warned {
 		saved := "did not write to its memory since"

@@ -63,7 +63,7 @@ func TestFolded(t *testing.T) {
 		{compact.Details{By: "checkpoint"}, false, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (the summary of a checkpoint)"},
 		{compact.Details{}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now"},
 	} {
-		got := transcript.Folded(session.Compaction{TokensBefore: 12000, Details: by(c.details)}, compact.Cut{Folded: 1, Kept: 3, After: 2000, Asks: c.asks})
+		got := transcript.Compacted(session.Compaction{TokensBefore: 12000, Details: by(c.details)}, compact.Cut{Compacted: 1, Kept: 3, After: 2000, Asks: c.asks})
 		if got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
@@ -77,18 +77,18 @@ func TestWouldFold(t *testing.T) {
 		cost   float64
 		want   []string
 	}{
-		{compact.Report{Folded: 9, Kept: 1, Before: 9000, After: 3000, Keep: "e9", From: "e5", Lost: []string{"a.go"}}, 0, []string{
+		{compact.Report{Compacted: 9, Kept: 1, Before: 9000, After: 3000, Keep: "e9", From: "e5", Lost: []string{"a.go"}}, 0, []string{
 			"would fold 9 messages and keep 1 message, from record e9 on", "tokens: 9k now, about 3k then",
 			"no model is asked: checkpoint e5 has the summary", "identifiers that would be lost (they stay searchable): a.go"}},
-		{compact.Report{Folded: 9, Kept: 2, Before: 9000, After: 3000, Keep: "e9", Asks: true, Cost: llm.Usage{Input: 6000, Output: 500}, Pinned: 1, Open: []string{"do\nit"}, Lost: many}, 0.0123, []string{
+		{compact.Report{Compacted: 9, Kept: 2, Before: 9000, After: 3000, Keep: "e9", Asks: true, Cost: llm.Usage{Input: 6000, Output: 500}, Pinned: 1, Open: []string{"do\nit"}, Lost: many}, 0.0123, []string{
 			"would fold 9 messages and keep 2 messages, from record e9 on", "tokens: 9k now, about 3k then",
 			"a model is asked: about 6k tokens in, 500 out, $0.0123", "1 pinned message would be kept word for word", "open request kept: do it",
 			"identifiers that a summary may lose (they stay searchable): " + strings.Join(many[:20], ", ") + " and 2 more"}},
-		{compact.Report{Folded: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, 0, []string{
+		{compact.Report{Compacted: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, 0, []string{
 			"would fold 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 then",
 			"to summarise: about 600 tokens in, 50 out", "no identifier would be lost"}},
 	} {
-		if diff := cmp.Diff(c.want, transcript.WouldFold(c.report, c.cost)); diff != "" {
+		if diff := cmp.Diff(c.want, transcript.WouldCompact(c.report, c.cost)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}

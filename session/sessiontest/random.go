@@ -29,8 +29,8 @@ func Crooked(t *rapid.T) []session.Record {
 	return recs
 }
 
-// Crook draws a record that may follow recs.
-func Crook(t *rapid.T, recs []session.Record) session.Record { return draw(t, recs, true) }
+// Bent draws a record that may follow recs.
+func Bent(t *rapid.T, recs []session.Record) session.Record { return draw(t, recs, true) }
 
 // draw draws a record that may follow recs; a tame one continues the leaf.
 func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
@@ -100,7 +100,7 @@ func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 	case 11, 12:
 		r.Body = session.Compaction{Summary: "sum", FirstKept: target(), Usage: llm.Usage{Output: rapid.IntRange(0, 2).Draw(t, "cost")}}
 	case 13:
-		r.Body = session.Unfold{Target: target()}
+		r.Body = session.Undo{Target: target()}
 	case 14:
 		r.Body = session.Reset{Reason: "new"}
 		if rapid.Bool().Draw(t, "keeps") {
@@ -222,7 +222,7 @@ func anyBody(t *rapid.T, provider, model string) session.Body {
 	case 8:
 		return Compaction("SUM", target)
 	case 9:
-		return Unfold(target)
+		return Undo(target)
 	case 10:
 		return session.Reset{Reason: "new", FirstKept: pick(t, []string{"", target}, "kept")}
 	case 11:

@@ -95,8 +95,8 @@ func Compaction(summary, firstKept string) session.Compaction {
 	return session.Compaction{Summary: summary, FirstKept: firstKept}
 }
 
-// Unfold undoes the compaction target.
-func Unfold(target string) session.Unfold { return session.Unfold{Target: target} }
+// Undo undoes the compaction target.
+func Undo(target string) session.Undo { return session.Undo{Target: target} }
 
 // Reset begins anew and keeps nothing.
 func Reset() session.Reset { return session.Reset{Reason: "new"} }

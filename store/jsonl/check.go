@@ -261,7 +261,7 @@ func differ(index, log session.Info) string {
 		{"key", index.Key, log.Key},
 		{"title", index.Title, log.Title},
 		{"turns", index.Turns, log.Turns},
-		{"compactions", index.Folds, log.Folds},
+		{"compactions", index.Compactions, log.Compactions},
 		{"leaf", index.Leaf, log.Leaf},
 		{"first record needed", index.KeepFrom, log.KeepFrom},
 		{"model", index.ModelName(), log.ModelName()},

@@ -174,7 +174,7 @@ func (c *coder) info(in *session.Info) {
 	c.time(&in.Trashed)
 	num(c, &in.Records)
 	num(c, &in.Last)
-	num(c, &in.Folds)
+	num(c, &in.Compactions)
 	num(c, &in.Spent.Input)
 	num(c, &in.Spent.Output)
 	num(c, &in.Spent.CacheRead)
@@ -186,7 +186,7 @@ func (c *coder) info(in *session.Info) {
 	num(c, &in.Used)
 	c.text(&in.Leaf)
 	num(c, &in.KeepFrom)
-	num(c, &in.Crook)
+	num(c, &in.LastBend)
 }
 
 // appendEntry adds e to the bytes of an index.

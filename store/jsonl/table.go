@@ -405,7 +405,7 @@ func (y Layout) fields(l saved, dir string) []field {
 		Records int    `json:"records"`
 		Folds   int    `json:"folds,omitempty"`
 		Used    int    `json:"usedTokens,omitempty"`
-	}{in.Title, in.ModelName(), in.Turns, in.Records, in.Folds, in.Used}
+	}{in.Title, in.ModelName(), in.Turns, in.Records, in.Compactions, in.Used}
 	return append(fs, field{"goclaw", own})
 }
 

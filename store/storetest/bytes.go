@@ -52,7 +52,7 @@ func Kinds() []session.Record {
 		session.Notice{Percent: 90, Text: "Context at 90%.", As: "system", Once: true},
 		session.Compaction{Summary: "folded", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},
 		session.Compaction{Summary: "folded", FirstKept: "e3", Resume: "e5", TokensBefore: 999, TokensAfter: 99},
-		session.Unfold{Target: "e15"},
+		session.Undo{Target: "e15"},
 		session.BranchSummary{From: "e2", Summary: "we went astray", Details: details},
 		session.CustomMessage{Type: "hook", Blocks: []llm.Block{llm.Text{Text: "by the way"}}, Display: true, Details: details, At: at},
 		session.Custom{Type: "model-snapshot", Data: json.RawMessage(`{"provider":"x","z":"\u00e9<"}`)},

@@ -63,7 +63,7 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Crook != 0 || len(s.Branch) != n-1 || s.KeepFrom < n-6000 {
+	if s.LastBend != 0 || len(s.Branch) != n-1 || s.KeepFrom < n-6000 {
 		t.Errorf("a conversation is crooked: %+v", s.Info)
 	}
 	if d := cmp.Diff(recs[:300], slices.Collect(Conversation(7, 300))); d != "" {
@@ -78,8 +78,8 @@ func TestFolded(t *testing.T) {
 	for _, n := range []int{1000, 6000} {
 		recs := slices.Collect(folded(1, n))
 		s, err := session.Replay(ConversationID(1), sessiontest.Yield(recs...))
-		if err != nil || len(recs) != n || s.Crook != 0 {
-			t.Fatalf("folded(%d) has %d records, crook %d, %v", n, len(recs), s.Crook, err)
+		if err != nil || len(recs) != n || s.LastBend != 0 {
+			t.Fatalf("folded(%d) has %d records, crook %d, %v", n, len(recs), s.LastBend, err)
 		}
 		if kept := n - int(s.KeepFrom); kept < 60 || kept > 85 {
 			t.Errorf("folded(%d) keeps %d records", n, kept)

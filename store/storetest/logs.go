@@ -35,7 +35,7 @@ func (s suite) listIsReplay(t *testing.T) {
 		sessiontest.Stopped(llm.StopError, sessiontest.Answer("")),
 		session.Compaction{Summary: "s", FirstKept: "nowhere"},
 		sessiontest.User("6"),
-		sessiontest.Unfold("e13"),
+		sessiontest.Undo("e13"),
 		sessiontest.Answer("7"),
 		session.Compaction{Summary: "s", FirstKept: "e17"},
 		sessiontest.Reset(),
@@ -209,7 +209,7 @@ func (s suite) randomOps(t *testing.T) {
 					batch, log = append(batch, h), append(log, h)
 				}
 				for range rapid.IntRange(0, 4).Draw(rt, "batch") {
-					r := sessiontest.Crook(rt, log)
+					r := sessiontest.Bent(rt, log)
 					batch, log = append(batch, r), append(log[:len(log):len(log)], r)
 				}
 				if both(fmt.Sprintf("append of %d to %s", len(batch), id), func(st session.Store) error { return st.Append(bg, id, batch...) }) {

@@ -77,9 +77,9 @@ func Values(in session.Info) []any {
 // Growing returns the values of the columns that an append changes.
 func Growing(in session.Info) []any {
 	return []any{
-		in.Title, Stamp(in.Updated), int64(in.Records), int64(in.Last), int64(in.Folds),
+		in.Title, Stamp(in.Updated), int64(in.Records), int64(in.Last), int64(in.Compactions),
 		int64(in.Spent.Input), int64(in.Spent.Output), int64(in.Spent.CacheRead), int64(in.Spent.CacheWrite),
-		int64(in.Turns), in.Provider, in.Model, in.Thinking, int64(in.Used), in.Leaf, int64(in.KeepFrom), int64(in.Crook),
+		int64(in.Turns), in.Provider, in.Model, in.Thinking, int64(in.Used), in.Leaf, int64(in.KeepFrom), int64(in.LastBend),
 	}
 }
 
@@ -107,12 +107,12 @@ func Scan(r Row) (n int64, in session.Info) {
 	if in.Updated.Before(in.Created) {
 		in.Updated = in.Created // as Info has it; rows of forks may be older than that
 	}
-	in.Records, in.Last, in.Folds = num(), session.Seq(num()), num()
+	in.Records, in.Last, in.Compactions = num(), session.Seq(num()), num()
 	in.Spent.Input, in.Spent.Output, in.Spent.CacheRead, in.Spent.CacheWrite = num(), num(), num(), num()
 	in.Turns = num()
 	in.Provider, in.Model, in.Thinking = text(), text(), text()
 	in.Used, in.Leaf = num(), text()
-	in.KeepFrom, in.Crook = session.Seq(num()), session.Seq(num())
+	in.KeepFrom, in.LastBend = session.Seq(num()), session.Seq(num())
 	return n, in
 }
 

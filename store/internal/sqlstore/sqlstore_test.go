@@ -62,8 +62,8 @@ func TestScanValues(t *testing.T) {
 		ID: "id", Key: "k\x00ey", Title: "title", Parent: "parent", CWD: "/cwd",
 		Origin:  session.Origin{Program: "pi", Path: "/p", Key: "ok", ID: "oid", Seq: 7},
 		Created: sessiontest.Start, Updated: sessiontest.Start.Add(time.Nanosecond), Trashed: sessiontest.Start.Add(time.Hour),
-		Records: 1, Last: 2, Folds: 3, Spent: llm.Usage{Input: 4, Output: 5, CacheRead: 6, CacheWrite: 8},
-		Turns: 9, Provider: "anthropic", Model: "m", Thinking: "high", Used: 10, Leaf: "leaf", KeepFrom: 11, Crook: 12,
+		Records: 1, Last: 2, Compactions: 3, Spent: llm.Usage{Input: 4, Output: 5, CacheRead: 6, CacheWrite: 8},
+		Turns: 9, Provider: "anthropic", Model: "m", Thinking: "high", Used: 10, Leaf: "leaf", KeepFrom: 11, LastBend: 12,
 	}
 	n, got := Scan(append(line{int64(42), Stamp(in.Trashed)}, Values(in)...))
 	if d := cmp.Diff(in, got); d != "" || n != 42 {

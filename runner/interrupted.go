@@ -5,15 +5,15 @@ import (
 	"goclaw/session"
 )
 
-// Torn says what a session was doing when its log broke off.
-type Torn struct {
+// Interrupted says what a session was doing when its log broke off.
+type Interrupted struct {
 	Calls  []llm.ToolCall // tools that were running
 	Waits  bool           // the user's words, or tool results, have no answer, or one that broke off
 	Prompt string         // what the user said last
 }
 
-// TornIn returns what is unfinished in s. ok is false if s is at rest.
-func TornIn(s *session.Session) (t Torn, ok bool) {
+// InterruptedIn returns what is unfinished in s. ok is false if s is at rest.
+func InterruptedIn(s *session.Session) (t Interrupted, ok bool) {
 	t.Calls = s.Unanswered()
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		m, is := s.Branch[i].Body.(session.Message)
@@ -35,10 +35,10 @@ func TornIn(s *session.Session) (t Torn, ok bool) {
 	return t, ok
 }
 
-// CanGoOn reports whether a turn with an empty message has something to do in
+// Resumable reports whether a turn with an empty message has something to do in
 // s: what is torn, or an answer that the user stopped.
-func CanGoOn(s *session.Session) bool {
-	if _, ok := TornIn(s); ok {
+func Resumable(s *session.Session) bool {
+	if _, ok := InterruptedIn(s); ok {
 		return true
 	}
 	for i := len(s.Branch) - 1; i >= 0; i-- {

@@ -30,7 +30,7 @@ func (byFour) Count(text string) int { return len(text) / 4 }
 func folding(st session.Store, main, cheap llm.Provider, w int, late func(session.ID, session.Record, error)) *runner.Runner {
 	tok := window.NewCounter(byFour{}, 1)
 	return newRunner(st, main, func(o *runner.Options) {
-		o.Late = late
+		o.OnBackground = late
 		o.Env = func(context.Context, *session.Session) (agent.Env, error) {
 			return agent.Env{
 				Provider: main, Prompt: window.Prompt{Provider: "p", Model: "m"}, Budget: window.Budget{Window: w, Reserve: w / 10}, Tokens: tok,
@@ -172,8 +172,8 @@ func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Turns != 120 || s.Folds == 0 || len(checkpoints(s)) == 0 {
-		t.Errorf("%d turns, %d folds, %d checkpoints", s.Turns, s.Folds, len(checkpoints(s)))
+	if s.Turns != 120 || s.Compactions == 0 || len(checkpoints(s)) == 0 {
+		t.Errorf("%d turns, %d folds, %d checkpoints", s.Turns, s.Compactions, len(checkpoints(s)))
 	}
 }
 
@@ -209,7 +209,7 @@ func TestExtractIsImprovedInTheBackground(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s := load(t, st)
-	at, _, _ := s.Fold()
+	at, _, _ := s.Compaction()
 	if c := s.Branch[at].Body.(session.Compaction); !strings.Contains(c.Summary, "the user asked about the weather") || compact.DetailsOf(c).By != "cheap" {
 		t.Errorf("%+v", c)
 	}
@@ -228,7 +228,7 @@ func TestFoldAndUnfold(t *testing.T) {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
 	id := load(t, st).ID
-	if _, err := r.Unfold(ctx, id); !errors.Is(err, runner.ErrNotFolded) {
+	if _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
 		t.Errorf("unfold: %v", err)
 	}
 	sent := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages)
@@ -236,7 +236,7 @@ func TestFoldAndUnfold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, did, err := r.Fold(ctx, id, "the weather")
+	rec, did, err := r.Compact(ctx, id, "the weather")
 	if err != nil || did.Keep != cut.Keep {
 		t.Fatalf("%v, kept from %s, planned %s", err, did.Keep, cut.Keep)
 	}
@@ -248,7 +248,7 @@ func TestFoldAndUnfold(t *testing.T) {
 		t.Errorf("%d messages are sent, %d were", now, sent)
 	}
 	turn(t, r, "still there?")
-	undone, err := r.Unfold(ctx, id)
+	undone, err := r.UndoCompaction(ctx, id)
 	if err != nil || undone.ID != rec.ID {
 		t.Fatalf("%v: %s was undone, want %s", err, undone.ID, rec.ID)
 	}
@@ -256,7 +256,7 @@ func TestFoldAndUnfold(t *testing.T) {
 		t.Errorf("%d messages are sent, want %d", now, sent+2)
 	}
 	turn(t, r, "and now?")
-	if _, err := r.Unfold(ctx, id); !errors.Is(err, runner.ErrNotFolded) {
+	if _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
 		t.Errorf("unfold again: %v", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestAChoiceOutlivesFolds(t *testing.T) {
 		for i := range 10 {
 			turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 		}
-		if _, _, err := r.Fold(ctx, id, ""); err != nil {
+		if _, _, err := r.Compact(ctx, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		s, err := session.Open(ctx, st, id)

@@ -11,12 +11,12 @@ import (
 	"goclaw/window"
 )
 
-// What callers of Fold and Unfold branch on.
+// What callers of Compact and UndoCompaction branch on.
 var (
-	// ErrNothingToFold: the conversation is too short to be folded.
-	ErrNothingToFold = errors.New("runner: there is nothing to fold")
-	// ErrNotFolded: no compaction is in effect.
-	ErrNotFolded = errors.New("runner: nothing is folded")
+	// ErrNothingToCompact: the conversation is too short to be folded.
+	ErrNothingToCompact = errors.New("runner: there is nothing to fold")
+	// ErrNotCompacted: no compaction is in effect.
+	ErrNotCompacted = errors.New("runner: nothing is folded")
 	// ErrMirror: the session is another program's, and stays as it is.
 	ErrMirror = errors.New("this session is another program's and stays as it is: say something first, and it goes on in a session of goclaw's own")
 )
@@ -56,19 +56,19 @@ func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) 
 		o.NoCheckpoints = true // a checkpoint does not dwell on anything
 	}
 	if env.Tokens == nil {
-		return compact.Cut{}, fmt.Errorf("%w: the model's tokens cannot be counted", ErrNothingToFold)
+		return compact.Cut{}, fmt.Errorf("%w: the model's tokens cannot be counted", ErrNothingToCompact)
 	}
 	b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)
 	cut, ok := compact.Plan(s, env.Prompt, env.Tokens, b, o)
 	if !ok {
-		return cut, ErrNothingToFold
+		return cut, ErrNothingToCompact
 	}
 	return cut, nil
 }
 
-// Fold folds the session id now. focus says what the summary should dwell
+// Compact folds the session id now. focus says what the summary should dwell
 // on; it may be empty.
-func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session.Record, compact.Cut, error) {
+func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (session.Record, compact.Cut, error) {
 	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
 	if err != nil {
 		return session.Record{}, compact.Cut{}, err
@@ -82,7 +82,7 @@ func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session
 	if err != nil {
 		return session.Record{}, cut, err
 	}
-	body, err := cut.Fold(ctx, env.Summarizer)
+	body, err := cut.Compact(ctx, env.Summarizer)
 	if err != nil {
 		return session.Record{}, cut, err
 	}
@@ -93,9 +93,9 @@ func (r *Runner) Fold(ctx context.Context, id session.ID, focus string) (session
 	return rec, cut, err
 }
 
-// Unfold takes the compaction in effect back, by a new record: what it folded
+// UndoCompaction takes the compaction in effect back, by a new record: what it folded
 // is sent again.
-func (r *Runner) Unfold(ctx context.Context, id session.ID) (undone session.Record, err error) {
+func (r *Runner) UndoCompaction(ctx context.Context, id session.ID) (undone session.Record, err error) {
 	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
 	if err != nil {
 		return undone, err
@@ -108,15 +108,15 @@ func (r *Runner) Unfold(ctx context.Context, id session.ID) (undone session.Reco
 	if s.Mirror() {
 		return undone, ErrMirror
 	}
-	at, _, ok := s.Fold()
+	at, _, ok := s.Compaction()
 	if !ok {
-		return undone, ErrNotFolded
+		return undone, ErrNotCompacted
 	}
 	undone = s.Branch[at]
 	if _, ok := undone.Body.(session.Compaction); !ok {
-		return undone, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotFolded, undone.Seq)
+		return undone, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotCompacted, undone.Seq)
 	}
-	_, err = hand{r: r, s: s}.keep(ctx, s.Next(session.Unfold{Target: undone.ID}, r.o.Clock))
+	_, err = hand{r: r, s: s}.keep(ctx, s.Next(session.Undo{Target: undone.ID}, r.o.Clock))
 	r.forget(id)
 	return undone, err
 }

@@ -82,8 +82,8 @@ func (r *Runner) after(s *session.Session, env agent.Env) {
 		return
 	}
 	j, ok, err := r.due(r.ctx, s, env)
-	if err != nil && r.o.Late != nil {
-		r.o.Late(s.ID, session.Record{}, err)
+	if err != nil && r.o.OnBackground != nil {
+		r.o.OnBackground(s.ID, session.Record{}, err)
 	}
 	if err != nil || !ok {
 		return
@@ -175,7 +175,7 @@ func (r *Runner) improve(s *session.Session, env agent.Env) (job, bool) {
 	if _, same := env.Summarizer.(compact.Extractor); same || !compact.IsExtract(s) {
 		return job{}, false
 	}
-	at, _, _ := s.Fold()
+	at, _, _ := s.Compaction()
 	n := 0
 	for _, rec := range s.Branch[at:] {
 		if session.IsTurn(rec.Body) {
@@ -199,7 +199,7 @@ func (r *Runner) improve(s *session.Session, env agent.Env) (job, bool) {
 			return cut.Improve(ctx, env.Summarizer)
 		},
 		fits: func(s *session.Session) bool {
-			at, _, ok := s.Fold()
+			at, _, ok := s.Compaction()
 			return ok && s.Branch[at].ID == fold
 		},
 	}, true
@@ -223,8 +223,8 @@ func (r *Runner) start(id session.ID, j job) {
 		r.mu.Lock()
 		delete(r.busy, id)
 		r.mu.Unlock()
-		if r.o.Late != nil && !errors.Is(err, errGone) {
-			r.o.Late(id, rec, err)
+		if r.o.OnBackground != nil && !errors.Is(err, errGone) {
+			r.o.OnBackground(id, rec, err)
 		}
 	}()
 }

@@ -16,13 +16,13 @@ import (
 // Details is what a Compaction says beside its summary. The files are those
 // that pi writes there.
 type Details struct {
-	Read     []string `json:"readFiles"`
-	Modified []string `json:"modifiedFiles"`
-	By       string   `json:"by,omitempty"`      // the model, or "checkpoint", or "extract"
-	Extract  bool     `json:"extract,omitempty"` // made without a model, to be improved
-	Folded   int      `json:"folded,omitempty"`  // messages
-	Kept     int      `json:"kept,omitempty"`
-	Problem  string   `json:"problem,omitempty"` // why no model made it
+	Read      []string `json:"readFiles"`
+	Modified  []string `json:"modifiedFiles"`
+	By        string   `json:"by,omitempty"`      // the model, or "checkpoint", or "extract"
+	Extract   bool     `json:"extract,omitempty"` // made without a model, to be improved
+	Compacted int      `json:"folded,omitempty"`  // messages
+	Kept      int      `json:"kept,omitempty"`
+	Problem   string   `json:"problem,omitempty"` // why no model made it
 }
 
 // DetailsOf returns what c says of itself; the zero value where another
@@ -54,7 +54,7 @@ func (Extractor) Summarize(_ context.Context, j Job) (Summary, string, llm.Usage
 // Extracted opens a summary that was made without a model.
 const Extracted = "(No model was there to write this summary: it is an extract of what was said.)"
 
-// Fold returns the record that puts a summary in the place of the past. It
+// Compact returns the record that puts a summary in the place of the past. It
 // asks sum, which may be nil, unless a checkpoint will do. If no model gives a
 // summary, the last checkpoint and an extract take its place. Any other error
 // is ctx's.
@@ -65,8 +65,8 @@ const Extracted = "(No model was there to write this summary: it is an extract o
 //
 // A summary that would take more room than what it replaces is not made: the
 // error is a *LargerError.
-func (c Cut) Fold(ctx context.Context, sum Summarizer) (session.Compaction, error) {
-	s, d, from := c.prev, Details{By: "checkpoint", Folded: c.Folded, Kept: c.Kept}, c.From
+func (c Cut) Compact(ctx context.Context, sum Summarizer) (session.Compaction, error) {
+	s, d, from := c.prev, Details{By: "checkpoint", Compacted: c.Compacted, Kept: c.Kept}, c.From
 	var spent llm.Usage
 	if c.Asks {
 		err := ErrNoSummary

@@ -9,8 +9,8 @@ import (
 	"goclaw/window"
 )
 
-// Folded says what a fold has done.
-func Folded(c session.Compaction, cut compact.Cut) string {
+// Compacted says what a fold has done.
+func Compacted(c session.Compaction, cut compact.Cut) string {
 	d := compact.DetailsOf(c)
 	by := ""
 	switch {
@@ -21,21 +21,21 @@ func Folded(c session.Compaction, cut compact.Cut) string {
 	case d.By != "":
 		by = fmt.Sprintf(" (by %s)", d.By)
 	}
-	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now%s", Count(cut.Folded, "message"), Count(cut.Kept, "message"),
+	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now%s", Count(cut.Compacted, "message"), Count(cut.Kept, "message"),
 		window.Short(c.TokensBefore), window.Short(cut.After), by)
 }
 
 // maxLost is how many identifiers a dry run names.
 const maxLost = 20
 
-// WouldFold says what a fold would do. Cost is in dollars, 0 where it is not
+// WouldCompact says what a fold would do. Cost is in dollars, 0 where it is not
 // known.
-func WouldFold(r compact.Report, cost float64) []string {
+func WouldCompact(r compact.Report, cost float64) []string {
 	if r.After >= r.Before {
 		return []string{(&compact.LargerError{Before: r.Before, After: r.After}).Error()}
 	}
 	out := []string{
-		fmt.Sprintf("would fold %s and keep %s, from record %s on", Count(r.Folded, "message"), Count(r.Kept, "message"), r.Keep),
+		fmt.Sprintf("would fold %s and keep %s, from record %s on", Count(r.Compacted, "message"), Count(r.Kept, "message"), r.Keep),
 		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
 	}
 	switch {
