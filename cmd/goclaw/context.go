@@ -166,7 +166,7 @@ func (a *app) contextJSON(v *voice, x window.Breakdown, first bool, next nextReq
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
 		"compactsFirst": first,
 		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
-		"folds":         x.Folds, "flushWarned": x.Warned, "flushActioned": x.Saved,
+		"folds":         x.Compactions, "flushWarned": x.Warned, "flushActioned": x.Saved,
 		"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
 	}
 	var rest bytes.Buffer

@@ -34,7 +34,7 @@ func fixtures(t *testing.T) map[string][]byte {
 		t.Fatalf("only %d fixtures", len(files))
 	}
 	for _, name := range []string{"pi-0.73.1/large-6000.jsonl", "real-usage/large-session.jsonl"} {
-		if b, err := os.ReadFile(filepath.Join("../../shared/fixtures", name)); err == nil {
+		if b, err := os.ReadFile(filepath.Join("../../../shared/fixtures", name)); err == nil {
 			files[name] = b
 		}
 	}

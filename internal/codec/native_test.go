@@ -466,7 +466,7 @@ func TestNativeRoundTrip(t *testing.T) {
 
 // The log in the documentation is one that goclaw writes.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/format.md")
+	page, err := os.ReadFile("../../docs/format.md")
 	if err != nil {
 		t.Fatal(err)
 	}
