@@ -109,7 +109,7 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 	if !ok || !DetailsOf(old).Extract {
 		return c, false
 	}
-	before := &session.Session{Info: s.Info, Branch: s.Branch[:at]}
+	before := s.WithBranch(s.Branch[:at])
 	fold, recs := window.Sent(before)
 	first := indexOf(recs, s.Branch[keep].ID)
 	i := first

@@ -72,7 +72,7 @@ func (s *Session) branchTo(seq Seq) ([]Record, error) {
 	for n := int32(i); n >= 0; n = s.outline.nodes[n].up {
 		branch = append(branch, s.recs[n])
 	}
-	reverse(branch)
+	slices.Reverse(branch)
 	return branch, nil
 }
 

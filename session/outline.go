@@ -29,14 +29,15 @@ type Outline struct {
 }
 
 type node struct {
-	up   int32 // -1: a root
-	ok   bool  // part of the tree
-	seq  Seq
-	id   string
-	path path
-	fold int32 // the compaction or reset in effect here; -1: none
-	undo int32 // the compaction or reset that this record undoes; -1: none
-	base int32 // the latest reset at this record or before it on its branch; -1: none
+	up      int32 // -1: a root
+	depth   int32 // how many records come before it on its branch
+	ok      bool  // part of the tree
+	seq     Seq
+	id      string
+	path    path
+	compact int32 // the compaction or reset in effect here; -1: none
+	undo    int32 // the compaction or reset that this record undoes; -1: none
+	base    int32 // the latest reset at this record or before it on its branch; -1: none
 }
 
 // NewOutline returns the outline of the empty log id.
@@ -67,7 +68,7 @@ func (o *Outline) Apply(r Record) error {
 		return fmt.Errorf("session: record %d does not follow record %d: %w", r.Seq, o.Last, ErrConflict)
 	}
 	i := int32(len(o.nodes))
-	o.nodes = append(o.nodes, node{up: -1, seq: r.Seq, id: r.ID, fold: -1, undo: -1, base: -1})
+	o.nodes = append(o.nodes, node{up: -1, seq: r.Seq, id: r.ID, compact: -1, undo: -1, base: -1})
 	before := o.leaf
 	o.log(r)
 	straight := o.place(i, r)
@@ -118,14 +119,15 @@ func (o *Outline) place(i int32, r Record) bool {
 	n.up, n.ok = up, true
 	var p path
 	if up >= 0 {
-		p, n.fold, n.base = o.nodes[up].path, o.nodes[up].fold, o.nodes[up].base
+		u := &o.nodes[up]
+		p, n.depth, n.compact, n.base = u.path, u.depth+1, u.compact, u.base
 	}
 	if _, ok := r.Body.(Reset); ok {
 		n.base = i
 	}
 	n.path = p.after(r)
 	o.byID[r.ID] = i
-	o.fold(i, r)
+	o.compact(i, r)
 	if !ends || r.Side {
 		return false
 	}
@@ -185,12 +187,12 @@ func (o *Outline) move(r Record, b Leaf) {
 	}
 }
 
-// fold says what is in effect and what is kept at node i.
-func (o *Outline) fold(i int32, r Record) {
+// compact sets what is in effect and what is kept at node i.
+func (o *Outline) compact(i int32, r Record) {
 	n := &o.nodes[i]
 	switch b := r.Body.(type) {
 	case Compaction, Reset:
-		n.fold = i
+		n.compact = i
 		n.path.keep = n.seq
 		if at := o.ancestor(i, firstKept(b)); at >= 0 {
 			n.path.keep = o.nodes[at].seq
@@ -199,16 +201,26 @@ func (o *Outline) fold(i int32, r Record) {
 		if n.undo = o.ancestor(i, b.Target); n.undo < 0 {
 			return
 		}
-		n.fold, n.path.keep = -1, 0
+		n.compact, n.path.keep = -1, 0
 		undone := map[int32]bool{}
 		for k := i; k >= 0; k = o.nodes[k].up {
 			undone[o.nodes[k].undo] = true
-			if o.nodes[k].fold == k && !undone[k] {
-				n.fold, n.path.keep = k, o.nodes[k].path.keep
+			if o.nodes[k].compact == k && !undone[k] {
+				n.compact, n.path.keep = k, o.nodes[k].path.keep
 				return
 			}
 		}
 	}
+}
+
+// inEffect returns the compaction or reset in effect at the leaf.
+func (o *Outline) inEffect() effect {
+	if o.leaf < 0 || o.nodes[o.leaf].compact < 0 {
+		return effect{}
+	}
+	leaf := &o.nodes[o.leaf]
+	kept := leaf.path.keep - o.nodes[0].seq // every record has a node
+	return effect{at: int(o.nodes[leaf.compact].depth), keep: int(o.nodes[kept].depth), ok: true}
 }
 
 // inside reports whether node i descends from the reset that the leaf

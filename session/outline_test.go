@@ -199,6 +199,74 @@ func wantEnd(t *rapid.T, whole, got *session.Session) {
 	}
 }
 
+// searched is the compaction in effect on a branch, found by walking back
+// through it.
+func searched(branch []session.Record) (at, keep int, ok bool) {
+	undone := map[string]bool{}
+	for i := len(branch) - 1; i >= 0; i-- {
+		first := ""
+		switch b := branch[i].Body.(type) {
+		case session.Undo:
+			undone[b.Target] = true
+			continue
+		case session.Compaction:
+			first = b.FirstKept
+		case session.Reset:
+			first = b.FirstKept
+		default:
+			continue
+		}
+		if undone[branch[i].ID] {
+			continue
+		}
+		for k := i - 1; k >= 0 && first != ""; k-- {
+			if branch[k].ID == first {
+				return i, k, true
+			}
+		}
+		return i, i, true
+	}
+	return 0, 0, false
+}
+
+// The compaction in effect, which a session keeps with every record, is the
+// one that a search through its branch finds.
+func TestCompactionAgreesWithSearch(t *testing.T) {
+	undone := 0
+	rapid.Check(t, func(t *rapid.T) {
+		recs := sessiontest.Crooked(t)
+		check := func(what string, s *session.Session) {
+			t.Helper()
+			at, keep, ok := searched(s.Branch)
+			if gotAt, gotKeep, gotOK := s.Compaction(); gotAt != at || gotKeep != keep || gotOK != ok {
+				t.Fatalf("%s: compaction at %d keeps from %d (%v), a search finds %d, %d (%v)", what, gotAt, gotKeep, gotOK, at, keep, ok)
+			}
+		}
+		live := replay(t, nil)
+		for i, r := range recs {
+			if err := live.Apply(r); err != nil {
+				t.Fatal(err)
+			}
+			check("live", live)
+			strict := replay(t, recs[:i+1], session.Strict())
+			check("strict", strict)
+			part := rapid.IntRange(0, len(live.Branch)).Draw(t, "part")
+			check("part", live.WithBranch(live.Branch[:part]))
+			opened, err := session.Resume(live.Info, sessiontest.Yield(recs[live.KeepFrom-1:i+1]...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("opened", opened)
+			if _, ok := r.Body.(session.Undo); ok && live.Leaf == r.ID && live.KeepFrom > 1 {
+				undone++
+			}
+		}
+	})
+	if undone == 0 {
+		t.Error("no compaction was in effect after another was undone: the logs drawn show nothing")
+	}
+}
+
 // Living and loading are one: a session grown record by record is the one
 // replayed, in the usual reading and in pi's.
 func TestApplyAgreesWithReplay(t *testing.T) {

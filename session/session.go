@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"goclaw/llm"
@@ -29,8 +30,16 @@ type Session struct {
 
 	outline *Outline
 	recs    []Record // by node
+	effect  effect
 	strict  bool
 	partial bool
+}
+
+// effect is where a branch has the compaction or reset in effect, and the
+// first record that it keeps.
+type effect struct {
+	at, keep int
+	ok       bool // there is one
 }
 
 // Option changes how a log is read.
@@ -192,20 +201,14 @@ func (s *Session) settle() {
 		s.strictly()
 		return
 	}
-	s.Info = o.Info
+	s.Info, s.effect = o.Info, o.inEffect()
 	if s.Branch != nil || o.leaf < 0 {
 		return
 	}
 	for i := o.leaf; i >= 0; i = o.nodes[i].up {
 		s.Branch = append(s.Branch, s.recs[i])
 	}
-	reverse(s.Branch)
-}
-
-func reverse(r []Record) {
-	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
-		r[i], r[j] = r[j], r[i]
-	}
+	slices.Reverse(s.Branch)
 }
 
 // strictly walks the branch as pi does.
@@ -236,7 +239,8 @@ func (s *Session) strictly() {
 		}
 		i = up
 	}
-	reverse(s.Branch)
+	slices.Reverse(s.Branch)
+	s.effect = search(s.Branch)
 	// Info follows from the branch: outline it as if it were the whole log.
 	o := NewOutline(s.ID)
 	p := path{}
@@ -275,29 +279,41 @@ func (s *Session) has(id string) bool {
 	return ok
 }
 
-// Fold returns the compaction or reset in effect at the end of the branch:
-// its index in Branch, and the index of the first record that it keeps,
-// which is its own where it keeps nothing. ok is false if nothing is folded.
+// Compaction returns the compaction or reset in effect at the end of the
+// branch: its index in Branch, and the index of the first record that it
+// keeps, which is its own where it keeps nothing. ok is false if there is none.
 func (s *Session) Compaction() (at, keep int, ok bool) {
+	return s.effect.at, s.effect.keep, s.effect.ok
+}
+
+// WithBranch returns a copy of s whose branch is another: a part of it, or a
+// version of it that others may see. The copy is for reading; it takes no
+// records.
+func (s *Session) WithBranch(branch []Record) *Session {
+	return &Session{Info: s.Info, Branch: branch, Damage: s.Damage, effect: search(branch), outline: NewOutline(s.ID), partial: true}
+}
+
+// search finds the compaction or reset in effect on a branch of which nothing
+// else is known.
+func search(branch []Record) effect {
 	undone := map[string]bool{}
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		switch b := s.Branch[i].Body.(type) {
+	for i, r := range slices.Backward(branch) {
+		switch b := r.Body.(type) {
 		case Undo:
 			undone[b.Target] = true
 		case Compaction, Reset:
-			if undone[s.Branch[i].ID] {
+			if undone[r.ID] {
 				continue
 			}
 			first := firstKept(b)
-			for k := i - 1; k >= 0 && first != ""; k-- {
-				if s.Branch[k].ID == first {
-					return i, k, true
-				}
+			keep := slices.IndexFunc(branch[:i], func(r Record) bool { return r.ID == first })
+			if first == "" || keep < 0 {
+				keep = i
 			}
-			return i, i, true
+			return effect{at: i, keep: keep, ok: true}
 		}
 	}
-	return 0, 0, false
+	return effect{}
 }
 
 // wholeFrom is the index of the first record from which on everything is

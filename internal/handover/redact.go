@@ -146,8 +146,7 @@ func (r *redactor) blocks(blocks []llm.Block) []llm.Block {
 // session returns a copy of s without its secrets. It is for showing: its
 // records no longer have their lines.
 func (r *redactor) session(s *session.Session) *session.Session {
-	out := &session.Session{Info: s.Info, Damage: s.Damage}
-	out.Title = r.text(s.Title)
+	branch := make([]session.Record, 0, len(s.Branch))
 	for _, rec := range s.Branch {
 		switch b := rec.Body.(type) {
 		case session.Message:
@@ -170,7 +169,9 @@ func (r *redactor) session(s *session.Session) *session.Session {
 			rec.Body = b
 		}
 		rec.Raw = nil
-		out.Branch = append(out.Branch, rec)
+		branch = append(branch, rec)
 	}
+	out := s.WithBranch(branch)
+	out.Title = r.text(s.Title)
 	return out
 }
