@@ -12,12 +12,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"goclaw/internal/memoryfiles"
 	"goclaw/session"
 )
 
@@ -53,8 +53,6 @@ type memory struct {
 	private func(path string) bool                        // nil: nothing is
 	read    func(tree fs.FS, name string) ([]byte, error) // nil: readFile
 }
-
-var dateName = regexp.MustCompile(`(\d{4})-(\d{2})-(\d{2})`)
 
 // young is how long ago a file must have been written for its time to tell
 // whether it was written since: clocks of file systems tick slowly.
@@ -195,10 +193,8 @@ func whole(data []byte, size int64) []byte {
 func index(name string, in fs.FileInfo, data []byte) *file {
 	f := &file{path: name, info: in, sum: sha256.Sum256(data)}
 	at := in.ModTime()
-	if d := dateName.FindString(path.Base(name)); d != "" {
-		if t, err := time.Parse(time.DateOnly, d); err == nil {
-			at, f.dated = t, true
-		}
+	if day, ok := memoryfiles.Day(name); ok {
+		at, f.dated = day, true
 	}
 	text, ok := textOf(whole(data, in.Size()))
 	switch {
@@ -337,8 +333,8 @@ func (w *walk) above() bool {
 
 // all walks through MEMORY.md, memory/ and more.
 func (w *walk) all(more []string) {
-	w.path("MEMORY.md", false)
-	w.path("memory", false)
+	w.path(memoryfiles.Main, false)
+	w.path(memoryfiles.Dir, false)
 	for _, p := range more {
 		if rel, err := filepath.Rel(w.root, p); err == nil && filepath.IsAbs(p) {
 			p = rel
@@ -373,7 +369,7 @@ func (w *walk) abs(name string) string { return filepath.Join(w.root, filepath.F
 
 // entry takes a file, or what is in a folder.
 func (w *walk) entry(name string, named, link bool) {
-	wanted := named || isText(name)
+	wanted := named || memoryfiles.IsText(name)
 	in, err := fs.Stat(w.tree, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -440,7 +436,7 @@ func (w *walk) dir(name string, in fs.FileInfo, linked bool) {
 		n, link := e.Name(), e.Type()&fs.ModeSymlink != 0
 		switch {
 		case strings.HasPrefix(n, ".") || n == "node_modules":
-		case e.Type().IsRegular() && isText(n): // there are many of these
+		case e.Type().IsRegular() && memoryfiles.IsText(n): // there are many of these
 			if in, err := e.Info(); err == nil {
 				w.find(path.Join(name, n), in, linked)
 			}
@@ -457,13 +453,4 @@ func (w *walk) flaw(name string, err error) {
 		err = pe.Err
 	}
 	w.flaws = append(w.flaws, fmt.Sprintf("%s cannot be read: %v", name, err))
-}
-
-// isText reports whether a file is a memory file by its name.
-func isText(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".txt":
-		return true
-	}
-	return false
 }

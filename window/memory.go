@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"goclaw/internal/memoryfiles"
 	"goclaw/llm"
 )
 
@@ -52,9 +53,9 @@ var (
 func inMemory(p string) bool {
 	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
 	p = strings.TrimPrefix(p, "$PWD/")
-	if p == "MEMORY.md" || strings.HasPrefix(p, "memory/") {
+	if memoryfiles.Is(p) {
 		return true
 	}
 	absolute := strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, "$") || len(p) > 2 && p[1] == ':'
-	return absolute && (strings.Contains(p, "/memory/") || strings.HasSuffix(p, "/MEMORY.md"))
+	return absolute && (strings.Contains(p, "/"+memoryfiles.Dir+"/") || path.Base(p) == memoryfiles.Main)
 }

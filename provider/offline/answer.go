@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/internal/memoryfiles"
 	"goclaw/llm"
 )
 
@@ -140,14 +141,14 @@ func (t *turn) recap(wish) string {
 
 // memories shows MEMORY.md and the notes of the last days.
 func (t *turn) memories(wish) string {
-	files := []string{"MEMORY.md"}
-	dir, ok := t.call("list_directory", args{"path": "memory"})
+	files := []string{memoryfiles.Main}
+	dir, ok := t.call("list_directory", args{"path": memoryfiles.Dir})
 	if !ok {
 		return ""
 	}
 	for l := range strings.Lines(dir.Text()) {
 		if name, _, _ := strings.Cut(strings.TrimSpace(l), "  "); !dir.IsError && strings.HasSuffix(name, ".md") {
-			files = append(files, "memory/"+name)
+			files = append(files, memoryfiles.Dir+"/"+name)
 		}
 	}
 	slices.Sort(files) // upper case first, then by day
@@ -168,13 +169,13 @@ var day = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
 // remember adds a line to the day's memory file.
 func (t *turn) remember(w wish) string {
-	file := "MEMORY.md"
+	file := memoryfiles.Main
 	now, ok := t.call("get_current_time", args{})
 	if !ok {
 		return ""
 	}
 	if d := day.FindString(now.Text()); d != "" && !now.IsError {
-		file = "memory/" + d + ".md"
+		file = memoryfiles.OfDay(d)
 	}
 	note := "- " + strings.ReplaceAll(strings.ToValidUTF8(w.text, "\uFFFD"), "\n", "\n  ") + "\n"
 	o, ok := t.call("write_file", args{"path": file, "content": note, "append": true})
