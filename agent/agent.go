@@ -193,9 +193,14 @@ func latest(s *session.Session) (last *session.Message, warned bool) {
 // Event is what a turn shows while it runs.
 type Event interface{ event() }
 
-// Recorded asks the consumer to keep Record and to apply it to the session.
-// When the turn goes on, both have happened.
-type Recorded struct{ Record session.Record }
+// Recorded asks the consumer to append Record to the log and to apply it to
+// the session. When the turn goes on, both have happened.
+type Recorded struct {
+	Record session.Record
+	// Info is the session's after Record. The consumer that appends the record
+	// fills it in: from a Runner every Recorded event has it.
+	Info session.Info
+}
 
 // Said is a piece of the answer as it comes.
 type Said struct{ llm.Delta }

@@ -61,7 +61,7 @@ func (t *turn) fail(err error) bool {
 
 func (t *turn) record(b session.Body) bool {
 	last := t.s.Last
-	if !t.yield(Recorded{t.s.Next(b, t.env.Clock)}, nil) {
+	if !t.yield(Recorded{Record: t.s.Next(b, t.env.Clock)}, nil) {
 		return false
 	}
 	if t.s.Last == last {

@@ -323,13 +323,13 @@ func (r *Runner) take(id session.ID) *made {
 }
 
 // append puts the body into the session of h, if it still has a place there.
-func (m *made) append(ctx context.Context, h hand) (session.Record, bool) {
+func (m *made) append(ctx context.Context, h hand) (agent.Recorded, bool) {
 	if !m.fits(h.s) {
 		m.done <- outcome{err: errGone}
-		return session.Record{}, false
+		return agent.Recorded{}, false
 	}
 	rec, err := h.keep(ctx, h.s.Next(m.body, h.r.o.Clock))
-	m.done <- outcome{rec, err}
+	m.done <- outcome{rec.Record, err}
 	return rec, err == nil
 }
 
@@ -340,7 +340,7 @@ func (h hand) catchUp(ctx context.Context, yield func(agent.Event, error) bool) 
 		return true
 	}
 	rec, ok := m.append(ctx, h)
-	return !ok || yield(agent.Recorded{Record: rec}, nil)
+	return !ok || yield(rec, nil)
 }
 
 // brieflyHold takes the session if no turn has it. A turn that comes in the

@@ -228,7 +228,7 @@ func TestFoldAndUnfold(t *testing.T) {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
 	id := load(t, st).ID
-	if _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
+	if _, _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
 		t.Errorf("unfold: %v", err)
 	}
 	sent := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages)
@@ -248,15 +248,15 @@ func TestFoldAndUnfold(t *testing.T) {
 		t.Errorf("%d messages are sent, %d were", now, sent)
 	}
 	turn(t, r, "still there?")
-	undone, err := r.UndoCompaction(ctx, id)
-	if err != nil || undone.ID != rec.ID {
-		t.Fatalf("%v: %s was undone, want %s", err, undone.ID, rec.ID)
+	undone, _, err := r.UndoCompaction(ctx, id)
+	if err != nil || undone.ID != rec.Record.ID {
+		t.Fatalf("%v: %s was undone, want %s", err, undone.ID, rec.Record.ID)
 	}
 	if now := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages); now != sent+2 {
 		t.Errorf("%d messages are sent, want %d", now, sent+2)
 	}
 	turn(t, r, "and now?")
-	if _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
+	if _, _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
 		t.Errorf("unfold again: %v", err)
 	}
 }

@@ -68,23 +68,23 @@ func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) 
 
 // Compact folds the session id now. focus says what the summary should dwell
 // on; it may be empty.
-func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (session.Record, compact.Cut, error) {
+func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (agent.Recorded, compact.Cut, error) {
 	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
 	if err != nil {
-		return session.Record{}, compact.Cut{}, err
+		return agent.Recorded{}, compact.Cut{}, err
 	}
 	defer release()
 	s, env, err := r.envOf(ctx, id)
 	if err != nil {
-		return session.Record{}, compact.Cut{}, err
+		return agent.Recorded{}, compact.Cut{}, err
 	}
 	cut, err := plan(s, env, focus)
 	if err != nil {
-		return session.Record{}, cut, err
+		return agent.Recorded{}, cut, err
 	}
 	body, err := cut.Compact(ctx, env.Summarizer)
 	if err != nil {
-		return session.Record{}, cut, err
+		return agent.Recorded{}, cut, err
 	}
 	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(body, r.o.Clock))
 	if err == nil {
@@ -93,30 +93,31 @@ func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (sess
 	return rec, cut, err
 }
 
-// UndoCompaction takes the compaction in effect back, by a new record: what it folded
-// is sent again.
-func (r *Runner) UndoCompaction(ctx context.Context, id session.ID) (undone session.Record, err error) {
+// UndoCompaction undoes the compaction in effect by a new record: what it
+// covers is sent again. It returns the record of the compaction, and what the
+// session is now.
+func (r *Runner) UndoCompaction(ctx context.Context, id session.ID) (undone session.Record, now session.Info, err error) {
 	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
 	if err != nil {
-		return undone, err
+		return undone, now, err
 	}
 	defer release()
 	s, err := session.Replay(id, r.o.Store.Read(ctx, id, 0))
 	if err != nil {
-		return undone, err
+		return undone, now, err
 	}
 	if s.Mirror() {
-		return undone, ErrMirror
+		return undone, now, ErrMirror
 	}
 	at, _, ok := s.Compaction()
 	if !ok {
-		return undone, ErrNotCompacted
+		return undone, now, ErrNotCompacted
 	}
 	undone = s.Branch[at]
 	if _, ok := undone.Body.(session.Compaction); !ok {
-		return undone, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotCompacted, undone.Seq)
+		return undone, now, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotCompacted, undone.Seq)
 	}
-	_, err = hand{r: r, s: s}.keep(ctx, s.Next(session.Undo{Target: undone.ID}, r.o.Clock))
+	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(session.Undo{Target: undone.ID}, r.o.Clock))
 	r.forget(id)
-	return undone, err
+	return undone, rec.Info, err
 }

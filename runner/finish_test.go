@@ -185,7 +185,7 @@ func TestBackOffOutlastsExtracts(t *testing.T) {
 		turn(t, r, fmt.Sprint("turn ", i, strings.Repeat(" and so on", 50)))
 		id := load(t, st).ID
 		if i%9 == 0 {
-			if rec, _, err := r.Compact(ctx, id, ""); err != nil || !compact.DetailsOf(rec.Body.(session.Compaction)).Extract {
+			if rec, _, err := r.Compact(ctx, id, ""); err != nil || !compact.DetailsOf(rec.Record.Body.(session.Compaction)).Extract {
 				t.Fatalf("after turn %d: %v; want an extract", i, err)
 			}
 		}

@@ -244,11 +244,10 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 	}
 	for ev, err := range agent.Turn(ctx, s, in, env) {
 		if rec, ok := ev.(agent.Recorded); ok && err == nil {
-			if rec.Record, err = h.keep(ctx, rec.Record); err != nil {
+			if ev, err = h.keep(ctx, rec.Record); err != nil {
 				yield(nil, err)
 				return
 			}
-			ev = rec
 		}
 		if l, ok := ev.(agent.Learnt); ok && r.o.Learnt != nil {
 			r.o.Learnt(l)
@@ -364,19 +363,19 @@ type hand struct {
 
 // keep appends rec and applies it. What the user stops is still recorded:
 // the context's end does not end the append.
-func (h hand) keep(ctx context.Context, rec session.Record) (session.Record, error) {
+func (h hand) keep(ctx context.Context, rec session.Record) (agent.Recorded, error) {
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	if c, ok := rec.Body.(session.Compaction); ok {
 		if rec, err = h.carry(ctx, c, rec); err != nil {
-			return rec, err
+			return agent.Recorded{}, err
 		}
 	}
 	rec, err = session.Keep(ctx, h.r.o.Store, h.s, rec, h.r.o.Clock)
 	if err != nil {
-		err = fmt.Errorf("the conversation cannot be kept: %w", err)
+		return agent.Recorded{}, fmt.Errorf("the conversation cannot be kept: %w", err)
 	}
-	return rec, err
+	return agent.Recorded{Record: rec, Info: h.s.Info}, nil
 }
 
 // carry records the chosen model again before the compaction c, if c folds the
@@ -404,15 +403,15 @@ func (h hand) carry(ctx context.Context, c session.Compaction, rec session.Recor
 }
 
 // Record appends b to the session id outside of a turn: a title, a label, a
-// change of model.
-func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (session.Record, error) {
+// change of model. It returns the record and what the session is with it.
+func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (agent.Recorded, error) {
 	info, err := session.Stat(ctx, r.o.Store, id)
 	if err != nil {
-		return session.Record{}, err
+		return agent.Recorded{}, err
 	}
 	s, err := r.open(ctx, info)
 	if err != nil {
-		return session.Record{}, err
+		return agent.Recorded{}, err
 	}
 	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(b, r.o.Clock))
 	if err == nil {

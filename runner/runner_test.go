@@ -77,6 +77,9 @@ func TestEveryRecordedEventIsDurable(t *testing.T) {
 		if !found {
 			t.Errorf("record %d was shown before it was kept", rec.Record.Seq)
 		}
+		if diff := cmp.Diff(load(t, st).Info, rec.Info); diff != "" {
+			t.Errorf("record %d: its event has another Info than the store (-store +event)\n%s", rec.Record.Seq, diff)
+		}
 	}
 	s := load(t, st)
 	if seen != 3 || s.Records != 4 || s.Title != "What is a monad?" || s.Turns != 1 {

@@ -21,7 +21,7 @@ func (h hand) title(ctx context.Context, yield func(agent.Event, error) bool) er
 	if err != nil {
 		return err
 	}
-	if !yield(agent.Recorded{Record: rec}, nil) {
+	if !yield(rec, nil) {
 		return errOver
 	}
 	return nil

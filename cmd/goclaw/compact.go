@@ -77,7 +77,7 @@ func (a *app) compact(ctx context.Context, ref, focus string, dry, undo, asJSON 
 	if err != nil {
 		return foldError(err, in)
 	}
-	return a.showFold(rec, cut, asJSON)
+	return a.showFold(rec.Record, cut, asJSON)
 }
 
 // tellModel says which model the session in is asked with, if it names another
@@ -108,7 +108,7 @@ func foldError(err error, in session.Info) error {
 }
 
 func (a *app) unfold(ctx context.Context, r *runner.Runner, in session.Info, asJSON bool) error {
-	undone, err := r.UndoCompaction(ctx, in.ID)
+	undone, _, err := r.UndoCompaction(ctx, in.ID)
 	if err != nil {
 		return foldError(err, in)
 	}

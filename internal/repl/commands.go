@@ -277,7 +277,7 @@ func (r *REPL) newSession(ctx context.Context, label string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.Apply(rec); err != nil {
+		if err := s.Apply(rec.Record); err != nil {
 			return err
 		}
 	}

@@ -92,8 +92,8 @@ func (r *REPL) compact(ctx context.Context, arg string) error {
 		}
 		return foldError(err)
 	}
-	r.cur.Last, r.cur.Updated = rec.Seq, rec.Time
-	r.note("%s; /undo takes it back", transcript.Compacted(rec.Body.(session.Compaction), cut))
+	r.cur = rec.Info
+	r.note("%s; /undo takes it back", transcript.Compacted(rec.Record.Body.(session.Compaction), cut))
 	return nil
 }
 
@@ -112,13 +112,11 @@ func (r *REPL) undo(ctx context.Context, _ string) error {
 	if r.cur.ID == "" {
 		return foldError(runner.ErrNotCompacted)
 	}
-	undone, err := r.Runner.UndoCompaction(ctx, r.cur.ID)
+	undone, now, err := r.Runner.UndoCompaction(ctx, r.cur.ID)
 	if err != nil {
 		return foldError(err)
 	}
-	if in, err := session.Stat(ctx, r.Store, r.cur.ID); err == nil {
-		r.cur = in
-	}
+	r.cur = now
 	r.note("what record %d had folded is sent again", undone.Seq)
 	return nil
 }

@@ -391,7 +391,7 @@ func TestFoldingIsTold(t *testing.T) {
 	for _, ev := range []agent.Event{
 		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Compacting{},
 		agent.NotCompacted{Err: &compact.LargerError{Before: 1800, After: 2800}},
-		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}},
+		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}, Info: session.Info{Last: 9}},
 	} {
 		r.show(ev)
 	}

@@ -171,7 +171,7 @@ func (r *REPL) show(ev agent.Event) {
 		r.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 		r.screen.waiting("waiting for the session")
 	case agent.Recorded:
-		r.recorded(ev.Record)
+		r.recorded(ev)
 	}
 }
 
@@ -185,17 +185,12 @@ func (r *REPL) continued(ev runner.Continued) {
 }
 
 // recorded keeps up with the session, and says what an answer did not.
-func (r *REPL) recorded(rec session.Record) {
-	r.cur.Last, r.cur.Updated = rec.Seq, rec.Time
-	switch b := rec.Body.(type) {
-	case session.Title:
-		r.cur.Title = b.Title
+func (r *REPL) recorded(ev agent.Recorded) {
+	r.cur = ev.Info
+	switch b := ev.Record.Body.(type) {
 	case session.Compaction:
 		r.note("the past before the last turns is now a summary; nothing was removed, and /undo takes it back")
 	case session.Message:
-		if session.IsTurn(b) {
-			r.cur.Turns++
-		}
 		if b.Role != llm.Assistant {
 			return
 		}
