@@ -24,11 +24,11 @@ bench: ## the speed of stores, turns and starts: ratios against limits and peers
 
 .PHONY: bench-import
 bench-import: ## the speed of an import, beside its limits and the peers
-	$(GO) run ./internal/benchimport
+	$(GO) run ./internal/bench/importing
 
 .PHONY: bench-recall
 bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=100000) things are found again
-	$(GO) run ./internal/benchrecall -data "$(DATA)" -messages "$${MESSAGES:-100000}"
+	$(GO) run ./internal/bench/recall -data "$(DATA)" -messages "$${MESSAGES:-100000}"
 
 .PHONY: bench-all
 bench-all: ## everything that is said about speed: the three above, one after another

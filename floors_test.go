@@ -31,7 +31,6 @@ var floors = []struct {
 	{"store/internal", 4, "session internal/codec internal/sqlx"},
 	{"store/sqlite", 4, "session store/internal internal/sqlx"},
 	{"store/jsonl", 4, "session internal/codec store/internal"},
-	{"store/storetest/benchtable", 4, "session store/sqlite store/jsonl store/storetest"},
 	{"store/storetest", 4, "llm session"},
 	{"agent", 5, "llm session window compact"},
 	{"runner", 6, "llm session window compact agent"},
@@ -93,7 +92,7 @@ func check(t *testing.T, pkg string, imports []string) {
 	for _, imp := range imports {
 		to, ours := strings.CutPrefix(imp, "goclaw/")
 		if !ours {
-			if from.floor < 7 && slices.Contains(outside, imp) && !strings.HasPrefix(pkg, "store/storetest") && !command(pkg) {
+			if from.floor < 7 && slices.Contains(outside, imp) && !strings.HasPrefix(pkg, "store/storetest") {
 				t.Errorf("%s (floor %d) imports %s: the library reads no flags and logs nothing", pkg, from.floor, imp)
 			}
 			continue
@@ -112,10 +111,4 @@ func check(t *testing.T, pkg string, imports []string) {
 			t.Errorf("%s imports %s: %s may import %q only", pkg, to, from.room, from.may)
 		}
 	}
-}
-
-// command reports whether pkg is a program that measures, not a library.
-func command(pkg string) bool {
-	_, name, _ := strings.Cut(pkg, "/bench")
-	return name != ""
 }

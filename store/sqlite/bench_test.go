@@ -8,8 +8,6 @@ import (
 	"goclaw/store/storetest"
 )
 
-func BenchmarkStore(b *testing.B) { storetest.Bench(b, openDir, false) }
-
 // BenchmarkOpen is what listing a small store costs, from opening to closing.
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "sessions.db")

@@ -119,34 +119,3 @@ var book = func() string {
 	}
 	return string(b)
 }()
-
-// folded yields a conversation of n records whose past is folded near its
-// end: what a context needs of it is the same for every n.
-func folded(seed uint64, n int) iter.Seq[session.Record] {
-	const kept, after = 60, 20
-	return func(yield func(session.Record) bool) {
-		var first string
-		var last session.Record
-		for r := range Conversation(seed, n-1) {
-			switch {
-			case r.Seq <= session.Seq(n-after-1):
-				if first == "" && r.Seq >= session.Seq(n-after-kept) && session.IsTurn(r.Body) {
-					first = r.ID
-				}
-			default:
-				if r.Seq == session.Seq(n-after) {
-					f := session.Record{Seq: r.Seq, ID: "fold", Parent: last.ID, Time: r.Time, Body: session.Compaction{Summary: book[:4000], FirstKept: first, TokensBefore: 150_000}}
-					if !yield(f) {
-						return
-					}
-					r.Parent = f.ID
-				}
-				r.Seq++
-			}
-			last = r
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}

@@ -73,16 +73,3 @@ func TestConversation(t *testing.T) {
 		t.Error("two seeds give one conversation")
 	}
 }
-
-func TestFolded(t *testing.T) {
-	for _, n := range []int{1000, 6000} {
-		recs := slices.Collect(folded(1, n))
-		s, err := session.Replay(ConversationID(1), sessiontest.Yield(recs...))
-		if err != nil || len(recs) != n || s.LastBend != 0 {
-			t.Fatalf("folded(%d) has %d records, crook %d, %v", n, len(recs), s.LastBend, err)
-		}
-		if kept := n - int(s.KeepFrom); kept < 60 || kept > 85 {
-			t.Errorf("folded(%d) keeps %d records", n, kept)
-		}
-	}
-}

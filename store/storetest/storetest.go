@@ -1,8 +1,7 @@
 // Package storetest is the one judge of every session.Store.
 //
 // Run holds a store against the promises of session.Store; there is nothing to
-// switch off. Processes does so with real processes, Bench and Table
-// with a watch. What is learnt about one store becomes a case here, for all.
+// switch off. Processes does so with real processes. What is learnt about one store becomes a case here, for all.
 //
 // A store's tests call Main from TestMain, because Processes starts
 // the test binary again.

@@ -1,16 +1,19 @@
-package storetest
+package main
 
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"goclaw/session"
+	"goclaw/session/sessiontest"
+	"goclaw/store/storetest"
 )
 
 func TestTableJudges(t *testing.T) {
-	stores := []Named{{Name: "sqlite"}, {Name: "jsonl"}}
+	stores := []named{{name: "sqlite"}, {name: "jsonl"}}
 	rows := []row{
 		{what: "at most", unit: "x", limit: 2.5, got: []float64{2.5, 2.6}},
 		{what: "at least", unit: "x", limit: 10, least: true, only: "sqlite", got: []float64{11, 1}},
@@ -37,36 +40,49 @@ func TestTableJudges(t *testing.T) {
 	}
 }
 
-// The measures measure what they say: small, on the diary.
+// The measures measure what they say: small, on a folder.
 func TestMeasures(t *testing.T) {
-	one, raw, err := benchAppend(openDiary, t.TempDir(), 25)
+	one, raw, err := benchAppend(inFolder, t.TempDir(), 25)
 	if err != nil || len(one) != 40 || len(raw) != 40 {
 		t.Errorf("benchAppend took %d and %d times, %v", len(one), len(raw), err)
 	}
-	single, many, err := benchGroup(openDiary, t.TempDir(), 64, true)
+	single, many, err := benchGroup(inFolder, t.TempDir(), 64, true)
 	if err != nil || single <= 0 || many <= 0 || math.IsInf(many, 0) {
 		t.Errorf("benchGroup = %v, %v, %v", single, many, err)
 	}
-	took, err := benchLength(openDiary, t.TempDir(), []int{100, 200}, 5)
+	took, err := benchLength(inFolder, t.TempDir(), []int{100, 200}, 5)
 	if err != nil || len(took) != 2 || took[0] <= 0 {
 		t.Errorf("benchLength = %v, %v", took, err)
 	}
-	took, list, cold, err := benchSessions(openDiary, t.TempDir(), []int{1, 20}, 5)
+	took, list, cold, err := benchSessions(inFolder, t.TempDir(), []int{1, 20}, 5)
 	if err != nil || len(took) != 2 || list <= 0 || cold < list {
 		t.Errorf("benchSessions = %v, %v, %v, %v", took, list, cold, err)
 	}
-	took, err = benchRestore(openDiary, t.TempDir(), []int{200, 400})
+	took, err = benchRestore(inFolder, t.TempDir(), []int{200, 400})
 	if err != nil || len(took) != 2 {
 		t.Errorf("benchRestore = %v, %v", took, err)
 	}
 	broken := func(dir string) (session.Store, error) {
-		st, err := openDiary(dir)
+		st, err := inFolder(dir)
 		if err != nil {
 			return nil, err
 		}
-		return Faulty(st, 7), nil
+		return storetest.Faulty(st, 7), nil
 	}
-	if _, err := Table(&bytes.Buffer{}, t.TempDir(), false, Named{Name: "broken", Open: broken}); err == nil {
+	if _, err := table(&bytes.Buffer{}, t.TempDir(), false, named{name: "broken", open: broken}); err == nil {
 		t.Error("a store that fails is measured")
+	}
+}
+
+func TestCompacted(t *testing.T) {
+	for _, n := range []int{1000, 6000} {
+		recs := slices.Collect(compacted(1, n))
+		s, err := session.Replay(storetest.ConversationID(1), sessiontest.Yield(recs...))
+		if err != nil || len(recs) != n || s.LastBend != 0 {
+			t.Fatalf("compacted(%d) has %d records, its last bend at %d, %v", n, len(recs), s.LastBend, err)
+		}
+		if kept := n - int(s.KeepFrom); kept < 60 || kept > 85 {
+			t.Errorf("compacted(%d) keeps %d records", n, kept)
+		}
 	}
 }

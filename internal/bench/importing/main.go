@@ -1,7 +1,7 @@
-// Command benchimport measures the taking over of OpenClaw's sessions: how
-// fast a generated folder is imported on one core, in how much memory, and
-// what it costs to find that nothing has changed. It prints the figures beside
-// those of the peers, and exits with 1 if a limit is not kept.
+// Command importing measures the import of OpenClaw's sessions: how fast a
+// generated folder is imported on one core, in how much memory, and how long a
+// second import takes when nothing has changed. It prints the peers' figures
+// as well and exits with 1 if a limit does not hold.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "benchimport: "+err.Error())
+		fmt.Fprintln(os.Stderr, "bench/importing:", err)
 		os.Exit(1)
 	}
 }
@@ -38,7 +38,7 @@ func run() error {
 	if len(os.Args) == 4 && os.Args[1] == "take" {
 		return take(os.Args[2], os.Args[3])
 	}
-	dir, err := os.MkdirTemp("", "benchimport")
+	dir, err := os.MkdirTemp("", "bench-import")
 	if err != nil {
 		return err
 	}
@@ -83,26 +83,25 @@ func run() error {
 		return err
 	}
 	if again.records != 0 {
-		return fmt.Errorf("the second import has taken %d records", again.records)
+		return fmt.Errorf("the second import copied %d records", again.records)
 	}
 	kept = kept && again.took <= time.Second
 	fmt.Printf("\n10,000 small files: first import %s, again with nothing changed %s (limit 1s)\n", first.took.Round(time.Millisecond), again.took.Round(time.Millisecond))
 	fmt.Println("\npeers: OpenClaw 2026.9.6's own doctor 0.8 MB/s (peak 446 MB); GoClaw (roelfdiedericks) 2.4-17 MB/s, a part of the records only")
 	fmt.Println("with index: until every word can be found through the index; before that, new records are searched as they are")
 	if !kept {
-		return errors.New("a limit is not kept")
+		return errors.New("a limit does not hold")
 	}
 	return nil
 }
 
-// figures are what one import came to.
+// figures are the cost of one import.
 type figures struct {
 	took, indexed time.Duration
 	peak, records int
 }
 
-// children runs three imports, and returns the one in the middle: a machine
-// that others use is now and then slow.
+// children runs three imports and returns the median: the machine is busy.
 func children(src, home string) (figures, error) {
 	var all []figures
 	for range 3 {
@@ -172,7 +171,7 @@ func take(src, home string) error {
 	return nil
 }
 
-// peak is the most memory that this process has had, in MB.
+// peak returns the most memory that this process has used, in MB.
 func peak() int {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

@@ -1,89 +1,42 @@
-package storetest
+package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/store/storetest"
 )
 
-// Bench measures a store. Every figure that has a limit is a ratio of two
-// things measured in turns within one run, because the machine is busy:
-//
-//	append       one durable append; x-raw: of a raw write+fdatasync of the same bytes
-//	group        64 writers on 64 sessions; x-one: of the records per second of one writer
-//	length=N     one append to a session of N records; x-100: of one to a session of 100
-//	sessions=N   one append in a store of N sessions; x-1: of one in a store of one
-//	restore=N    open and session.Open of N records, folded near the end; x-1k: of 1,000
-//	list         all of 10,000 sessions
-//
-// Sessions of a million records are measured if full.
-func Bench(b *testing.B, open Opener, full bool) {
-	b.Run("append", func(b *testing.B) {
-		one, raw, err := benchAppend(open, b.TempDir(), b.N)
-		report(b, err, median(one), ratio(median(one), median(raw)), "x-raw")
-	})
-	b.Run("group", func(b *testing.B) {
-		one, many, err := benchGroup(open, b.TempDir(), b.N, true)
-		report(b, err, time.Duration(float64(time.Second)/many), many/one, "x-one")
-	})
-	b.Run("length", func(b *testing.B) {
-		lengths := Lengths(full)
-		took, err := benchLength(open, b.TempDir(), lengths, max(b.N, 50))
-		for i, n := range lengths {
-			b.Run(fmt.Sprint(n), func(b *testing.B) { report(b, err, took[i], ratio(took[i], took[0]), "x-100") })
-		}
-	})
-	b.Run("sessions", func(b *testing.B) {
-		took, list, _, err := benchSessions(open, b.TempDir(), manyCounts, max(b.N, 50))
-		for i, n := range manyCounts {
-			b.Run(fmt.Sprint(n), func(b *testing.B) { report(b, err, took[i], ratio(took[i], took[0]), "x-1") })
-		}
-		b.Run("list", func(b *testing.B) { report(b, err, list, float64(list)/float64(time.Millisecond), "ms") })
-	})
-	b.Run("restore", func(b *testing.B) {
-		lengths := RestoreLengths(full)
-		took, err := benchRestore(open, b.TempDir(), lengths)
-		for i, n := range lengths {
-			b.Run(fmt.Sprint(n), func(b *testing.B) { report(b, err, took[i], ratio(took[i], took[0]), "x-1k") })
-		}
-	})
-}
+var bg = context.Background()
 
-func report(b *testing.B, err error, took time.Duration, figure float64, unit string) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(took), "ns/op")
-	b.ReportMetric(figure, unit)
-}
-
-// Lengths are the sessions that appends are compared on.
-func Lengths(full bool) []int {
+// lengths are the sizes of the sessions that appends are compared on.
+func lengths(full bool) []int {
 	if full {
 		return []int{100, 10_000, 100_000, 1_000_000}
 	}
 	return []int{100, 10_000, 100_000}
 }
 
-// RestoreLengths are the sessions that restoring is compared on.
-func RestoreLengths(full bool) []int {
+// restoreLengths are the sizes of the sessions that restoring is compared on.
+func restoreLengths(full bool) []int {
 	if full {
 		return []int{1_000, 100_000, 1_000_000}
 	}
 	return []int{1_000, 100_000}
 }
 
-// manyCounts are the stores that appends are compared on.
+// manyCounts are the numbers of sessions in the stores that appends are
+// compared on.
 var manyCounts = []int{1, 10_000}
 
 func median(d []time.Duration) time.Duration {
@@ -121,43 +74,41 @@ func fill(st session.Store, id session.ID, recs iter.Seq[session.Record]) error 
 	return flush()
 }
 
-// talk appends what follows a conversation, one record at a time.
+// talk appends the records of a conversation to a log, one at a time.
 type talk struct {
 	st    session.Store
 	id    session.ID
 	last  session.Seq
 	leaf  string
-	late  time.Duration // of this log, behind what is said in it
-	brief bool          // it says one short sentence
+	late  time.Duration // added to the times of the conversation
+	brief bool          // every record is one short sentence
 	next  func() (session.Record, bool)
 	stop  func()
 	n     int
 
-	thoughts []session.Record // to be said
+	ready []session.Record // made by prepare
 }
 
-// newTalk goes on with the log id of st, saying what the conversation seed
-// says.
+// newTalk continues the log id of st with the conversation seed.
 func newTalk(st session.Store, id session.ID, seed uint64) (*talk, error) {
 	in, err := session.Stat(bg, st, id)
 	if err != nil {
 		return nil, err
 	}
 	t := &talk{st: st, id: id, last: in.Last, leaf: in.Leaf}
-	t.next, t.stop = iter.Pull(Conversation(seed, 1<<40))
+	t.next, t.stop = iter.Pull(storetest.Conversation(seed, 1<<40))
 	if h, _ := t.next(); in.Updated.After(h.Time) {
 		t.late = in.Updated.Sub(h.Time)
 	}
 	return t, nil
 }
 
-// think makes up the next n records, so that no one who measures what is said
-// waits for it.
-func (t *talk) think(n int) error {
+// prepare makes the next n records, so that making them is not measured.
+func (t *talk) prepare(n int) error {
 	for range n {
 		r, ok := t.next()
 		if !ok {
-			return errors.New("storetest: nothing left to say")
+			return errors.New("the conversation has ended")
 		}
 		t.n++
 		if c, ok := r.Body.(session.Compaction); ok {
@@ -170,37 +121,37 @@ func (t *talk) think(n int) error {
 		r.Time = r.Time.Add(t.late)
 		r.Seq, r.Parent, r.ID = t.last+1, t.leaf, fmt.Sprintf("%d_%08x", r.Time.UnixMilli(), t.n)
 		t.last, t.leaf = r.Seq, r.ID
-		t.thoughts = append(t.thoughts, r)
+		t.ready = append(t.ready, r)
 	}
 	return nil
 }
 
 // say appends one record and returns how long that took.
 func (t *talk) say() (time.Duration, error) {
-	if len(t.thoughts) == 0 {
-		if err := t.think(1); err != nil {
+	if len(t.ready) == 0 {
+		if err := t.prepare(1); err != nil {
 			return 0, err
 		}
 	}
-	r := t.thoughts[0]
-	t.thoughts = t.thoughts[1:]
+	r := t.ready[0]
+	t.ready = t.ready[1:]
 	start := time.Now()
 	err := t.st.Append(bg, t.id, r)
 	return time.Since(start), err
 }
 
-// begin appends the header of the conversation seed and goes on with it.
+// begin starts the log of the conversation seed with its header.
 func begin(st session.Store, seed uint64) (*talk, error) {
-	id := ConversationID(seed)
-	if err := fill(st, id, Conversation(seed, 1)); err != nil {
+	id := storetest.ConversationID(seed)
+	if err := fill(st, id, storetest.Conversation(seed, 1)); err != nil {
 		return nil, err
 	}
 	return newTalk(st, id, seed)
 }
 
-// benchAppend measures n appends and, in turns with them, n raw writes with
-// fdatasync of the very lines that were written.
-func benchAppend(open Opener, dir string, n int) (one, raw []time.Duration, err error) {
+// benchAppend measures n appends and, alternating with them, n raw writes with
+// fdatasync of the same lines.
+func benchAppend(open storetest.Opener, dir string, n int) (one, raw []time.Duration, err error) {
 	st, err := open(filepath.Join(dir, "store"))
 	if err != nil {
 		return nil, nil, err
@@ -235,7 +186,7 @@ func benchAppend(open Opener, dir string, n int) (one, raw []time.Duration, err 
 			}
 			line := r.Raw
 			if line == nil {
-				line = []byte(book[:400])
+				line = []byte(strings.Repeat("words ", 66))
 			}
 			start := time.Now()
 			if _, err := f.Write(append(line[:len(line):len(line)], '\n')); err != nil {
@@ -250,18 +201,18 @@ func benchAppend(open Opener, dir string, n int) (one, raw []time.Duration, err 
 	return one, raw, nil
 }
 
-// groupRounds is how often one writer and a crowd take turns.
+// groupRounds is how often one writer and a crowd alternate.
 const groupRounds = 5
 
-// benchGroup measures the records per second of one writer and, in turns with
-// it, of 64 writers on 64 sessions.
-func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, err error) {
+// benchGroup measures the records per second of one writer and, alternating
+// with it, of 64 writers on 64 sessions.
+func benchGroup(open storetest.Opener, dir string, n int, brief bool) (one, many float64, err error) {
 	st, err := open(dir)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer st.Close()
-	// The one has a store of its own, as large as a store of one writer is.
+	// The one writer has its own store, which stays as small as its work.
 	alone, err := open(dir + "-one")
 	if err != nil {
 		return 0, 0, err
@@ -300,10 +251,11 @@ func benchGroup(open Opener, dir string, n int, brief bool) (one, many float64, 
 	return ones[groupRounds/2], manys[groupRounds/2], nil
 }
 
-// speak lets every talk say n records at once and returns records per second.
+// speak has all talks append n records at the same time and returns the
+// records per second.
 func speak(talks []*talk, n int) (float64, error) {
 	for _, t := range talks {
-		if err := t.think(n); err != nil {
+		if err := t.prepare(n); err != nil {
 			return 0, err
 		}
 	}
@@ -324,20 +276,20 @@ func speak(talks []*talk, n int) (float64, error) {
 	return float64(n*len(talks)) / time.Since(start).Seconds(), errors.Join(errs...)
 }
 
-// benchLength measures an append to sessions of the lengths, in turns.
-func benchLength(open Opener, dir string, lengths []int, n int) ([]time.Duration, error) {
+// benchLength measures an append to sessions of the given sizes, alternating.
+func benchLength(open storetest.Opener, dir string, sizes []int, n int) ([]time.Duration, error) {
 	st, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
 	var talks []*talk
-	for i, length := range lengths {
+	for i, length := range sizes {
 		seed := uint64(i) + 1
-		if err := fill(st, ConversationID(seed), Conversation(seed, length)); err != nil {
+		if err := fill(st, storetest.ConversationID(seed), storetest.Conversation(seed, length)); err != nil {
 			return nil, err
 		}
-		t, err := newTalk(st, ConversationID(seed), 99) // all say the same
+		t, err := newTalk(st, storetest.ConversationID(seed), 99) // the same records for all
 		if err != nil {
 			return nil, err
 		}
@@ -347,7 +299,8 @@ func benchLength(open Opener, dir string, lengths []int, n int) ([]time.Duration
 	return inTurns(talks, n)
 }
 
-// inTurns returns the median of n records that each talk says.
+// inTurns appends n records of each talk, alternating, and returns the median
+// of each.
 func inTurns(talks []*talk, n int) ([]time.Duration, error) {
 	took := make([][]time.Duration, len(talks))
 	for range n {
@@ -366,9 +319,9 @@ func inTurns(talks []*talk, n int) ([]time.Duration, error) {
 	return out, nil
 }
 
-// benchSessions measures an append in stores with so many sessions, in turns,
-// and listing the largest: opened, and with opening it.
-func benchSessions(open Opener, dir string, counts []int, n int) (took []time.Duration, list, cold time.Duration, err error) {
+// benchSessions measures an append in stores with the given numbers of
+// sessions, alternating, and listing the largest: open, and from opening it.
+func benchSessions(open storetest.Opener, dir string, counts []int, n int) (took []time.Duration, list, cold time.Duration, err error) {
 	var talks []*talk
 	for i, count := range counts {
 		st, err := open(filepath.Join(dir, fmt.Sprint(i)))
@@ -379,7 +332,7 @@ func benchSessions(open Opener, dir string, counts []int, n int) (took []time.Du
 		if err := crowd(st, count); err != nil {
 			return nil, 0, 0, err
 		}
-		t, err := newTalk(st, ConversationID(1), 99)
+		t, err := newTalk(st, storetest.ConversationID(1), 99)
 		if err != nil {
 			return nil, 0, 0, err
 		}
@@ -418,7 +371,7 @@ func listing(times int, f func() (int, error), want int) (time.Duration, error) 
 			return 0, err
 		}
 		if n != want {
-			return 0, fmt.Errorf("storetest: %d of %d sessions are listed", n, want)
+			return 0, fmt.Errorf("%d of %d sessions are listed", n, want)
 		}
 	}
 	return median(took), nil
@@ -435,16 +388,16 @@ func countList(st session.Store) (int, error) {
 	return n, nil
 }
 
-// crowd begins n sessions of five records each, many at once.
+// crowd writes n sessions of five records each, 64 at a time.
 func crowd(st session.Store, n int) error {
 	seeds, errs := make(chan uint64), make(chan error, 64)
 	var wg sync.WaitGroup
 	for range cap(errs) {
 		wg.Go(func() {
 			for seed := range seeds {
-				if err := fill(st, ConversationID(seed), Conversation(seed, 5)); err != nil {
+				if err := fill(st, storetest.ConversationID(seed), storetest.Conversation(seed, 5)); err != nil {
 					errs <- err
-					for range seeds { // let the others end
+					for range seeds { // so that the sender does not block
 					}
 					return
 				}
@@ -460,33 +413,33 @@ func crowd(st session.Store, n int) error {
 	return <-errs
 }
 
-// benchRestore measures opening a store and a session of each length in it,
-// in turns.
-func benchRestore(open Opener, dir string, lengths []int) ([]time.Duration, error) {
-	for i, n := range lengths {
+// benchRestore measures opening a store and the one session in it, for
+// sessions of the given sizes, alternating.
+func benchRestore(open storetest.Opener, dir string, sizes []int) ([]time.Duration, error) {
+	for i, n := range sizes {
 		st, err := open(filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil {
 			return nil, err
 		}
-		if err := errors.Join(fill(st, ConversationID(1), folded(1, n)), st.Close()); err != nil {
+		if err := errors.Join(fill(st, storetest.ConversationID(1), compacted(1, n)), st.Close()); err != nil {
 			return nil, err
 		}
 	}
-	took := make([][]time.Duration, len(lengths))
+	took := make([][]time.Duration, len(sizes))
 	for range 15 {
-		for i, n := range lengths {
+		for i, n := range sizes {
 			start := time.Now()
 			st, err := open(filepath.Join(dir, fmt.Sprint(i)))
 			if err != nil {
 				return nil, err
 			}
-			s, err := session.Open(bg, st, ConversationID(1))
+			s, err := session.Open(bg, st, storetest.ConversationID(1))
 			took[i] = append(took[i], time.Since(start))
 			if err := errors.Join(err, st.Close()); err != nil {
 				return nil, err
 			}
 			if s.Records != n || s.Leaf == "" {
-				return nil, fmt.Errorf("storetest: a session of %d records is restored with %d", n, s.Records)
+				return nil, fmt.Errorf("a session of %d records is restored with %d", n, s.Records)
 			}
 		}
 	}
@@ -495,4 +448,36 @@ func benchRestore(open Opener, dir string, lengths []int) ([]time.Duration, erro
 		out = append(out, median(d))
 	}
 	return out, nil
+}
+
+// compacted yields a conversation of n records with a compaction near its end:
+// its context has the same size for every n.
+func compacted(seed uint64, n int) iter.Seq[session.Record] {
+	const kept, after = 60, 20
+	return func(yield func(session.Record) bool) {
+		var first string
+		var last session.Record
+		for r := range storetest.Conversation(seed, n-1) {
+			switch {
+			case r.Seq <= session.Seq(n-after-1):
+				if first == "" && r.Seq >= session.Seq(n-after-kept) && session.IsTurn(r.Body) {
+					first = r.ID
+				}
+			default:
+				if r.Seq == session.Seq(n-after) {
+					c := session.Compaction{Summary: strings.Repeat("what was said ", 286), FirstKept: first, TokensBefore: 150_000}
+					made := session.Record{Seq: r.Seq, ID: "compaction", Parent: last.ID, Time: r.Time, Body: c}
+					if !yield(made) {
+						return
+					}
+					r.Parent = made.ID
+				}
+				r.Seq++
+			}
+			last = r
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }

@@ -137,7 +137,7 @@ type finder struct {
 // openTurns appends the messages of a conversation, "" for all, to sessions of
 // a new store, and opens an index over it.
 func openTurns(ctx context.Context, docs []document, conversation string, e recall.Embedder) (finder, error) {
-	dir, err := os.MkdirTemp("", "benchrecall")
+	dir, err := os.MkdirTemp("", "bench-recall")
 	if err != nil {
 		return finder{}, err
 	}

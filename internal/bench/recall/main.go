@@ -1,9 +1,8 @@
-// Command benchrecall measures how well package recall finds things again, and
-// how fast.
+// Command recall measures how well and how fast package recall finds things.
 //
-//	benchrecall -data DIR      a labelled benchmark: docs.jsonl, queries.jsonl, notes/, notes_queries.jsonl;
-//	                           with -together all of its conversations are in one store, and searched at once
-//	benchrecall -messages N    speed and size with N messages
+//	recall -data DIR      a labelled benchmark: docs.jsonl, queries.jsonl, notes/, notes_queries.jsonl;
+//	                      with -together all of its conversations are in one store and searched at once
+//	recall -messages N    speed and size with N messages
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 func main() {
 	data := flag.String("data", "", "folder of a labelled benchmark")
 	messages := flag.Int("messages", 0, "measure speed and size with this many messages")
-	run := flag.String("run", "", "write the rankings to this file with .turns.tsv and .notes.tsv behind its name")
+	run := flag.String("run", "", "write the rankings to this file with .turns.tsv and .notes.tsv appended to its name")
 	together := flag.Bool("together", false, "search all conversations of the benchmark at once")
 	flag.Parse()
 	ctx := context.Background()
@@ -30,7 +29,7 @@ func main() {
 		err = fmt.Errorf("give -data DIR or -messages N")
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchrecall:", err)
+		fmt.Fprintln(os.Stderr, "bench/recall:", err)
 		os.Exit(1)
 	}
 }

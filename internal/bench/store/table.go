@@ -1,4 +1,4 @@
-package storetest
+package main
 
 import (
 	"fmt"
@@ -8,26 +8,25 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 	"time"
+
+	"goclaw/store/storetest"
 )
 
-// Named is a store that Table measures.
-type Named struct {
-	Name string
-	Open Opener
-	// Slow, if set, opens it on a disk on which a sync takes SlowSync longer.
-	Slow Opener
+// named is a store to measure.
+type named struct {
+	name string
+	open storetest.Opener
+	// slow, if set, opens it on a disk on which a sync takes slowSync longer.
+	slow storetest.Opener
 }
 
-// SlowSync is how long a sync takes on the disks that clouds rent out.
-const SlowSync = 5 * time.Millisecond
-
-// row is one figure of every store beside its limit and the peers'.
+// row is one figure of every store, its limit and the peers' figures.
 type row struct {
 	what  string
 	unit  string
-	limit float64 // at most; at least if least; 0: none
+	limit float64 // a maximum, or a minimum if least is set; 0: none
 	least bool
-	only  string // the limit holds for this store alone; "": for all
+	only  string // the store that the limit is for; "": all
 	peers string
 	got   []float64
 }
@@ -42,21 +41,21 @@ func (r row) ok(i int, name string) (judged, ok bool) {
 	return true, r.got[i] <= r.limit
 }
 
-// steady is the ratio up to which two medians on a busy machine count as the
-// same.
+// steady is the ratio up to which two medians count as equal: the machine is
+// busy.
 const steady = 1.5
 
-// Table measures stores in folders under dir, prints one table with their
-// figures beside the limits and the peers', and reports whether all limits
-// were kept. If full, sessions of a million records are measured.
+// table measures stores in folders under dir, prints their figures beside the
+// limits and the peers' figures, and reports whether all limits hold. If full,
+// it measures sessions of a million records as well.
 //
-// The peers' figures were measured in one run of their own: compare ratios.
-func Table(w io.Writer, dir string, full bool, stores ...Named) (bool, error) {
+// The peers were measured in a run of their own: compare ratios.
+func table(w io.Writer, dir string, full bool, stores ...named) (bool, error) {
 	var rows []row
 	for i, s := range stores {
 		got, err := figures(s, filepath.Join(dir, fmt.Sprint(i)), full)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", s.Name, err)
+			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
 		if rows == nil {
 			rows = got
@@ -69,12 +68,12 @@ func Table(w io.Writer, dir string, full bool, stores ...Named) (bool, error) {
 	return show(w, rows, stores)
 }
 
-func show(w io.Writer, rows []row, stores []Named) (bool, error) {
+func show(w io.Writer, rows []row, stores []named) (bool, error) {
 	all := true
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(tw, "figure\tlimit")
 	for _, s := range stores {
-		fmt.Fprintf(tw, "\t%s", s.Name)
+		fmt.Fprintf(tw, "\t%s", s.name)
 	}
 	fmt.Fprint(tw, "\tpeers\n")
 	for _, r := range rows {
@@ -91,7 +90,7 @@ func show(w io.Writer, rows []row, stores []Named) (bool, error) {
 		fmt.Fprintf(tw, "%s\t%s", r.what, limit)
 		for i, s := range stores {
 			mark := ""
-			if judged, ok := r.ok(i, s.Name); judged {
+			if judged, ok := r.ok(i, s.name); judged {
 				mark = map[bool]string{true: " ok", false: " FAIL"}[ok]
 				all = all && ok
 			}
@@ -103,8 +102,8 @@ func show(w io.Writer, rows []row, stores []Named) (bool, error) {
 }
 
 // figures measures one store.
-func figures(s Named, dir string, full bool) ([]row, error) {
-	open := s.Open
+func figures(s named, dir string, full bool) ([]row, error) {
+	open := s.open
 	defer os.RemoveAll(dir) // hundreds of megabytes
 	var rows []row
 	add := func(what, unit string, got, limit float64, peers string) *row {
@@ -125,7 +124,7 @@ func figures(s Named, dir string, full bool) ([]row, error) {
 
 	for _, g := range []struct {
 		what, dir string
-		open      Opener
+		open      storetest.Opener
 		each      int // records of each writer in each round
 		brief     bool
 		limit     float64
@@ -133,7 +132,7 @@ func figures(s Named, dir string, full bool) ([]row, error) {
 	}{
 		{"64 writers, 200,000 short records", "group", open, 625, true, 4, "plain file 124000-193000 of small records; 10-16 x one"},
 		{"64 writers, 20,000 records of 2.6 KB", "large", open, 60, false, 0, ""},
-		{"64 writers, a sync takes 5 ms longer", "slow", s.Slow, 60, true, 25, ""},
+		{"64 writers, a sync takes 5 ms longer", "slow", s.slow, 60, true, 25, ""},
 	} {
 		single, many := math.NaN(), math.NaN()
 		if g.open != nil {
@@ -146,14 +145,14 @@ func figures(s Named, dir string, full bool) ([]row, error) {
 		r.least, r.only = true, "sqlite"
 	}
 
-	lengths := Lengths(full)
-	took, err := benchLength(open, filepath.Join(dir, "length"), lengths, 300)
+	sizes := lengths(full)
+	took, err := benchLength(open, filepath.Join(dir, "length"), sizes, 300)
 	if err != nil {
 		return nil, err
 	}
 	peers := map[int]string{10_000: "pi 1.2, GoClaw 1.1, adk-go 3.0, smallnest 21", 100_000: "pi 1.3, GoClaw 1.3, crush 1.2, claw0 3.4, smallnest 205"}
-	for i := 1; i < len(lengths); i++ {
-		add(fmt.Sprintf("append to %s records, of 100", count(lengths[i])), "x", ratio(took[i], took[0]), steady, peers[lengths[i]])
+	for i := 1; i < len(sizes); i++ {
+		add(fmt.Sprintf("append to %s records, of 100", count(sizes[i])), "x", ratio(took[i], took[0]), steady, peers[sizes[i]])
 	}
 
 	took, list, cold, err := benchSessions(open, filepath.Join(dir, "sessions"), manyCounts, 300)
@@ -164,15 +163,15 @@ func figures(s Named, dir string, full bool) ([]row, error) {
 	add("list 10,000 sessions", "ms", ms(list), 50, "floor 49, GoClaw 75, crush 86, claw0 134, adk-go 146, pi 5553")
 	add("  with opening the store", "ms", ms(cold), 0, "")
 
-	lengths = RestoreLengths(full)
-	took, err = benchRestore(open, filepath.Join(dir, "restore"), lengths)
+	sizes = restoreLengths(full)
+	took, err = benchRestore(open, filepath.Join(dir, "restore"), sizes)
 	if err != nil {
 		return nil, err
 	}
 	add("restore 1k records", "ms", ms(took[0]), 0, "fresh process: floor 35, GoClaw 743, pi 180, adk-go 153, crush 160")
 	peers = map[int]string{100_000: "floor 0.4, GoClaw 0.6-11, pi 34-55, smallnest 36-60, adk-go 40-53, crush 57-91"}
-	for i := 1; i < len(lengths); i++ {
-		add(fmt.Sprintf("restore %s records, of 1k", count(lengths[i])), "x", ratio(took[i], took[0]), 3, peers[lengths[i]])
+	for i := 1; i < len(sizes); i++ {
+		add(fmt.Sprintf("restore %s records, of 1k", count(sizes[i])), "x", ratio(took[i], took[0]), 3, peers[sizes[i]])
 	}
 	return rows, nil
 }

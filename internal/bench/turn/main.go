@@ -1,7 +1,7 @@
-// Command measure prints what a turn and a start cost, beside their limits:
-// the overhead of a turn on a long history, the start of the program with many
-// sessions in the store, and its resident size. It exits with 1 if a limit is
-// not kept.
+// Command turn measures what a turn and a start cost: the overhead of a turn
+// on a long history, the start of the program with many sessions in the store,
+// and its resident size. It prints the limits beside the figures and exits with
+// 1 if one does not hold.
 package main
 
 import (
@@ -37,18 +37,16 @@ import (
 func main() {
 	ok, err := run()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "measure:", err)
+		fmt.Fprintln(os.Stderr, "bench/turn:", err)
 	}
 	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-// sessions is how many sessions are in the store that the program starts
-// with; history how many tokens the turn has behind it.
 const (
-	sessions = 10_000
-	history  = 200_000
+	sessions = 10_000  // in the store that the program starts with
+	history  = 200_000 // tokens before the turn
 	tries    = 15
 )
 
@@ -60,7 +58,7 @@ type row struct {
 }
 
 func run() (bool, error) {
-	dir, err := os.MkdirTemp("", "measure")
+	dir, err := os.MkdirTemp("", "bench-turn")
 	if err != nil {
 		return false, err
 	}
@@ -89,8 +87,8 @@ func run() (bool, error) {
 	return ok, nil
 }
 
-// instant is a server that speaks Anthropic's wire format, answers at once,
-// and says when it was asked and when it had answered.
+// instant is a server of Anthropic's API that answers at once and notes when it
+// was asked and when it had answered.
 type instant struct {
 	mu              sync.Mutex
 	asked, answered time.Time
@@ -99,7 +97,7 @@ type instant struct {
 func (p *instant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = time.Now() // its first bytes are here
+	p.asked = time.Now() // the first bytes have arrived
 	io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprintf(w, `event: message_start
@@ -177,7 +175,7 @@ func turns(dir string) ([]row, error) {
 	srv := httptest.NewServer(model)
 	defer srv.Close()
 	provider := anthropic.New(anthropic.Config{BaseURL: srv.URL, APIKey: "k"})
-	r := runner.New(runner.Options{Store: st, Who: "measure", Env: func(context.Context, *session.Session) (agent.Env, error) {
+	r := runner.New(runner.Options{Store: st, Who: "bench", Env: func(context.Context, *session.Session) (agent.Env, error) {
 		return agent.Env{Provider: provider, Tools: tools, Tokens: tok, Budget: window.Budget{Window: 2 * history}, Prompt: window.Prompt{Provider: "p", Model: "m", System: "be brief"}}, nil
 	}})
 	var before, after []time.Duration
@@ -232,7 +230,7 @@ func starts(dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The index of a store that was filled in another way is made once.
+	// The first search makes the index.
 	for _, home := range []string{small, large} {
 		cmd := exec.Command(bin, "search", "anything")
 		cmd.Env = environ(home)
@@ -298,9 +296,9 @@ func timed(bin, home string, args ...string) (float64, error) {
 	return median(ds), nil
 }
 
-// chat starts a chat on a terminal and returns how long the prompt takes to
-// appear. With a turn, it says something, waits until the chat is idle, and
-// returns the resident size.
+// chat starts a chat on a terminal and returns the time until the prompt
+// appears. With turn, it sends a message, waits until the chat is idle, and
+// returns the resident size as well.
 func chat(bin, home string, turn bool) (took time.Duration, mb float64, err error) {
 	cmd := exec.Command(bin)
 	cmd.Env = environ(home)

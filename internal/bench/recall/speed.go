@@ -39,7 +39,7 @@ phone computer city house garden dinner birthday sport art story weather health 
 
 // speed measures what n messages take: to import, to index, and to search.
 func speed(ctx context.Context, n int) error {
-	dir, err := os.MkdirTemp("", "benchrecall")
+	dir, err := os.MkdirTemp("", "bench-recall")
 	if err != nil {
 		return err
 	}

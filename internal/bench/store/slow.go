@@ -5,12 +5,14 @@ import (
 
 	"github.com/ncruces/go-sqlite3/util/vfsutil"
 	"github.com/ncruces/go-sqlite3/vfs"
-
-	"goclaw/store/storetest"
 )
 
-// slowVFS is the operating system with syncs that take longer.
-const slowVFS = "slow"
+// slowVFS is the operating system's file system, with syncs that take slowSync
+// longer, as on the disks that clouds rent out.
+const (
+	slowVFS  = "slow"
+	slowSync = 5 * time.Millisecond
+)
 
 func init() {
 	if os, ok := vfs.Find("").(vfs.VFSFilename); ok {
@@ -33,11 +35,11 @@ type slowFile struct{ vfs.File }
 
 // Sync implements vfs.File.
 func (f slowFile) Sync(flags vfs.SyncFlag) error {
-	time.Sleep(storetest.SlowSync)
+	time.Sleep(slowSync)
 	return f.File.Sync(flags)
 }
 
-// A write-ahead log needs these of the file below.
+// A write-ahead log needs these methods of the wrapped file.
 func (f slowFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
 func (f slowFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
 func (f slowFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
