@@ -21,18 +21,20 @@ import (
 // chat talks until the user leaves: with an editor on a terminal, by plain
 // lines on one that can do nothing, and without a question in a pipe.
 func (a *app) chat(ctx context.Context) error {
-	r := &repl.REPL{
+	interactive := a.isTerminal(a.in) && a.isTerminal(a.out)
+	o := repl.Options{
 		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: a.session,
-		Interactive: a.isTerminal(a.in) && a.isTerminal(a.out), Allow: a.allow, Hint: chatHint, Models: a.models,
+		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb",
+		Allow: a.allow, Hint: chatHint, Models: a.models,
 	}
-	r.Live = r.Interactive && a.getenv("TERM") != "dumb"
-	r.CWD, _ = os.Getwd()
-	var ask tool.Approver = tool.ApproverFunc(r.Approve)
-	if r.Interactive {
-		r.Err = a.out
-		r.Width = a.width
+	o.CWD, _ = os.Getwd()
+	var chat *repl.Chat
+	var ask tool.Approver
+	if interactive {
+		o.Err, o.Width = a.out, a.width
+		ask = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return chat.Approve(ctx, req) })
 	} else {
-		r.Style.Colour = false
+		o.Style.Colour = false
 		ask = a.approver(false)
 	}
 	run, done, err := a.runner(ctx, ask)
@@ -44,18 +46,18 @@ func (a *app) chat(ctx context.Context) error {
 	if a.ix != nil {
 		// The user comes first: what is missing in the index can wait.
 		defer time.AfterFunc(3*time.Second, a.ix.Background).Stop()
-		r.Search = a.ix
+		o.Search = a.ix
 	}
-	r.Runner, r.Store, r.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
-	r.Model = func() repl.Model { return a.spoken() }
-	r.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
+	o.Runner, o.Store, o.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
+	o.Model = func() repl.Model { return a.spoken() }
+	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
 		_, problem, err := a.decide(ctx, s)
 		if err != nil {
 			return repl.Model{}, problem, err
 		}
 		return a.spoken(), problem, nil
 	}
-	r.Choose = func(_ context.Context, spec string) (repl.Model, error) {
+	o.Choose = func(_ context.Context, spec string) (repl.Model, error) {
 		v, err := a.named(spec)
 		if err != nil {
 			return repl.Model{}, err
@@ -63,37 +65,40 @@ func (a *app) chat(ctx context.Context) error {
 		a.voice, a.model = v, "" // what is chosen now goes before what was said at the start
 		return a.spoken(), nil
 	}
-	r.Spent = a.spent
-	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
+	o.Spent = a.spent
+	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		err := a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
 		if err == errQuiet { // said already
 			err = nil
 		}
 		return err
 	}
-	r.Abort = func() { os.Exit(130) }
+	restore := func() {} // the terminal
+	o.Abort = func() { restore(); os.Exit(130) }
+	chat = repl.New(o)
 
+	var in repl.Input
 	switch {
-	case r.Live:
-		t, err := line.Open(a.in.(*os.File), a.out.(*os.File), r.Interrupt)
+	case o.Live:
+		t, err := line.Open(a.in.(*os.File), a.out.(*os.File), chat.Interrupt)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		r.Abort = func() { t.Close(); os.Exit(130) }
+		restore = func() { t.Close() }
 		if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
 			fmt.Fprintf(a.err, "goclaw: what was typed before is not remembered: %v\n", err)
 		}
-		t.Complete, t.Paint, r.In = r.Complete, r.Style.Green, t
+		t.Complete, t.Paint, in = chat.Complete, o.Style.Green, t
 		// The first turn should not wait for the vocabulary: it is built
 		// while the user types.
 		if v, err := a.choose(ctx); err == nil {
 			defer time.AfterFunc(300*time.Millisecond, func() { v.tokens.Count("") }).Stop()
 		}
-	case r.Interactive:
-		r.In = line.NewPlain(a.in, a.out)
+	case interactive:
+		in = line.NewPlain(a.in, a.out)
 	default:
-		r.In = line.NewPlain(textOnly{a.in}, nil)
+		in = line.NewPlain(textOnly{a.in}, nil)
 	}
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, os.Interrupt)
@@ -101,10 +106,10 @@ func (a *app) chat(ctx context.Context) error {
 	defer signal.Stop(sig)
 	go func() {
 		for range sig {
-			r.Interrupt()
+			chat.Interrupt()
 		}
 	}()
-	err = a.noSession(r.Run(ctx))
+	err = a.noSession(chat.Run(ctx, in))
 	if e := a.sweep(context.WithoutCancel(ctx), a.st); e != nil && err == nil {
 		err = e
 	}

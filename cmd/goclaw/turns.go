@@ -140,5 +140,5 @@ func (a *app) approver(quiet bool) tool.Approver {
 	// Lines are read when there is a question, and not before: what is typed
 	// ahead is for someone else, and standard input is never an answer.
 	in := line.NewPlain(tty, tty)
-	return repl.Leave{Style: a.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: a.allow}
+	return repl.Approver{Style: a.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: a.allow}
 }

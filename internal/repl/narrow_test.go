@@ -55,15 +55,15 @@ func TestTerminalNarrow(t *testing.T) {
 	}
 	b := newBench(slow)
 	b.seed(t, "s1", key, User(question), By("other", "model", Answer(answer+"\n```\n"+code+"\n```")), Title("Reconciliation statements of counterparties"))
-	p, over := b.sitAt(t, context.Background(), width, 200, func(r *REPL) {
-		decide, model := r.Decide, r.Model
-		r.Width = func() int { return width }
-		r.Model = func() Model { m := model(); m.Name = name; return m }
-		r.Decide = func(ctx context.Context, s *session.Session) (Model, string, error) {
+	p, over := b.sitAt(t, context.Background(), width, 200, func(o *Options) {
+		decide, model := o.Decide, o.Model
+		o.Width = func() int { return width }
+		o.Model = func() Model { m := model(); m.Name = name; return m }
+		o.Decide = func(ctx context.Context, s *session.Session) (Model, string, error) {
 			_, _, err := decide(ctx, s)
-			return r.Model(), problem, err
+			return o.Model(), problem, err
 		}
-		r.Search = finder{{Session: "s1", Key: key, Title: "Reconciliation statements", Seq: 3, Role: "assistant", Text: answer}}
+		o.Search = finder{{Session: "s1", Key: key, Title: "Reconciliation statements", Seq: 3, Role: "assistant", Text: answer}}
 	})
 	seeWhole(t, p, problem)
 	seeWhole(t, p, "Restored: 1 previous turn of "+key+" (Reconciliation statements of counterparties)")

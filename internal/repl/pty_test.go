@@ -34,28 +34,32 @@ func hang(text string) llmtest.Step {
 }
 
 // sit runs a chat on a real terminal. over waits for its end.
-func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*REPL)) (p *ptytest.Person, over func()) {
+func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*Options)) (p *ptytest.Person, over func()) {
 	t.Helper()
 	return b.sitAt(t, ctx, 80, 24, opts...)
 }
 
 // sitAt is sit on a terminal of another size.
-func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*REPL)) (p *ptytest.Person, over func()) {
+func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *ptytest.Person, over func()) {
 	t.Helper()
 	p = ptytest.New(t, cols, rows)
-	r := b.repl(nil, p.TTY, p.TTY)
-	r.Interactive, r.Live, r.Style = true, true, transcript.Style{Colour: true}
+	o := b.options(p.TTY, p.TTY)
+	o.Interactive, o.Live, o.Style = true, true, transcript.Style{Colour: true}
 	for _, f := range opts {
-		f(r)
+		f(&o)
 	}
-	term, err := line.Open(p.TTY, p.TTY, r.Interrupt)
+	chat := New(o)
+	if a, ok := b.tools.(*asking); ok {
+		a.ask = chat.Approve
+	}
+	term, err := line.Open(p.TTY, p.TTY, chat.Interrupt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	term.Complete, term.History, r.In = r.Complete, &line.History{}, term
+	term.Complete, term.History = chat.Complete, &line.History{}
 	done := make(chan error, 1)
 	go func() {
-		err := r.Run(ctx)
+		err := chat.Run(ctx, term)
 		term.Close()
 		done <- err
 	}()
@@ -177,7 +181,7 @@ func TestTerminalCtrlC(t *testing.T) {
 			}
 		}
 		aborted := make(chan struct{}, 8)
-		p, over := newBench(deaf).sit(t, context.Background(), func(r *REPL) { r.Abort = func() { aborted <- struct{}{} } })
+		p, over := newBench(deaf).sit(t, context.Background(), func(o *Options) { o.Abort = func() { aborted <- struct{}{} } })
 		p.Press("go\r")
 		p.See("deaf")
 		p.Press("\x03\x03\x03")
@@ -247,12 +251,10 @@ func (a *asking) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error
 func TestTerminalApproval(t *testing.T) {
 	call := func(id string) llmtest.Step { return llmtest.Call(id, "bash", `{"command":"rm -r build"}`) }
 	b := newBench(call("c1"), llmtest.Say("one"), call("c2"), llmtest.Say("two"), call("c3"))
-	a := &asking{}
-	b.tools = a
+	b.tools = &asking{}
 	var allowed []string
-	p, over := b.sit(t, context.Background(), func(r *REPL) {
-		a.ask = r.Approve
-		r.Allow = func(c string) error { allowed = append(allowed, c); return errors.New("disk full") }
+	p, over := b.sit(t, context.Background(), func(o *Options) {
+		o.Allow = func(c string) error { allowed = append(allowed, c); return errors.New("disk full") }
 	})
 	p.Press("first\ry\r") // what is typed ahead is no leave
 	p.See("bash wants to run in /w:\n  rm -r build\n[y]es once, [a]lways this command, [N]o:")

@@ -89,16 +89,16 @@ var models = map[string]Model{
 	"test/two": {Provider: "test", Model: "two", Name: "test/two"},
 }
 
-// repl returns a chat as after a start of the program.
-func (b *bench) repl(in Input, out, errs io.Writer) *REPL {
+// options returns the options of a chat as after a start of the program.
+func (b *bench) options(out, errs io.Writer) Options {
 	now := "test/one"
 	model := func() Model {
 		m := models[now]
 		m.Tokens, m.Prompt = quarter{}, window.Prompt{Provider: m.Provider, Model: m.Model, System: "be kind", Tools: b.tools.Specs()}
 		return m
 	}
-	r := &REPL{
-		Store: b.store, Clock: b.clock, In: in, Out: out, Err: errs, DefaultKey: "main:cli:user", Model: model,
+	o := Options{
+		Store: b.store, Clock: b.clock, Out: out, Err: errs, DefaultKey: "main:cli:user", Model: model,
 		Choose: func(_ context.Context, spec string) (Model, error) {
 			if _, ok := models[spec]; !ok {
 				return Model{}, fmt.Errorf("model %q is not known", spec)
@@ -115,12 +115,12 @@ func (b *bench) repl(in Input, out, errs io.Writer) *REPL {
 		},
 		Models: func() []string { return []string{"test/one", "test/two"} },
 	}
-	r.Runner = runner.New(runner.Options{Store: b.store, Clock: b.clock, Who: b.who, Wait: b.wait, TTL: b.ttl,
+	o.Runner = runner.New(runner.Options{Store: b.store, Clock: b.clock, Who: b.who, Wait: b.wait, TTL: b.ttl,
 		Env: func(context.Context, *session.Session) (agent.Env, error) {
 			m := model()
 			return agent.Env{Provider: b.model, Prompt: m.Prompt, Tools: b.tools, Budget: m.Budget, Tokens: m.Tokens, API: "test"}, nil
 		}})
-	r.Export = func(ctx context.Context, id session.ID, format, path string) error {
+	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		if path == "" {
 			_, err := fmt.Fprintf(out, "<%s>\n", format)
 			return err
@@ -133,35 +133,35 @@ func (b *bench) repl(in Input, out, errs io.Writer) *REPL {
 		_, err = f.WriteString(format)
 		return err
 	}
-	return r
+	return o
 }
 
-// pipe runs a chat on what a pipe brings.
-func (b *bench) pipe(t *testing.T, in string, opts ...func(*REPL)) (out, errs string, err error) {
+// pipe runs a chat on what a pipe sends.
+func (b *bench) pipe(t *testing.T, in string, opts ...func(*Options)) (out, errs string, err error) {
 	t.Helper()
-	var o, e strings.Builder
-	r := b.repl(line.NewPlain(strings.NewReader(in), nil), &o, &e)
+	var out1, errs1 strings.Builder
+	o := b.options(&out1, &errs1)
 	for _, f := range opts {
-		f(r)
+		f(&o)
 	}
-	err = r.Run(context.Background())
-	return o.String(), e.String(), err
+	err = New(o).Run(context.Background(), line.NewPlain(strings.NewReader(in), nil))
+	return out1.String(), errs1.String(), err
 }
 
-// person runs a chat with a person at a terminal that can do nothing: what
-// is asked and answered is all on one stream.
-func (b *bench) person(t *testing.T, in string, opts ...func(*REPL)) string {
+// person runs a chat with a person at a terminal that can do nothing: questions
+// and answers are all on one stream.
+func (b *bench) person(t *testing.T, in string, opts ...func(*Options)) string {
 	t.Helper()
-	var o strings.Builder
-	r := b.repl(line.NewPlain(strings.NewReader(in), &o), &o, &o)
-	r.Interactive = true
+	var all strings.Builder
+	o := b.options(&all, &all)
+	o.Interactive = true
 	for _, f := range opts {
-		f(r)
+		f(&o)
 	}
-	if err := r.Run(context.Background()); err != nil {
+	if err := New(o).Run(context.Background(), line.NewPlain(strings.NewReader(in), &all)); err != nil {
 		t.Fatal(err)
 	}
-	return o.String()
+	return all.String()
 }
 
 // talk is a log with two turns.
@@ -386,19 +386,18 @@ func TestToolsAreNotes(t *testing.T) {
 
 func TestFoldingIsTold(t *testing.T) {
 	var e strings.Builder
-	r := newBench().repl(nil, io.Discard, &e)
-	r.screen = &screen{out: io.Discard, notes: &e}
+	c := New(newBench().options(io.Discard, &e))
 	for _, ev := range []agent.Event{
 		agent.Learnt{Provider: "test", Model: "one", Window: 8192}, agent.Squeezed{To: window.Results}, agent.Compacting{},
 		agent.NotCompacted{Err: &compact.LargerError{Before: 1800, After: 2800}},
 		agent.Recorded{Record: session.Record{Seq: 9, Body: session.Compaction{Summary: "s"}}, Info: session.Info{Last: 9}},
 	} {
-		r.show(ev)
+		c.show(ev)
 	}
 	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
 		"the window is full: folding the past\nnot compacted: the summary would take more room than what it replaces (1.8k tokens now, about 2.8k then)\nthe past before the last turns is now a summary; nothing was removed, and /undo takes it back\n")
-	if r.cur.Last != 9 {
-		t.Errorf("the chat knows %d records, want 9", r.cur.Last)
+	if c.cur.Last != 9 {
+		t.Errorf("the chat knows %d records, want 9", c.cur.Last)
 	}
 }
 
@@ -414,8 +413,8 @@ func TestThinking(t *testing.T) {
 
 func TestTurnFails(t *testing.T) {
 	b := newBench(llmtest.Fail(&llm.APIError{Provider: "test", Status: 401, Message: "bad\nkey", Kind: llm.ErrAuth}), llmtest.Break("half an ", llm.ErrNetwork))
-	out, errs, err := b.pipe(t, "one\ntwo\n/continue\nthree\n", func(r *REPL) {
-		r.Hint = func(err error) string {
+	out, errs, err := b.pipe(t, "one\ntwo\n/continue\nthree\n", func(o *Options) {
+		o.Hint = func(err error) string {
 			if errors.Is(err, llm.ErrAuth) {
 				return "look at the key"
 			}
@@ -528,13 +527,14 @@ func TestHeldSession(t *testing.T) {
 	}
 	b.wait = 20 * time.Second
 	var o strings.Builder
-	r := b.repl(line.NewPlain(strings.NewReader("hi\n"), nil), &o, writerFunc(func(p []byte) (int, error) {
+	in := line.NewPlain(strings.NewReader("hi\n"), nil)
+	opts := b.options(&o, writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), "waiting: this session is held by another chat (pid") {
 			release()
 		}
 		return len(p), nil
 	}))
-	if err := r.Run(context.Background()); err != nil {
+	if err := New(opts).Run(context.Background(), in); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "after it was let go", o.String(), "echo: hi\n")
@@ -550,7 +550,7 @@ func TestAnotherProgramAppends(t *testing.T) {
 	b.model.Rest = func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] { return llmtest.Echo(ctx, req) }
 	var o, e strings.Builder
 	pr, pw := io.Pipe()
-	r := b.repl(line.NewPlain(pr, nil), writerFunc(func(p []byte) (int, error) {
+	opts := b.options(writerFunc(func(p []byte) (int, error) {
 		o.Write(p)
 		if !said && strings.Contains(o.String(), "\n") {
 			said = true
@@ -588,7 +588,7 @@ func TestAnotherProgramAppends(t *testing.T) {
 		return len(p), nil
 	}), &e)
 	go io.WriteString(pw, "one\n")
-	if err := r.Run(context.Background()); err != nil {
+	if err := New(opts).Run(context.Background(), line.NewPlain(pr, nil)); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "notes", e.String(), "another program added 2 records to this session meanwhile: /history shows them\n")
@@ -605,7 +605,8 @@ func TestDeletedElsewhere(t *testing.T) {
 		return llmtest.Echo(ctx, req)
 	}
 	var e strings.Builder
-	r := b.repl(line.NewPlain(strings.NewReader("hi\n"), nil), io.Discard, writerFunc(func(p []byte) (int, error) {
+	in := line.NewPlain(strings.NewReader("hi\n"), nil)
+	o := b.options(io.Discard, writerFunc(func(p []byte) (int, error) {
 		if strings.HasPrefix(string(p), "Restored") {
 			if err := b.store.Delete(context.Background(), "s1"); err != nil {
 				t.Error(err)
@@ -613,7 +614,7 @@ func TestDeletedElsewhere(t *testing.T) {
 		}
 		return e.Write(p)
 	}))
-	if err := r.Run(context.Background()); !errors.Is(err, ErrFailed) {
+	if err := New(o).Run(context.Background(), in); !errors.Is(err, ErrFailed) {
 		t.Errorf("the chat ends with %v, want ErrFailed", err)
 	}
 	if !strings.Contains(e.String(), "error: this session was deleted elsewhere") {
@@ -655,9 +656,9 @@ func TestStart(t *testing.T) {
 			at(2*time.Second, b, t, "s3", "main:telegram:7")
 			at(3*time.Second, b, t, "s4", "ops:cli:user")
 			var key session.Key
-			_, errs, err := b.pipe(t, "hi\n", func(r *REPL) {
-				r.Session = c.ref
-				r.Hint = nil
+			_, errs, err := b.pipe(t, "hi\n", func(o *Options) {
+				o.Session = c.ref
+				o.Hint = nil
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -690,7 +691,7 @@ func TestStart(t *testing.T) {
 		b := newBench()
 		at(0, b, t, "s1", "main:cli:a")
 		at(0, b, t, "s2", "main:cli:b")
-		_, _, err := b.pipe(t, "", func(r *REPL) { r.Session = "main" })
+		_, _, err := b.pipe(t, "", func(o *Options) { o.Session = "main" })
 		var amb *session.AmbiguousError
 		if !errors.As(err, &amb) {
 			t.Errorf("the chat ends with %v, want an *AmbiguousError", err)
@@ -699,7 +700,7 @@ func TestStart(t *testing.T) {
 	t.Run("a key without parts", func(t *testing.T) {
 		b := newBench()
 		at(0, b, t, "s1", "main:cli:a")
-		_, errs, err := b.pipe(t, "/new\n", func(r *REPL) { r.DefaultKey = "me" })
+		_, errs, err := b.pipe(t, "/new\n", func(o *Options) { o.DefaultKey = "me" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -708,7 +709,7 @@ func TestStart(t *testing.T) {
 		}
 	})
 	t.Run("openclaw's keys", func(t *testing.T) {
-		_, errs, err := newBench().pipe(t, "/new x\n", func(r *REPL) { r.DefaultKey = "agent:main:cli:direct:user" })
+		_, errs, err := newBench().pipe(t, "/new x\n", func(o *Options) { o.DefaultKey = "agent:main:cli:direct:user" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -768,7 +769,7 @@ func TestSessionRemembersItsModel(t *testing.T) {
 		{"/new x\n/model\n/switch main:cli:user\n/model\n", "test/one, a window of 1k tokens\ntest/two\n",
 			"Restored: 1 previous turn of main:cli:user\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user\n"},
 	} {
-		out, errs, err := b.pipe(t, step.in, func(r *REPL) { r.Session = "main:cli:user" })
+		out, errs, err := b.pipe(t, step.in, func(o *Options) { o.Session = "main:cli:user" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -797,7 +798,7 @@ func TestExportToFiles(t *testing.T) {
 
 func TestPersonSeesWhere(t *testing.T) {
 	b := newBench()
-	got := b.person(t, "hello\n", func(r *REPL) { r.Model = withNote(r.Model, "no key: offline") })
+	got := b.person(t, "hello\n", func(o *Options) { o.Model = withNote(o.Model, "no key: offline") })
 	want(t, "first", got, "no key: offline\nA new session, main:cli:user, with test/one. /help lists the commands.\n> echo: hello\n\n> ")
 	got = b.person(t, "")
 	want(t, "again", got, "Restored: 1 previous turn of main:cli:user\n  > hello\n    echo: hello\n> ")
@@ -825,19 +826,19 @@ func TestApprove(t *testing.T) {
 		"hidden":        {"n\n", "ls \x1b[8m; rm -rf x", tool.No, `  "ls \x1b[8m; rm -rf x"` + "\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var o strings.Builder
-			b := newBench()
-			r := b.repl(line.NewPlain(strings.NewReader(c.in), &o), &o, &o)
-			r.Interactive = true
-			r.screen = &screen{out: &o, notes: &o}
+			var shown strings.Builder
+			o := newBench().options(&shown, &shown)
+			o.Interactive = true
 			var allowed []string
-			r.Allow = func(cmd string) error { allowed = append(allowed, cmd); return nil }
-			got, err := r.Approve(context.Background(), tool.Request{Tool: "bash", Command: c.command, Dir: "/w"})
+			o.Allow = func(cmd string) error { allowed = append(allowed, cmd); return nil }
+			chat := New(o)
+			chat.in = line.NewPlain(strings.NewReader(c.in), &shown)
+			got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: c.command, Dir: "/w"})
 			if err != nil || got != c.want {
 				t.Errorf("the decision is %v, %v; want %v", got, err, c.want)
 			}
-			if !strings.HasPrefix(o.String(), "bash wants to run in /w:\n"+c.shown) {
-				t.Errorf("shown is\n%s", o.String())
+			if !strings.HasPrefix(shown.String(), "bash wants to run in /w:\n"+c.shown) {
+				t.Errorf("shown is\n%s", shown.String())
 			}
 			if d := cmp.Diff(c.allowed, allowed); d != "" {
 				t.Errorf("allowed for always (-want +got):\n%s", d)
@@ -845,8 +846,9 @@ func TestApprove(t *testing.T) {
 		})
 	}
 	t.Run("in a pipe", func(t *testing.T) {
-		r := newBench().repl(line.NewPlain(strings.NewReader("y\n"), nil), io.Discard, io.Discard)
-		if got, err := r.Approve(context.Background(), tool.Request{Command: "ls"}); got != tool.No || err != nil {
+		chat := New(newBench().options(io.Discard, io.Discard))
+		chat.in = line.NewPlain(strings.NewReader("y\n"), nil)
+		if got, err := chat.Approve(context.Background(), tool.Request{Command: "ls"}); got != tool.No || err != nil {
 			t.Errorf("the decision is %v, %v; want no", got, err)
 		}
 	})
@@ -857,7 +859,7 @@ func TestComplete(t *testing.T) {
 	b.seed(t, "s1", "main:cli:user", talk...)
 	b.seed(t, "s2", "ops:cli:user", talk...)
 	b.seed(t, "s3", "ops:cli:user", talk...)
-	r := b.repl(nil, io.Discard, io.Discard)
+	chat := New(b.options(io.Discard, io.Discard))
 	for before, c := range map[string]struct {
 		from    int
 		options []string
@@ -874,7 +876,7 @@ func TestComplete(t *testing.T) {
 		"hello /s":      {0, nil},
 		"//s":           {0, nil},
 	} {
-		from, options := r.Complete(before)
+		from, options := chat.Complete(before)
 		if d := cmp.Diff(c.options, options); d != "" || from != c.from {
 			t.Errorf("%q: from %d, want %d; options (-want +got):\n%s", before, from, c.from, d)
 		}
@@ -886,8 +888,8 @@ func TestNoEscapes(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;x\x07\u202e\x9b31m"
 	b := newBench(llmtest.Say(evil), llmtest.Call("c1", "look", `{"a":"`+strings.ReplaceAll(evil, "\x1b", `\u001b`)[:3]+`"}`), llmtest.Fail(errors.New(evil)))
 	b.seed(t, "s1", session.Key("main:cli:"+strings.ReplaceAll(evil, "\x9b", "")), User(evil), By("p", evil, Answer(evil)), Title(evil))
-	out, errs, _ := b.pipe(t, evil+"\nmore\n/sessions\n/history all\n/switch "+evil+"\n/title "+evil+"\n/title\n/fork\n/pin\n/bogus"+evil+"\n", func(r *REPL) {
-		r.Session = "s1"
+	out, errs, _ := b.pipe(t, evil+"\nmore\n/sessions\n/history all\n/switch "+evil+"\n/title "+evil+"\n/title\n/fork\n/pin\n/bogus"+evil+"\n", func(o *Options) {
+		o.Session = "s1"
 	})
 	if i := strings.IndexAny(out+errs, "\x1b\x07\u202e\u009b\r"); i >= 0 {
 		t.Errorf("something raw is shown: %q", (out + errs)[max(i-40, 0):min(i+40, len(out+errs))])
@@ -917,16 +919,17 @@ func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 // Ctrl-C that comes between two lines is not lost: the next line sees it.
 func TestInterruptBetweenLines(t *testing.T) {
-	var r *REPL
-	r = newBench().repl(&onceLines{}, io.Discard, writer(func(p []byte) {
+	var chat *Chat
+	o := newBench().options(io.Discard, writer(func(p []byte) {
 		if strings.Contains(string(p), "Ctrl-C again quits") {
-			r.Interrupt() // no line is read now
+			chat.Interrupt() // no line is read now
 		}
 	}))
-	r.Interactive = true
+	o.Interactive = true
+	chat = New(o)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := r.Run(ctx); err != nil || ctx.Err() != nil {
+	if err := chat.Run(ctx, &onceLines{}); err != nil || ctx.Err() != nil {
 		t.Errorf("the chat ends with %v, %v; want that the second Ctrl-C ends it", err, ctx.Err())
 	}
 }

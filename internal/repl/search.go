@@ -28,82 +28,73 @@ const (
 const manyHits = 20
 
 // search looks for text, or opens the hit of the last search with a number.
-func (r *REPL) search(ctx context.Context, text string) error {
+func (c *commands) search(ctx context.Context, text string) error {
 	switch {
-	case r.Search == nil:
+	case c.o.Search == nil:
 		return errors.New("there is no search here")
 	case text == "":
 		return errors.New("/search needs what to look for; /search N opens the N-th hit")
 	}
-	if n, err := strconv.Atoi(text); err == nil && len(r.found) > 0 && n >= 0 && n <= manyHits {
-		if n < 1 || n > len(r.found) {
-			return fmt.Errorf("the last search found %s, and no hit %d; /search \"%d\" looks for the number", transcript.Count(len(r.found), "hit"), n, n)
+	if n, err := strconv.Atoi(text); err == nil && len(c.found) > 0 && n >= 0 && n <= manyHits {
+		if n < 1 || n > len(c.found) {
+			return fmt.Errorf("the last search found %s, and no hit %d; /search \"%d\" looks for the number", transcript.Count(len(c.found), "hit"), n, n)
 		}
-		return r.openHit(ctx, r.found[n-1])
+		return c.openHit(ctx, c.found[n-1])
 	}
-	res, err := r.Search.Search(ctx, recall.Query{Text: text})
+	res, err := c.o.Search.Search(ctx, recall.Query{Text: text})
 	if err != nil {
 		return err
 	}
-	r.found = res.Hits
+	c.found = res.Hits
 	if len(res.Hits) == 0 {
-		r.print("nothing found")
+		c.view.print("nothing found")
 	}
-	for i, h := range res.Hits {
-		r.screen.print(transcript.Hit(i+1, h, text, r.Style, r.columns()))
-	}
+	c.view.hits(res.Hits, text)
 	for _, s := range res.Incomplete {
-		r.note("incomplete: %s", s)
+		c.view.note("incomplete: %s", s)
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		r.note("looked for as it stands: no word of it is in the index")
+		c.view.note("looked for as it stands: no word of it is in the index")
 		return nil
 	case len(res.Hits) == 0:
 		return nil
 	case res.Literal:
-		r.note("found as it stands: no word of it is in the index")
+		c.view.note("found as it stands: no word of it is in the index")
 	case res.Words && len(res.Incomplete) > 0: // as was said
 	case res.Vectors == 0:
-		r.note("found by words alone: what was compared has no vectors, or not yet")
+		c.view.note("found by words alone: what was compared has no vectors, or not yet")
 	}
-	r.note("/search N opens a hit in place")
+	c.view.note("/search N opens a hit in place")
 	return nil
 }
 
 // openHit shows what stands around a hit.
-func (r *REPL) openHit(ctx context.Context, h recall.Hit) error {
+func (c *commands) openHit(ctx context.Context, h recall.Hit) error {
 	if h.File != "" {
 		from := max(1, h.Line-openedLines/3)
-		text, total, err := r.Search.File(h.File, from, openedLines)
+		text, total, err := c.o.Search.File(h.File, from, openedLines)
 		if err != nil {
 			return err
 		}
+		var lines []passage
 		for i, line := range strings.Split(text, "\n") {
-			mark := " "
-			if n := from + i; n >= h.Line && n < h.Line+h.Lines {
-				mark = ">"
-			}
-			r.print("%s %s %s", mark, r.Style.Dim(fmt.Sprintf("%4d", from+i)), transcript.Printable(line))
+			n := from + i
+			lines = append(lines, passage{number: n, text: line, hit: n >= h.Line && n < h.Line+h.Lines})
 		}
-		r.note("%s has %s", h.File, transcript.Count(total, "line"))
+		c.view.around(lines)
+		c.view.note("%s has %s", h.File, transcript.Count(total, "line"))
 		return nil
 	}
-	lines, err := recall.Around(ctx, r.Store, h.Session, h.Seq, opened, opened)
+	around, err := recall.Around(ctx, c.o.Store, h.Session, h.Seq, opened, opened)
 	if err != nil {
 		return err
 	}
-	for _, l := range lines {
-		mark := " "
-		if l.Seq == h.Seq {
-			mark = ">"
-		}
-		text := transcript.Printable(l.Text)
-		if l.Seq != h.Seq {
-			text = transcript.OneLine(text, 2*r.width())
-		}
-		r.print("%s %s %s  %s", mark, r.Style.Dim(fmt.Sprintf("%4d", l.Seq)), r.Style.Green(string(l.Role)), text)
+	var lines []passage
+	for _, l := range around {
+		lines = append(lines, passage{number: int(l.Seq), role: string(l.Role), text: l.Text, hit: l.Seq == h.Seq})
 	}
-	r.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
+	c.view.around(lines)
+	c.view.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"goclaw/tool"
 )
 
-// Leave asks a person whether a command may run: a tool.Approver for every
+// Approver asks a person whether a command may run: a tool.Approver for every
 // face of the program.
-type Leave struct {
+type Approver struct {
 	Style transcript.Style
 	Show  func(line string)
 	// Ask shows prompt and returns the answer. What was typed before it was
@@ -24,16 +24,16 @@ type Leave struct {
 }
 
 // Approve implements tool.Approver. The end of the input means no.
-func (l Leave) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
-	l.Show(l.Style.Yellow(req.Tool+" wants to run") + l.Style.Dim(" in "+transcript.Printable(req.Dir)) + ":")
-	l.Show(exactly(req.Command))
+func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
+	a.Show(a.Style.Yellow(req.Tool+" wants to run") + a.Style.Dim(" in "+transcript.Printable(req.Dir)) + ":")
+	a.Show(exactly(req.Command))
 	prompt := "[y]es once, [a]lways this command, [N]o: "
 	if req.Private {
-		l.Show(l.Style.Dim("It names goclaw's own files: you are asked each time."))
+		a.Show(a.Style.Dim("It names goclaw's own files: you are asked each time."))
 		prompt = "[y]es once, [N]o: "
 	}
 	for {
-		answer, err := l.Ask(ctx, prompt)
+		answer, err := a.Ask(ctx, prompt)
 		if errors.Is(err, io.EOF) {
 			return tool.No, nil
 		}
@@ -44,9 +44,9 @@ func (l Leave) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 		case answer == "y" || answer == "yes" || answer == "once":
 			return tool.Once, nil
 		case (answer == "a" || answer == "always") && !req.Private:
-			if l.Allow != nil {
-				if err := l.Allow(req.Command); err != nil {
-					l.Show(l.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw ends: %v", err))))
+			if a.Allow != nil {
+				if err := a.Allow(req.Command); err != nil {
+					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw ends: %v", err))))
 				}
 			}
 			return tool.Always, nil

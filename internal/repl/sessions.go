@@ -1,0 +1,403 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"goclaw/internal/transcript"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+func (c *commands) new(ctx context.Context, label string) error {
+	label = strings.Join(strings.Fields(label), " ")
+	key, err := c.freeKey(ctx, slug(label))
+	if err != nil {
+		return err
+	}
+	h := session.Header{Key: key, CWD: c.o.CWD}
+	s := session.Draft(h, c.o.Clock)
+	if label != "" { // asked for by name, it is kept even if nothing is said in it
+		if s, err = session.Begin(ctx, c.o.Store, h, c.o.Clock); err != nil {
+			return err
+		}
+		rec, err := c.o.Runner.Record(ctx, s.ID, session.Title{Title: label})
+		if err != nil {
+			return err
+		}
+		if err := s.Apply(rec.Record); err != nil {
+			return err
+		}
+	}
+	c.chat.enter(ctx, s)
+	if !c.o.Interactive {
+		c.view.note("began %s", s.Key)
+	}
+	return nil
+}
+
+// freeKey returns a key of the default key's agent and channel that no
+// session has. Without a peer it is the time.
+func (c *commands) freeKey(ctx context.Context, peer string) (session.Key, error) {
+	if peer == "" {
+		peer = c.o.Clock.Now().Format("20060102-150405")
+	}
+	p := c.o.DefaultKey.Parts()
+	base := string(c.o.DefaultKey) + "-" + peer
+	if p.Agent != "" && p.Channel != "" {
+		base = p.Agent + ":" + p.Channel + ":" + peer
+		if strings.HasPrefix(string(c.o.DefaultKey), "agent:") {
+			base = "agent:" + base
+		}
+	}
+	for n := 1; ; n++ {
+		key := session.Key(base)
+		if n > 1 {
+			key = session.Key(fmt.Sprintf("%s-%d", base, n))
+		}
+		_, err := session.Current(ctx, c.o.Store, key)
+		if errors.Is(err, session.ErrNotFound) {
+			return key, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// maxSlug is how many characters of a label become part of a key.
+const maxSlug = 40
+
+// slug makes a label a part of a key: letters and digits, joined by '-'.
+func slug(label string) string {
+	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	r := []rune(strings.Join(words, "-"))
+	return strings.TrimRight(string(r[:min(len(r), maxSlug)]), "-")
+}
+
+func (c *commands) switchTo(ctx context.Context, ref string) error {
+	in, err := session.Find(ctx, c.o.Store, ref, false)
+	if err != nil {
+		return err
+	}
+	if in.ID == c.cur.ID {
+		c.view.note("this is %s already", in.Key)
+		return nil
+	}
+	s, err := session.Open(ctx, c.o.Store, in.ID)
+	if err != nil {
+		return err
+	}
+	if s.Turns == 0 {
+		c.view.note("switched to %s", s.Key)
+	}
+	c.chat.enter(ctx, s)
+	return nil
+}
+
+// listed is how many sessions are listed unless all are wanted.
+const listed = 20
+
+func (c *commands) sessions(ctx context.Context, text string) error {
+	q := session.Query{Text: text}
+	if text == "all" {
+		q.Text = ""
+	}
+	if text == "" {
+		q.Limit = listed + 1
+	}
+	var infos []session.Info
+	for in, err := range session.List(ctx, c.o.Store, q) {
+		if err != nil {
+			return err
+		}
+		infos = append(infos, in)
+	}
+	rows := [][]string{{" ", "KEY", "TITLE", "MODEL", "TURNS", "LAST USED"}}
+	for i, name := range transcript.Names(infos, 48) {
+		in, mark := infos[i], " "
+		if in.ID == c.cur.ID {
+			mark = "*"
+		}
+		rows = append(rows, []string{mark, name, cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(c.o.Clock.Now().Sub(in.Updated))})
+	}
+	switch {
+	case len(rows) == 1 && q.Text == "":
+		c.view.print("no sessions yet")
+		return nil
+	case len(rows) == 1:
+		c.view.print("no session fits %q", text)
+		return nil
+	}
+	more := q.Limit > 0 && len(rows) > q.Limit
+	if more {
+		rows = rows[:len(rows)-1]
+	}
+	c.view.table(rows)
+	if more {
+		c.view.note("… there are more: /sessions all")
+	}
+	return nil
+}
+
+// shownTurns is how many turns /history shows.
+const shownTurns = 5
+
+func (c *commands) history(ctx context.Context, arg string) error {
+	n := shownTurns
+	if arg != "" && arg != "all" {
+		var err error
+		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
+			return fmt.Errorf("/history takes a number of turns or all, not %q", arg)
+		}
+	}
+	s, err := c.cur.whole(ctx)
+	if err != nil {
+		return err
+	}
+	from := len(s.Branch)
+	for turns := 0; from > 0 && (turns < n || arg == "all"); {
+		from--
+		if session.IsTurn(s.Branch[from].Body) {
+			turns++
+		}
+	}
+	if s.Turns == 0 {
+		c.view.print("nothing was said yet")
+		return nil
+	}
+	before := s.Turns - n
+	if arg == "all" {
+		before = 0
+	}
+	c.view.history(s.Branch[from:], before)
+	return nil
+}
+
+// errEmpty: the session has not begun.
+var errEmpty = errors.New("nothing was said yet")
+
+func (c *commands) delete(ctx context.Context, ref string) error {
+	in, err := session.Find(ctx, c.o.Store, ref, false)
+	if err != nil {
+		return err
+	}
+	if err := c.o.Store.Delete(ctx, in.ID); err != nil {
+		return err
+	}
+	c.view.note("moved %s to the trash: goclaw sessions restore %s brings it back", in.Key, in.ID)
+	if in.ID == c.cur.ID {
+		return c.new(ctx, "")
+	}
+	return nil
+}
+
+func (c *commands) model(ctx context.Context, spec string) error {
+	if spec == "" {
+		m := c.o.Model()
+		size := ""
+		if m.Budget.Window > 0 {
+			size = fmt.Sprintf(", a window of %s tokens", window.Short(m.Budget.Window))
+		}
+		c.view.print("%s%s", m.Name, size)
+		return nil
+	}
+	m, err := c.o.Choose(ctx, spec)
+	if err != nil {
+		return fmt.Errorf("%w (still asking %s)", err, c.o.Model().Name)
+	}
+	if c.cur.Mirror() { // another program's, where nothing of ours belongs
+		own, err := session.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
+		if err != nil {
+			return err
+		}
+		c.chat.continued(runner.Continued{From: c.cur.Info, To: own})
+	}
+	if err := c.cur.record(ctx, session.ModelChange{Provider: m.Provider, Model: m.Model, Chosen: true}); err != nil {
+		return err
+	}
+	c.chat.asked, c.chat.told = m.Name, c.cur.ID // by the note below
+	c.view.note("from now on %s is asked", m.Name)
+	return nil
+}
+
+func (c *commands) title(ctx context.Context, text string) error {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		if err := c.chat.news(ctx); err != nil {
+			return err
+		}
+		if t := session.Titled(ctx, c.o.Store, c.cur.Info); t != "" {
+			c.view.print("%s", transcript.Printable(t))
+		} else {
+			c.view.print("%s has no title yet", c.cur.Key)
+		}
+		return nil
+	}
+	if err := c.cur.record(ctx, session.Title{Title: text}); err != nil {
+		return err
+	}
+	c.view.note("%s is now called %q", c.cur.Key, text)
+	return nil
+}
+
+func (c *commands) merge(ctx context.Context, _ string) error {
+	mirror, _, err := session.NewSince(ctx, c.o.Store, c.cur.Info)
+	if err != nil {
+		return err
+	}
+	if mirror.ID == "" {
+		return fmt.Errorf("%s does not continue another program's session", c.cur.Key)
+	}
+	n, err := session.Merge(ctx, c.o.Store, c.cur.Info, c.o.Clock)
+	if err != nil {
+		return err
+	}
+	if c.cur.Info, err = session.Stat(ctx, c.o.Store, c.cur.ID); err != nil {
+		return err
+	}
+	c.view.note("%s", transcript.Merged(mirror, c.cur.Info, n))
+	return nil
+}
+
+func (c *commands) fork(ctx context.Context, key string) error {
+	if c.cur.ID == "" {
+		return errEmpty
+	}
+	s, err := c.cur.whole(ctx)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		if _, err := session.Current(ctx, c.o.Store, session.Key(key)); err == nil {
+			return fmt.Errorf("there is a session %s already: choose another key", key)
+		} else if !errors.Is(err, session.ErrNotFound) {
+			return err
+		}
+	}
+	f, err := session.Fork(ctx, c.o.Store, s, session.Key(key), "", c.o.Clock)
+	if err != nil {
+		return err
+	}
+	c.view.note("forked %s as %s", s.Key, f.Key)
+	c.chat.enter(ctx, f)
+	return nil
+}
+
+// label pins a message of this session, or takes its pin away.
+func (c *commands) label(ctx context.Context, ref, label string) error {
+	s, err := c.cur.whole(ctx)
+	if err != nil {
+		return err
+	}
+	pinned := map[string]bool{}
+	for _, rec := range s.Branch {
+		if l, ok := rec.Body.(session.Label); ok {
+			pinned[l.Target] = l.Label == session.Pin
+		}
+	}
+	target, err := message(s, ref, func(id string) bool { return label != "" || pinned[id] })
+	if err != nil {
+		return err
+	}
+	text := cell(target.Body.(session.Message).Text(), 60)
+	switch {
+	case label != "" && pinned[target.ID]:
+		c.view.note("record %d is pinned already: %q", target.Seq, text)
+		return nil
+	case label == "" && !pinned[target.ID]:
+		return fmt.Errorf("record %d is not pinned", target.Seq)
+	}
+	if err := c.cur.record(ctx, session.Label{Target: target.ID, Label: label}); err != nil {
+		return err
+	}
+	word := "pinned"
+	if label == "" {
+		word = "unpinned"
+	}
+	c.view.note("%s record %d: %q", word, target.Seq, text)
+	return nil
+}
+
+// message finds a message of the live branch: the last one with words that
+// fits, one by its number, or one by its id or a prefix of it.
+func message(s *session.Session, ref string, fits func(id string) bool) (session.Record, error) {
+	var found []session.Record
+	seq, numErr := strconv.ParseInt(strings.TrimPrefix(ref, "#"), 10, 64)
+	for _, rec := range s.Branch {
+		m, ok := rec.Body.(session.Message)
+		if !ok || strings.TrimSpace(m.Text()) == "" || rec.ID == "" {
+			continue
+		}
+		switch {
+		case ref == "" || ref == "last":
+			if fits(rec.ID) {
+				found = []session.Record{rec}
+			}
+		case rec.ID == ref, numErr == nil && rec.Seq == session.Seq(seq):
+			return rec, nil
+		case strings.HasPrefix(rec.ID, ref):
+			found = append(found, rec)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return session.Record{}, fmt.Errorf("%q fits %d records: type more of the id, or a record's number", ref, len(found))
+	case ref == "" || ref == "last":
+		return session.Record{}, errors.New("there is no such message in this session")
+	}
+	return session.Record{}, fmt.Errorf("no message of this session is record %q: goclaw sessions show --records lists them", ref)
+}
+
+// extensions tell the format of a file.
+var extensions = map[string]string{".md": "markdown", ".markdown": "markdown", ".jsonl": "native"}
+
+func (c *commands) export(ctx context.Context, arg string) error {
+	if c.o.Export == nil {
+		return errors.New("there is no export here")
+	}
+	if c.cur.ID == "" {
+		return errEmpty
+	}
+	format, path, _ := strings.Cut(arg, " ")
+	path = strings.TrimSpace(path)
+	if path == "" && !slices.Contains([]string{"", "markdown", "md", "native", "jsonl", "openclaw", "pi", "claw0"}, format) {
+		byName, ok := extensions[filepath.Ext(format)]
+		if !ok {
+			return fmt.Errorf("/export knows markdown, native and claw0, not %q; a file's name ends in .md or .jsonl", format)
+		}
+		format, path = byName, format
+	}
+	if format == "" {
+		format = "markdown"
+	}
+	if path == "" {
+		ext := ".jsonl"
+		if format == "markdown" || format == "md" {
+			ext = ".md"
+		}
+		name := slug(session.Titled(ctx, c.o.Store, c.cur.Info))
+		if name == "" {
+			name = slug(string(c.cur.Key))
+		}
+		path = name + ext
+	}
+	if path == "-" {
+		c.view.screen.finish()
+		return c.o.Export(ctx, c.cur.ID, format, "")
+	}
+	if err := c.o.Export(ctx, c.cur.ID, format, path); err != nil {
+		return err
+	}
+	c.view.note("wrote %s", path)
+	return nil
+}

@@ -1,0 +1,225 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+)
+
+// open opens the session that the user named, or the one used last, and says
+// what there is.
+func (c *Chat) open(ctx context.Context) error {
+	s, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.decide(ctx, s); err != nil {
+		return err
+	}
+	if n := c.o.Model().Note; n != "" {
+		c.view.note("%s", n)
+	}
+	c.welcome(ctx, s)
+	return nil
+}
+
+// start returns the session to begin with.
+func (c *Chat) start(ctx context.Context) (*session.Session, error) {
+	if c.o.Session != "" {
+		if c.o.Session == string(c.o.DefaultKey) { // a key, whatever its form
+			return c.o.Runner.Peek(ctx, c.o.DefaultKey)
+		}
+		in, err := session.Address(ctx, c.o.Store, c.o.Session)
+		if err != nil {
+			return nil, err
+		}
+		if in.ID == "" && !c.o.Interactive { // else it is said anyway
+			c.view.note("a new session, %s", in.Key)
+		}
+		if string(in.Key) == c.o.Session && string(in.ID) != c.o.Session {
+			return c.o.Runner.Peek(ctx, in.Key)
+		}
+		return session.Open(ctx, c.o.Store, in.ID)
+	}
+	last, err := c.last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if last.ID == "" {
+		left, err := c.inherited(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if left.ID == "" {
+			return c.o.Runner.Peek(ctx, c.o.DefaultKey)
+		}
+		return session.Open(ctx, c.o.Store, left.ID)
+	}
+	cur, err := session.Current(ctx, c.o.Store, last.Key)
+	if err != nil {
+		return nil, err
+	}
+	if cur.ID != last.ID { // an older one of its key, opened by its id
+		return session.Open(ctx, c.o.Store, last.ID)
+	}
+	s, err := c.o.Runner.Peek(ctx, last.Key)
+	if err == nil && s.ID != last.ID && !last.Mirror() {
+		c.view.note("%s was idle for too long: a new session begins, the old one is %s", last.Key, last.ID)
+	}
+	return s, err
+}
+
+// last returns the session that was used last of those with the default
+// key's agent and channel, or none.
+func (c *Chat) last(ctx context.Context) (session.Info, error) {
+	p := c.o.DefaultKey.Parts()
+	if p.Agent == "" || p.Channel == "" {
+		return session.Info{}, nil
+	}
+	for in, err := range c.o.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel, Limit: 1}) {
+		return in, err
+	}
+	return session.Info{}, nil
+}
+
+// inherited returns the session to go on with where nothing was said here yet:
+// the main one that another program left, if the user wants it, or the one that
+// continues it already.
+func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
+	if _, err := session.Current(ctx, c.o.Store, c.o.DefaultKey); !errors.Is(err, session.ErrNotFound) {
+		return session.Info{}, err
+	}
+	var main session.Info
+	begun := false
+	agent := c.o.DefaultKey.Parts().Agent
+	for in, err := range c.o.Store.List(ctx, session.Query{}) {
+		if err != nil {
+			return session.Info{}, err
+		}
+		p := in.Key.Parts()
+		switch {
+		case in.Turns == 0:
+		case !in.Mirror():
+			begun = true
+		case p.Channel != "main" || p.Peer != "":
+		case main.ID == "" || p.Agent == agent && main.Key.Parts().Agent != agent: // of several, the one used last
+			main = in
+		}
+	}
+	if main.ID == "" {
+		return session.Info{}, nil
+	}
+	own, err := session.ContinuationOf(ctx, c.o.Store, main)
+	if err == nil || !errors.Is(err, session.ErrNotFound) {
+		return own, err
+	}
+	what := fmt.Sprintf("%s of %s (%s)", main.Key, main.Origin.Program, transcript.Count(main.Turns, "turn"))
+	switch {
+	case begun:
+		return session.Info{}, nil
+	case !c.o.Interactive:
+		c.view.note("goclaw --session %s goes on with %s", main.Key, what)
+		return session.Info{}, nil
+	}
+	if !c.yes(ctx, "Go on with "+what+"? [Y/n] ") {
+		return session.Info{}, nil
+	}
+	return main, nil
+}
+
+// enter makes s the session that is talked in.
+func (c *Chat) enter(ctx context.Context, s *session.Session) {
+	if err := c.decide(ctx, s); err != nil {
+		c.view.problem(err)
+	}
+	c.welcome(ctx, s)
+}
+
+// welcome says what there is in s.
+func (c *Chat) welcome(ctx context.Context, s *session.Session) {
+	c.cur.Info = s.Info
+	if s.Title == "" && s.Mirror() {
+		s.Title = s.Topic()
+	}
+	switch {
+	case s.Turns > 0:
+		c.view.note("Restored: %s of %s", transcript.Count(s.Turns, "previous turn"), transcript.Called(s.Info))
+		if c.o.Interactive {
+			c.view.preview(s)
+		}
+	case c.o.Interactive:
+		c.view.note("A new session, %s, with %s. /help lists the commands.", transcript.Called(s.Info), c.o.Model().Name)
+	}
+	for _, d := range s.Damage {
+		c.view.note("damaged: %v", d)
+	}
+	if mirror, n, err := session.NewSince(ctx, c.o.Store, s.Info); err == nil && n > 0 {
+		c.view.note("%s", transcript.GoneOn(mirror, s.Info, n, "/merge"))
+	}
+	c.torn(ctx, s)
+}
+
+// decide finds out which model s is asked with, and says so if that is another
+// than before, here or in s.
+func (c *Chat) decide(ctx context.Context, s *session.Session) error {
+	m, problem, err := c.o.Decide(ctx, s)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		c.view.note("%s", problem)
+	}
+	last, used := s.LastModel()
+	switch {
+	case used && last.Name() != m.Name:
+		c.view.note("%s", transcript.Model(m.Name, last.Name()))
+		c.told = s.ID
+	case c.asked != "" && c.asked != m.Name:
+		c.view.note("model: %s", m.Name)
+	}
+	c.asked = m.Name
+	return nil
+}
+
+// torn says what was going on when the log broke off, and offers to go on.
+func (c *Chat) torn(ctx context.Context, s *session.Session) {
+	t, ok := runner.InterruptedIn(s)
+	if !ok {
+		return
+	}
+	release, err := c.o.Store.Lock(ctx, s.ID, "")
+	var held *session.HeldError
+	if errors.As(err, &held) {
+		c.view.note("this session is being answered by %s (pid %d): what you say waits for that", held.Who, held.PID)
+		return
+	}
+	if err == nil {
+		release()
+	}
+	said := cell(t.Prompt, 80)
+	switch {
+	case len(t.Calls) > 0:
+		var names []string
+		for _, call := range t.Calls {
+			names = append(names, cell(call.Name, 40))
+		}
+		c.view.note("The last turn (%q) was interrupted while it ran %s. That may have had effects, and is not run again by itself.", said, strings.Join(names, ", "))
+	default:
+		c.view.note("The last turn was interrupted: %q has no answer yet.", said)
+	}
+	if !c.o.Interactive {
+		c.view.note("/continue goes on with it.")
+		return
+	}
+	if c.yes(ctx, "Go on with it? [Y/n] ") {
+		c.turn(ctx, llm.Message{})
+		return
+	}
+	c.view.note("/continue goes on with it later.")
+}

@@ -1,0 +1,264 @@
+package repl
+
+import (
+	"fmt"
+	"strings"
+
+	"goclaw/agent"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/recall"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/window"
+)
+
+// view is everything that the chat shows. Its methods say what is shown; the
+// style and the width of the terminal stay in here.
+type view struct {
+	screen      *screen
+	style       transcript.Style
+	interactive bool
+	terminal    func() int // its columns; nil: there is no terminal
+	model       func() Model
+	hint        func(error) string
+	thinking    bool // is shown
+}
+
+func newView(o Options) *view {
+	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint}
+	v.screen = &screen{out: o.Out, notes: o.Err, style: o.Style, live: o.Live, width: v.width}
+	return v
+}
+
+// columns is the width that lines are wrapped to; 0: they are not.
+func (v *view) columns() int {
+	if v.terminal == nil || !v.interactive {
+		return 0
+	}
+	return v.terminal()
+}
+
+func (v *view) width() int {
+	if v.terminal == nil {
+		return 100
+	}
+	return v.terminal()
+}
+
+// note shows something that nobody asked for.
+func (v *view) note(format string, args ...any) {
+	v.tell(v.style.Dim(transcript.Printable(fmt.Sprintf(format, args...))))
+}
+
+// tell is note for text that is printable and painted already.
+func (v *view) tell(text string) { v.screen.note(transcript.Wrap(text, v.columns())) }
+
+// print shows what was asked for.
+func (v *view) print(format string, args ...any) {
+	v.screen.print(transcript.Wrap(fmt.Sprintf(format, args...), v.columns()))
+}
+
+// problem shows an error in one line, and what can be done about it.
+func (v *view) problem(err error) {
+	v.tell(v.style.Red("error: " + cell(strings.ReplaceAll(err.Error(), "\n", "; "), 1000)))
+	if v.hint != nil {
+		if h := v.hint(err); h != "" {
+			v.note("  %s", h)
+		}
+	}
+}
+
+// stopped shows that the user stopped something.
+func (v *view) stopped(text string) { v.tell(v.style.Red(text)) }
+
+// busy shows a spinner until done is called, which also ends the line of an
+// answer.
+func (v *view) busy(label string) (done func()) {
+	v.screen.waiting(label)
+	stop := v.screen.spin()
+	return func() {
+		stop()
+		v.screen.finish()
+	}
+}
+
+// awaitModel shows that the model's answer is awaited.
+func (v *view) awaitModel() { v.screen.waiting("waiting for " + v.model().Name) }
+
+// event shows one event of a turn.
+func (v *view) event(ev agent.Event) {
+	switch ev := ev.(type) {
+	case agent.Said:
+		switch {
+		case ev.Text != "":
+			v.screen.said(ev.Text)
+			v.awaitModel()
+		case ev.Thinking != "" && v.thinking:
+			v.screen.thought(ev.Thinking)
+		case ev.Thinking != "":
+			v.screen.waiting("thinking")
+		}
+	case agent.Calling:
+		v.tell(v.style.Yellow("→ " + transcript.CallLine(ev.Call)))
+		v.screen.waiting(cell(ev.Call.Name, 40))
+	case agent.Called:
+		if ev.Result.IsError {
+			v.tell(v.style.Red("← " + cell(ev.Call.Name+" failed: "+ev.Result.Text(), 160)))
+		}
+		v.awaitModel()
+	case agent.Squeezed:
+		if ev.Answer > 0 {
+			v.note("the answer asked for is too long for the model: asking again for at most %s tokens", window.Short(ev.Answer))
+			break
+		}
+		v.note("too long for the model: asking again with less")
+	case agent.Compacting:
+		v.note("the window is full: folding the past")
+		v.screen.waiting("folding the past")
+	case agent.NotCompacted:
+		v.note("%s", ev.Err)
+	case agent.Learnt:
+		if ev.Window > 0 {
+			v.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
+		}
+		if ev.Answer > 0 {
+			v.note("%s/%s answers with at most %s tokens", ev.Provider, ev.Model, window.Short(ev.Answer))
+		}
+	case agent.Silent:
+		v.note("[%s]", transcript.Silent)
+	case runner.Waiting:
+		v.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
+		v.screen.waiting("waiting for the session")
+	case agent.Recorded:
+		v.recorded(ev.Record.Body)
+	}
+}
+
+// recorded says about a record what the answer itself did not show.
+func (v *view) recorded(b session.Body) {
+	switch b := b.(type) {
+	case session.Compaction:
+		v.note("the past before the last turns is now a summary; nothing was removed, and /undo takes it back")
+	case session.Message:
+		if b.Role != llm.Assistant {
+			return
+		}
+		v.screen.finish()
+		switch {
+		case b.Stop == llm.StopLength && len(b.Calls()) > 0:
+			v.note("[the answer was cut: it reached the limit on its length; the model is told and goes on]")
+		case b.Stop == llm.StopLength:
+			v.note("[the answer was cut: it reached the limit on its length; say \"go on\" for more]")
+		case b.Stop == llm.StopEnd && b.Text() == "" && len(b.Calls()) == 0:
+			v.note("[the model gave an empty answer]")
+		}
+	}
+}
+
+// preview shows the last exchange of a session, a line each.
+func (v *view) preview(s *session.Session) {
+	user, answer := "", ""
+	for _, rec := range s.Branch {
+		m, ok := rec.Body.(session.Message)
+		if !ok || strings.TrimSpace(m.Text()) == "" || m.Excluded || window.Silent(m.Message) {
+			continue
+		}
+		if session.IsTurn(m) {
+			user, answer = m.Text(), ""
+		} else if m.Role == llm.Assistant {
+			answer = m.Text()
+		}
+	}
+	n := max(v.width()-6, 20)
+	if user != "" {
+		v.note("  > %s", cell(user, n))
+	}
+	if answer != "" {
+		v.note("    %s", cell(answer, n))
+	}
+}
+
+// history shows records as a conversation; before is how many turns precede them.
+func (v *view) history(recs []session.Record, before int) {
+	if before > 0 {
+		v.print("%s", v.style.Dim("… "+transcript.Count(before, "turn")+" before: /history all"))
+	}
+	var b strings.Builder
+	transcript.Plain(&b, recs, v.style, false, v.columns())
+	v.screen.print(strings.TrimRight(b.String(), "\n"))
+}
+
+// table shows rows, of which the first is the head.
+func (v *view) table(rows [][]string) {
+	for _, line := range transcript.Table(rows, v.style, v.columns()) {
+		v.print("%s", line)
+	}
+}
+
+// terms shows names, each with its explanation.
+func (v *view) terms(rows [][2]string) {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	for _, r := range rows {
+		v.print("  %s%s  %s", v.style.Bold(r[0]), strings.Repeat(" ", width-len(r[0])), r[1])
+	}
+}
+
+// window shows what fills the model's window.
+func (v *view) window(x window.Breakdown) {
+	bar := 40
+	if c := v.columns(); c > 0 {
+		bar = min(bar, c-2)
+	}
+	for i, line := range transcript.Window(x, bar) {
+		if i > 0 {
+			line = v.style.Dim(line)
+		}
+		v.print("%s", line)
+	}
+}
+
+// checkpoints lists the checkpoints of a session.
+func (v *view) checkpoints(s *session.Session) {
+	for _, line := range transcript.Checkpoints(s, v.style) {
+		v.print("%s", line)
+	}
+}
+
+// hits shows what a search for query found.
+func (v *view) hits(hits []recall.Hit, query string) {
+	for i, h := range hits {
+		v.screen.print(transcript.Hit(i+1, h, query, v.style, v.columns()))
+	}
+}
+
+// passage is one line or message around a hit.
+type passage struct {
+	number int
+	role   string // "" for a line of a file
+	text   string
+	hit    bool
+}
+
+// around shows what surrounds a hit. Messages other than the hit are cut.
+func (v *view) around(lines []passage) {
+	for _, l := range lines {
+		mark, text := " ", transcript.Printable(l.text)
+		switch {
+		case l.hit:
+			mark = ">"
+		case l.role != "":
+			text = transcript.OneLine(text, 2*v.width())
+		}
+		if l.role != "" {
+			text = v.style.Green(l.role) + "  " + text
+		}
+		v.print("%s %s %s", mark, v.style.Dim(fmt.Sprintf("%4d", l.number)), text)
+	}
+}
+
+// cell is text from a log in one line of at most n columns.
+func cell(s string, n int) string { return transcript.OneLine(transcript.Printable(s), n) }
