@@ -180,7 +180,7 @@ func latest(s *session.Session) (last *session.Message, warned bool) {
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		switch b := s.Branch[i].Body.(type) {
 		case session.Notice:
-			warned = warned || b.As != string(window.AsSystem)
+			warned = warned || b.As != window.AsSystem
 		case session.Message:
 			if !b.Excluded {
 				return &b, warned

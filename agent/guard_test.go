@@ -47,8 +47,8 @@ var flush = []window.Threshold{
 
 func TestNextStaysInsideTheWindow(t *testing.T) {
 	p := agent.Policy{Flush: flush, Compact: &compact.Options{}, Tokens: byFour{}}
-	note := func(percent int, as window.Delivery) session.Notice {
-		return session.Notice{Percent: percent, Text: "n", As: string(as)}
+	note := func(percent int, as string) session.Notice {
+		return session.Notice{Percent: percent, Text: "n", As: as}
 	}
 	log := func(end ...session.Body) []session.Body { return append(talk(10, 80), end...) }
 	for _, c := range []struct {

@@ -227,14 +227,7 @@ func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok
 func length(req llm.Request) int {
 	n := 0
 	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			switch b := b.(type) {
-			case llm.Text:
-				n += len(b.Text)
-			case llm.ToolResult:
-				n += len(b.Text())
-			}
-		}
+		n += llm.SizeOf(m.Blocks).Text
 	}
 	return n
 }

@@ -131,6 +131,41 @@ func collect[T Block](m Message) []T {
 	return out
 }
 
+// Size is how many bytes blocks hold, the blocks of results included.
+type Size struct {
+	Text     int // texts, and the names and arguments of calls
+	Thinking int // with its signatures
+	Data     int // images, in base64, and blocks of kinds not known here
+	Images   int // how many images
+}
+
+// SizeOf returns the size of blocks.
+func SizeOf(blocks []Block) Size {
+	var n Size
+	n.add(blocks)
+	return n
+}
+
+func (n *Size) add(blocks []Block) {
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case Text:
+			n.Text += len(b.Text)
+		case Thinking:
+			n.Thinking += len(b.Text) + len(b.Signature)
+		case ToolCall:
+			n.Text += len(b.Name) + len(b.Args)
+		case ToolResult:
+			n.add(b.Blocks)
+		case Image:
+			n.Data += len(b.Data)
+			n.Images++
+		case Other:
+			n.Data += len(b.Raw)
+		}
+	}
+}
+
 // ToolSpec describes a tool to a model. Schema is a JSON Schema object for
 // the arguments.
 type ToolSpec struct {

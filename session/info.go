@@ -169,7 +169,7 @@ func (p path) after(r Record) path {
 			p.turns++
 		}
 		if b.Role == llm.Assistant {
-			if b.Model != "" && !synthetic(b) {
+			if b.Model != "" && !b.Synthetic() {
 				p.provider, p.model = b.Provider, b.Model
 			}
 			if u := b.Usage.Total(); u > 0 && b.Stop != llm.StopError && b.Stop != llm.StopAborted {
@@ -184,11 +184,6 @@ func (p path) after(r Record) path {
 		p.used = 0
 	}
 	return p
-}
-
-// synthetic reports whether a program wrote m in a model's name.
-func synthetic(m Message) bool {
-	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
 }
 
 func firstKept(b Body) string {

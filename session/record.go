@@ -87,6 +87,12 @@ type Message struct {
 	Details  json.RawMessage // for people and programs, never sent
 }
 
+// Synthetic reports whether a program wrote m in a model's name, for people
+// only. OpenClaw does so.
+func (m Message) Synthetic() bool {
+	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
+}
+
 // Shell is a command that the user ran beside the conversation.
 type Shell struct {
 	Command, Output string

@@ -28,22 +28,6 @@ func bodySize(b Body) int {
 }
 
 func blocksSize(blocks []llm.Block) int {
-	n := 0
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			n += len(b.Text)
-		case llm.Thinking:
-			n += len(b.Text) + len(b.Signature)
-		case llm.ToolCall:
-			n += len(b.Args)
-		case llm.ToolResult:
-			n += blocksSize(b.Blocks)
-		case llm.Image:
-			n += len(b.Data)
-		case llm.Other:
-			n += len(b.Raw)
-		}
-	}
-	return n
+	n := llm.SizeOf(blocks)
+	return n.Text + n.Thinking + n.Data
 }

@@ -87,8 +87,7 @@ func (c *Counter) stable(text string) int {
 
 // record counts what is sent of r.
 func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[string]session.Record) counted {
-	e, edited := edits[r.ID]
-	k := countKey{id: id, seq: r.Seq, record: r.ID, edit: e.Seq, plain: p.NoImages}
+	k := countKey{id: id, seq: r.Seq, record: r.ID, edit: edits[r.ID].Seq, plain: p.NoImages}
 	if m, ok := r.Body.(session.Message); ok && m.Role == llm.Assistant {
 		k.same = m.Provider == p.Provider && m.Model == p.Model
 	}
@@ -98,11 +97,8 @@ func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[st
 	if ok {
 		return n
 	}
-	b := r.Body
-	if edited {
-		b = editedBody(b, e.Body.(session.Edit))
-	}
-	n = c.blocks(sentBlocks(b, p))
+	_, blocks := send(r, edits, p)
+	n = c.blocks(blocks)
 	c.mu.Lock()
 	if len(c.recs) > maxCached {
 		clear(c.recs)
@@ -110,45 +106,6 @@ func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[st
 	c.recs[k] = n
 	c.mu.Unlock()
 	return n
-}
-
-// editedBody is b as an edit leaves it; nil where it is dropped.
-func editedBody(b session.Body, e session.Edit) session.Body {
-	if e.Drop {
-		return nil
-	}
-	switch b := b.(type) {
-	case session.Message:
-		b.Blocks = edit(b.Blocks, e.Blocks)
-		return b
-	case session.CustomMessage:
-		b.Blocks = e.Blocks
-		return b
-	}
-	return b
-}
-
-// sentBlocks is what emit makes of a record.
-func sentBlocks(b session.Body, p Prompt) []llm.Block {
-	switch b := b.(type) {
-	case session.Message:
-		return messageBlocks(b, p)
-	case session.CustomMessage:
-		return plain(b.Blocks, p)
-	case session.BranchSummary:
-		if b.Summary != "" {
-			return []llm.Block{llm.Text{Text: branchOpen + b.Summary + branchClose}}
-		}
-	case session.Shell:
-		if !b.Excluded {
-			return []llm.Block{llm.Text{Text: shellText(b)}}
-		}
-	case session.Notice:
-		if b.As != string(AsSystem) {
-			return plain([]llm.Block{llm.Text{Text: b.Text}}, p)
-		}
-	}
-	return nil
 }
 
 func (c *Counter) blocks(blocks []llm.Block) counted {

@@ -61,7 +61,7 @@ type scale struct {
 func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
 	x := &scale{Counter: counter(tok), id: s.ID, p: p, ref: -1}
 	x.fold, x.recs = Sent(s)
-	x.edits = editRecords(x.recs)
+	x.edits = editsOf(x.recs)
 	x.turn = lastTurn(x.recs)
 	refs := references(x.recs, p, window)
 	folded := session.Seq(0) // reports up to here are of another context
@@ -149,7 +149,7 @@ func references(recs []session.Record, p Prompt, window int) []reference {
 	var refs []reference
 	for i, r := range recs {
 		m, ok := r.Body.(session.Message)
-		if !ok || m.Role != llm.Assistant || injected(m) || m.Cut || m.Stop == llm.StopError || m.Stop == llm.StopAborted {
+		if !ok || m.Role != llm.Assistant || m.Synthetic() || m.Cut || m.Stop == llm.StopError || m.Stop == llm.StopAborted {
 			continue
 		}
 		n := m.Usage.Prompt()
@@ -261,26 +261,11 @@ func bodyBytes(b session.Body) int {
 		if b.Excluded || b.Stop == llm.StopError || b.Stop == llm.StopAborted || b.Role == llm.System {
 			return 0
 		}
-		return blockBytes(b.Blocks)
+		return llm.SizeOf(b.Blocks).Text
 	case session.CustomMessage:
-		return blockBytes(b.Blocks)
+		return llm.SizeOf(b.Blocks).Text
 	}
 	return 0
-}
-
-func blockBytes(blocks []llm.Block) int {
-	n := 0
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			n += len(b.Text)
-		case llm.ToolCall:
-			n += len(b.Args)
-		case llm.ToolResult:
-			n += blockBytes(b.Blocks)
-		}
-	}
-	return n
 }
 
 // lastTurn is the index of the last thing that the user said, -1 if there is
@@ -292,20 +277,6 @@ func lastTurn(recs []session.Record) int {
 		}
 	}
 	return -1
-}
-
-// editRecords returns the latest edit of each record.
-func editRecords(recs []session.Record) map[string]session.Record {
-	var edits map[string]session.Record
-	for _, r := range recs {
-		if e, ok := r.Body.(session.Edit); ok {
-			if edits == nil {
-				edits = map[string]session.Record{}
-			}
-			edits[e.Target] = r
-		}
-	}
-	return edits
 }
 
 // Estimate is what req, built from s, comes to in tokens of the model asked.

@@ -9,17 +9,15 @@ import (
 	"goclaw/session"
 )
 
-// Delivery is how a notice reaches the model.
-type Delivery string
-
+// How a notice reaches the model.
 const (
 	// AsSystem: at the end of every request while the window is that full,
 	// and never part of the conversation, so that a prompt cache stays warm.
-	AsSystem Delivery = "system"
+	AsSystem = "system"
 	// AsUser: as a message of its own.
-	AsUser Delivery = "user"
+	AsUser = "user"
 	// AsMarked: as a message that says it is not the user's.
-	AsMarked Delivery = "marked"
+	AsMarked = "marked"
 )
 
 // Mark opens a marked notice.
@@ -29,7 +27,7 @@ const Mark = "[SYSTEM: pre-compaction memory flush]"
 type Threshold struct {
 	Percent int
 	Text    string // YYYY-MM-DD stands for the day
-	As      Delivery
+	As      string
 	Once    bool // AsSystem, but only while the turn lasts that it is given in
 }
 
@@ -39,17 +37,14 @@ func (t Threshold) Notice(now time.Time) session.Notice {
 	if t.As == AsMarked && !strings.HasPrefix(text, Mark) {
 		text = Mark + "\n" + text
 	}
-	return session.Notice{Percent: t.Percent, Text: text, As: string(t.As), Once: t.Once}
+	return session.Notice{Percent: t.Percent, Text: text, As: t.As, Once: t.Once}
 }
 
 // Due returns the highest of ts that b has reached and that was not given
 // since the last fold: each is given once in a cycle, and a fold begins the
 // next. Those that were jumped over are not made up for.
 func Due(s *session.Session, b Budget, ts []Threshold) (Threshold, bool) {
-	given := 0
-	for _, n := range notices(s) {
-		given = max(given, n.Percent)
-	}
+	given, _ := highest(s)
 	var due Threshold
 	ok := false
 	for _, t := range ts {
@@ -73,16 +68,20 @@ func Flush(s *session.Session, ts []Threshold) (Threshold, bool) {
 	if last.Percent == 0 {
 		return last, false
 	}
-	for _, n := range notices(s) {
-		if n.Percent >= last.Percent {
-			return last, false
-		}
-	}
-	return last, true
+	given, _ := highest(s)
+	return last, given < last.Percent
 }
 
-// notices returns what was given in this cycle.
-func notices(s *session.Session) []Given { return given(s.Branch[cycle(s):]) }
+// highest returns the percentage of the highest notice given in this cycle,
+// and whether there was one.
+func highest(s *session.Session) (percent int, ok bool) {
+	for _, r := range s.Branch[cycle(s):] {
+		if n, is := r.Body.(session.Notice); is {
+			percent, ok = max(percent, n.Percent), true
+		}
+	}
+	return percent, ok
+}
 
 // cycle is the index of the first record behind the latest fold, in effect
 // or not: a fold that was undone has been warned of.
@@ -118,6 +117,9 @@ func given(recs []session.Record) []Given {
 		case session.Notice:
 			out = append(out, Given{Notice: b, Record: r})
 		case session.Message:
+			if first == len(out) {
+				continue // nothing to act on
+			}
 			for _, c := range b.Calls() {
 				if writesMemory(c) {
 					wrote[c.ID] = len(out)
@@ -136,11 +138,14 @@ func given(recs []session.Record) []Given {
 // Saved reports whether the model wrote to its memory after a notice of this
 // cycle.
 func Saved(s *session.Session) bool {
-	return slices.ContainsFunc(notices(s), func(n Given) bool { return n.Actioned })
+	return slices.ContainsFunc(given(s.Branch[cycle(s):]), func(n Given) bool { return n.Actioned })
 }
 
 // Warned reports whether a notice was given in this cycle.
-func Warned(s *session.Session) bool { return len(notices(s)) > 0 }
+func Warned(s *session.Session) bool {
+	_, ok := highest(s)
+	return ok
+}
 
 // Tail is the changing end of a request that fills b: the context line, if it
 // is wanted, and the notices for the system. A notice stays from the turn that
@@ -154,7 +159,7 @@ func Tail(s *session.Session, b Budget, line bool) string {
 	turn := lastTurn(s.Branch)
 	for i := cycle(s); i < len(s.Branch); i++ {
 		n, ok := s.Branch[i].Body.(session.Notice)
-		if !ok || n.As != string(AsSystem) {
+		if !ok || n.As != AsSystem {
 			continue
 		}
 		if n.Once && i > turn || !n.Once && n.Percent <= b.Percent() {

@@ -30,7 +30,7 @@ func thresholds(c config.MemoryFlush) []window.Threshold {
 	}
 	var out []window.Threshold
 	for _, t := range c.Thresholds {
-		out = append(out, window.Threshold{Percent: t.Percent, Text: t.Prompt, As: window.Delivery(t.InjectAs)})
+		out = append(out, window.Threshold{Percent: t.Percent, Text: t.Prompt, As: t.InjectAs})
 	}
 	return out
 }

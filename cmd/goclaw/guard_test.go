@@ -54,11 +54,11 @@ func TestGuardIsConfigured(t *testing.T) {
 	v.settle(c)
 	var env agent.Env
 	a.guard(&env, v)
-	var as []window.Delivery
+	var as []string
 	for _, th := range env.Flush {
 		as = append(as, th.As)
 	}
-	if d := cmp.Diff([]window.Delivery{window.AsSystem, window.AsSystem, window.AsMarked}, as); d != "" {
+	if d := cmp.Diff([]string{window.AsSystem, window.AsSystem, window.AsMarked}, as); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(compact.Options{Percents: []int{25, 50, 75}, Turns: 15, MinTokens: 10_000}, *env.Compact); d != "" {

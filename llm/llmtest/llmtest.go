@@ -148,28 +148,10 @@ func Tokens(req llm.Request) int {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	for _, m := range req.Messages {
-		n += size(m.Blocks)
+		size := llm.SizeOf(m.Blocks)
+		n += size.Text + size.Thinking + 4800*size.Images
 	}
 	return n/4 + 3*len(req.Messages) + 1
-}
-
-func size(blocks []llm.Block) int {
-	n := 0
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			n += len(b.Text)
-		case llm.Thinking:
-			n += len(b.Text) + len(b.Signature)
-		case llm.ToolCall:
-			n += len(b.Name) + len(b.Args)
-		case llm.ToolResult:
-			n += size(b.Blocks)
-		case llm.Image:
-			n += 4800
-		}
-	}
-	return n
 }
 
 func fail(err error) iter.Seq2[llm.Delta, error] {

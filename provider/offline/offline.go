@@ -136,22 +136,8 @@ func promptTokens(req llm.Request) int {
 }
 
 func size(blocks []llm.Block) int {
-	n := 0
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			n += len(b.Text)
-		case llm.Thinking:
-			n += len(b.Text)
-		case llm.ToolCall:
-			n += len(b.Name) + len(b.Args)
-		case llm.ToolResult:
-			n += size(b.Blocks)
-		case llm.Image:
-			n += imageBytes
-		}
-	}
-	return n
+	n := llm.SizeOf(blocks)
+	return n.Text + n.Thinking + imageBytes*n.Images
 }
 
 // clip returns at most max bytes of s, whole characters.

@@ -9,12 +9,6 @@ import (
 	"goclaw/session"
 )
 
-// item is one message on its way into the request.
-type item struct {
-	llm.Message
-	turn int // which turn it belongs to, counted from the first one sent
-}
-
 // The words that pi puts around what is not a message. Logs are shared with
 // it, so that a model sees the same text from either program.
 const (
@@ -29,16 +23,15 @@ const (
 // are those of pi and OpenClaw: older compactions among what is kept say
 // nothing, and a reset keeps only what was said. Before the record at which our
 // own compactions resume, only the question that was open is kept.
-func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) {
+func Sent(s *session.Session) (c *session.Compaction, recs []session.Record) {
 	at, keep, ok := s.Compaction()
 	if !ok {
 		return nil, s.Branch
 	}
-	recs = s.Branch[at+1:]
 	kept := s.Branch[keep:at]
 	switch b := s.Branch[at].Body.(type) {
 	case session.Compaction:
-		fold = &b
+		c = &b
 		kept = resumed(kept, b.Resume)
 	case session.Reset:
 		var said []session.Record
@@ -49,7 +42,7 @@ func Sent(s *session.Session) (fold *session.Compaction, recs []session.Record) 
 		}
 		kept = said
 	}
-	return fold, append(kept[:len(kept):len(kept)], recs...)
+	return c, slices.Concat(kept, s.Branch[at+1:])
 }
 
 // resumed leaves of kept, before the record with the id at, only what the user
@@ -74,73 +67,86 @@ func resumed(kept []session.Record, at string) []session.Record {
 // SummaryText is what is sent of a compaction's summary.
 func SummaryText(summary string) string { return summaryOpen + summary + summaryClose }
 
-// emit turns records into messages, one by one, without looking at their
-// neighbours.
+// item is one message on its way into the request.
+type item struct {
+	llm.Message
+	turn int // which turn it belongs to, counted from the first one sent
+}
+
+// emit turns the context of s into messages, record by record.
 func emit(s *session.Session, p Prompt) []item {
-	fold, recs := Sent(s)
-	var out []item
-	turn := 0
-	add := func(role llm.Role, blocks ...llm.Block) {
-		if len(blocks) > 0 {
-			out = append(out, item{llm.Message{Role: role, Blocks: blocks}, turn})
-		}
+	c, recs := Sent(s)
+	out := make([]item, 0, len(recs)+1)
+	if c != nil {
+		out = append(out, item{Message: llm.UserText(SummaryText(c.Summary))})
 	}
-	if fold != nil {
-		add(llm.User, llm.Text{Text: SummaryText(fold.Summary)})
-	}
-	edits := editsOf(recs)
+	edits, turn := editsOf(recs), 0
 	for _, r := range recs {
 		if session.IsTurn(r.Body) {
 			turn++
 		}
-		e, edited := edits[r.ID]
-		if edited && e.Drop {
-			continue
-		}
-		switch b := r.Body.(type) {
-		case session.Message:
-			if edited {
-				b.Blocks = edit(b.Blocks, e.Blocks)
-			}
-			add(b.Role, messageBlocks(b, p)...)
-		case session.CustomMessage:
-			if edited {
-				b.Blocks = e.Blocks
-			}
-			add(llm.User, plain(b.Blocks, p)...)
-		case session.BranchSummary:
-			if b.Summary != "" {
-				add(llm.User, llm.Text{Text: branchOpen + b.Summary + branchClose})
-			}
-		case session.Shell:
-			if !b.Excluded {
-				add(llm.User, llm.Text{Text: shellText(b)})
-			}
-		case session.Notice:
-			if b.As != "system" {
-				add(llm.User, plain([]llm.Block{llm.Text{Text: b.Text}}, p)...)
-			}
+		if role, blocks := send(r, edits, p); len(blocks) > 0 {
+			out = append(out, item{llm.Message{Role: role, Blocks: blocks}, turn})
 		}
 	}
 	return out
 }
 
-// editsOf returns the latest edit of each record.
-func editsOf(recs []session.Record) map[string]session.Edit {
-	var edits map[string]session.Edit
+// editsOf returns the latest edit of each record, by the record's id.
+func editsOf(recs []session.Record) map[string]session.Record {
+	var edits map[string]session.Record
 	for _, r := range recs {
 		if e, ok := r.Body.(session.Edit); ok {
 			if edits == nil {
-				edits = map[string]session.Edit{}
+				edits = map[string]session.Record{}
 			}
-			edits[e.Target] = e
+			edits[e.Target] = r
 		}
 	}
 	return edits
 }
 
-// edit puts new content in place of old. A result stays a result.
-func edit(old, blocks []llm.Block) []llm.Block {
+// send decides what is sent of r, without a look at its neighbours: the blocks,
+// and in whose name. Nothing is sent if there are no blocks. Requests are built
+// by it and tokens are counted by it.
+func send(r session.Record, edits map[string]session.Record, p Prompt) (role llm.Role, blocks []llm.Block) {
+	var e session.Edit
+	edit, edited := edits[r.ID]
+	if edited {
+		e = edit.Body.(session.Edit)
+	}
+	if e.Drop {
+		return "", nil
+	}
+	switch b := r.Body.(type) {
+	case session.Message:
+		if edited {
+			b.Blocks = replace(b.Blocks, e.Blocks)
+		}
+		return b.Role, messageBlocks(b, p)
+	case session.CustomMessage:
+		if edited {
+			b.Blocks = e.Blocks
+		}
+		return llm.User, plain(b.Blocks, p)
+	case session.BranchSummary:
+		if b.Summary != "" {
+			return llm.User, []llm.Block{llm.Text{Text: branchOpen + b.Summary + branchClose}}
+		}
+	case session.Shell:
+		if !b.Excluded {
+			return llm.User, []llm.Block{llm.Text{Text: shellText(b)}}
+		}
+	case session.Notice:
+		if b.As != AsSystem {
+			return llm.User, plain([]llm.Block{llm.Text{Text: b.Text}}, p)
+		}
+	}
+	return "", nil
+}
+
+// replace puts new content in the place of old. A result stays a result.
+func replace(old, blocks []llm.Block) []llm.Block {
 	if len(old) == 1 {
 		if r, ok := old[0].(llm.ToolResult); ok {
 			r.Blocks = blocks
@@ -153,7 +159,7 @@ func edit(old, blocks []llm.Block) []llm.Block {
 // messageBlocks returns what of m is sent.
 func messageBlocks(m session.Message, p Prompt) []llm.Block {
 	switch {
-	case m.Excluded, m.Role == llm.System, m.Stop == llm.StopError, injected(m):
+	case m.Excluded, m.Role == llm.System, m.Stop == llm.StopError, m.Synthetic():
 		return nil
 	case m.Role != llm.Assistant:
 		return plain(m.Blocks, p)
@@ -194,12 +200,6 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 		return nil
 	}
 	return llm.Sendable(llm.Message{Role: llm.Assistant, Blocks: out})
-}
-
-// injected reports whether a program wrote m in the model's name, for people
-// only.
-func injected(m session.Message) bool {
-	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
 }
 
 const noImage = "(image left out: this model reads text only)"
