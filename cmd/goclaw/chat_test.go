@@ -50,7 +50,7 @@ func exits(t *testing.T, cmd *exec.Cmd) int {
 func TestChatOnATerminal(t *testing.T) {
 	home := t.TempDir()
 	p, cmd := sit(t, home, "xterm")
-	p.See("A new session, main:cli:user")
+	p.See("New session main:cli:user")
 	p.Press("remember that the boat is blue\r")
 	p.See("the boat is blue\n")
 	p.See("\n\n>")
@@ -64,7 +64,7 @@ func TestChatOnATerminal(t *testing.T) {
 		{"ctrl-d", func(p *ptytest.Person, _ *exec.Cmd) { p.Press("\x04") }},
 		{"ctrl-c twice", func(p *ptytest.Person, _ *exec.Cmd) {
 			p.Press("\x03")
-			p.See("Ctrl-C again quits")
+			p.See("Ctrl-C again to quit")
 			p.Press("\x03")
 		}},
 		{"terminate", func(_ *ptytest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }},
@@ -102,7 +102,7 @@ func TestChatOnATerminal(t *testing.T) {
 func TestLeaveOnATerminal(t *testing.T) {
 	home := t.TempDir()
 	p, cmd := sit(t, home, "xterm")
-	p.See("A new session")
+	p.See("New session")
 	p.Press("run echo it is $((6*7))\r")
 	p.See("wants to run")
 	p.See("[N]o:")

@@ -109,7 +109,7 @@ func TestLeaveInAsk(t *testing.T) {
 	// What names goclaw's own files is asked about each time.
 	for range 2 {
 		p, cmd = asks(t, home, "", "", "ask", "run ls "+home+"/allowed")
-		p.See("It names goclaw's own files: you are asked each time.\n[y]es once, [N]o:")
+		p.See("It names goclaw's own files, so you are asked every time.\n[y]es once, [N]o:")
 		p.Press("a\r")
 		p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
 		p.Press("y\r")

@@ -11,15 +11,15 @@ import (
 	"goclaw/tool"
 )
 
-// Approver asks a person whether a command may run: a tool.Approver for every
-// face of the program.
+// Approver asks a person whether a command may run. It is the tool.Approver of
+// every interface of the program.
 type Approver struct {
 	Style transcript.Style
 	Show  func(line string)
-	// Ask shows prompt and returns the answer. What was typed before it was
-	// called is no answer.
+	// Ask shows prompt and returns the answer. Text typed before the question
+	// does not answer it.
 	Ask func(ctx context.Context, prompt string) (string, error)
-	// Allow remembers a command as allowed for always. nil: nothing is.
+	// Allow remembers that a command is always allowed. nil: nothing is remembered.
 	Allow func(command string) error
 }
 
@@ -29,7 +29,7 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 	a.Show(exactly(req.Command))
 	prompt := "[y]es once, [a]lways this command, [N]o: "
 	if req.Private {
-		a.Show(a.Style.Dim("It names goclaw's own files: you are asked each time."))
+		a.Show(a.Style.Dim("It names goclaw's own files, so you are asked every time."))
 		prompt = "[y]es once, [N]o: "
 	}
 	for {
@@ -46,7 +46,7 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 		case (answer == "a" || answer == "always") && !req.Private:
 			if a.Allow != nil {
 				if err := a.Allow(req.Command); err != nil {
-					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw ends: %v", err))))
+					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw exits, but could not be saved: %v", err))))
 				}
 			}
 			return tool.Always, nil
@@ -56,8 +56,8 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 	}
 }
 
-// exactly shows a command as it is. If there is something in it that would
-// not be seen, it is quoted.
+// exactly shows a command as it is, quoted if something in it would be
+// invisible.
 func exactly(command string) string {
 	if transcript.Printable(command) != command {
 		return fmt.Sprintf("  %q", command)

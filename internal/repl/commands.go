@@ -43,27 +43,27 @@ func newCommands(chat *Chat) *commands {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
 	}
 	c.list = []command{
-		{[]string{"new"}, "[label]", "begin a new session", c.new, nil},
-		{[]string{"sessions", "list"}, "[text|all]", "list the sessions, the one used last first", c.sessions, nil},
-		{[]string{"switch"}, "KEY", "go to another session; a part of its key or title will do", c.switchTo, c.keys},
+		{[]string{"new"}, "[label]", "start a new session", c.new, nil},
+		{[]string{"sessions", "list"}, "[text|all]", "list the sessions, most recently used first", c.sessions, nil},
+		{[]string{"switch"}, "KEY", "switch to another session; part of its key or title is enough", c.switchTo, c.keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", c.history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
-		{[]string{"search", "find"}, "TEXT|N", "find what was said and noted; N opens the N-th hit", c.search, nil},
+		{[]string{"search", "find"}, "TEXT|N", "search conversations and notes; N opens the N-th hit", c.search, nil},
 		{[]string{"context"}, "", "show what fills the model's window", c.context, nil},
-		{[]string{"compact"}, "[--dry-run] [focus]", "fold the past into a summary; the focus is what it dwells on", c.compact, nil},
-		{[]string{"undo"}, "", "take the last fold back", c.undo, nil},
-		{[]string{"checkpoints"}, "", "list the summaries that were made ahead of time", c.checkpoints, nil},
+		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns by a summary; focus says what to stress", c.compact, nil},
+		{[]string{"undo"}, "", "undo the last compaction", c.undo, nil},
+		{[]string{"checkpoints"}, "", "list the summaries made in advance", c.checkpoints, nil},
 		{[]string{"model"}, "[provider/model]", "show or change the model", c.model, c.o.Models},
 		{[]string{"title"}, "[text]", "show or change this session's title", c.title, nil},
-		{[]string{"fork"}, "[key]", "go on in a copy of this session", c.fork, nil},
-		{[]string{"merge"}, "", "take in what another program has said since in the session that this one continues", c.merge, nil},
-		{[]string{"pin"}, "[record]", "keep a message word for word when the past is folded", pin(session.Pin), nil},
-		{[]string{"unpin"}, "[record]", "take the pin away", pin(""), nil},
+		{[]string{"fork"}, "[key]", "continue in a copy of this session", c.fork, nil},
+		{[]string{"merge"}, "", "add what was said since in the imported session that this one continues", c.merge, nil},
+		{[]string{"pin"}, "[record]", "keep a message word for word in every compaction", pin(session.Pin), nil},
+		{[]string{"unpin"}, "[record]", "remove the pin", pin(""), nil},
 		{[]string{"export"}, "[format] [file]", "write this session to a new file (markdown, native, claw0)", c.export, func() []string { return []string{"markdown", "native", "claw0"} }},
-		{[]string{"continue"}, "", "go on with what was interrupted", c.goOn, nil},
-		{[]string{"thinking"}, "[on|off]", "show what the model thinks", c.think, func() []string { return []string{"on", "off"} }},
-		{[]string{"help", "?"}, "", "show this", c.help, nil},
-		{[]string{"quit", "exit", "q"}, "", "leave; so do quit, exit and Ctrl-D", c.quit, nil},
+		{[]string{"continue"}, "", "continue an interrupted turn", c.goOn, nil},
+		{[]string{"thinking"}, "[on|off]", "show or hide the model's thinking", c.think, func() []string { return []string{"on", "off"} }},
+		{[]string{"help", "?"}, "", "show this list", c.help, nil},
+		{[]string{"quit", "exit", "q"}, "", "leave (also quit, exit and Ctrl-D)", c.quit, nil},
 	}
 	return c
 }
@@ -114,16 +114,16 @@ func unknown(name string, list []command) error {
 	if n := near.Nearest(name, names); n != "" {
 		return fmt.Errorf("there is no /%s: did you mean /%s?", name, n)
 	}
-	return fmt.Errorf("there is no /%s: /help lists the commands, and //%s says it to the model", name, name)
+	return fmt.Errorf("there is no /%s: /help lists the commands, and //%s sends it to the model", name, name)
 }
 
-// isFlag is what was meant as a flag. Some systems make one long dash of the two
-// that are typed.
+// isFlag matches what was meant as a flag. Some systems turn two typed dashes
+// into one long one.
 var isFlag = regexp.MustCompile(`^(--?|[–—])[\pL]`)
 
-// checkFlags refuses a flag that the command does not have: to take it for
-// text would do what was not asked for. In plain text, such as a title, only
-// the beginning is looked at, and after "--" nothing is.
+// checkFlags refuses a flag that the command does not have: treating it as text
+// would do something nobody asked for. In plain text, such as a title, only the
+// beginning is checked, and nothing after "--".
 func (c command) checkFlags(arg string) error {
 	for _, word := range strings.Fields(arg) {
 		switch {
@@ -133,18 +133,18 @@ func (c command) checkFlags(arg string) error {
 			continue
 		}
 		if n := near.Nearest(word, c.flags()); n != "" {
-			return fmt.Errorf("/%s does not know %s: did you mean %s?", c.names[0], word, n)
+			return fmt.Errorf("/%s has no flag %s: did you mean %s?", c.names[0], word, n)
 		}
 		text := ""
 		if c.takesText() {
-			text = fmt.Sprintf("; /%s -- %s takes it as text", c.names[0], word)
+			text = fmt.Sprintf("; /%s -- %s uses it as text", c.names[0], word)
 		}
-		return fmt.Errorf("/%s does not know %s%s", c.names[0], word, text)
+		return fmt.Errorf("/%s has no flag %s%s", c.names[0], word, text)
 	}
 	return nil
 }
 
-// flags are what the usage of the command has in brackets with dashes.
+// flags returns the flags that the usage of the command names.
 func (c command) flags() []string {
 	var out []string
 	for _, word := range strings.Fields(c.args) {
@@ -188,8 +188,7 @@ func (c *commands) complete(before string) (from int, options []string) {
 	return len(before) - len(arg), options
 }
 
-// keys returns the keys of all sessions. Keys that could not be typed are
-// left out.
+// keys returns the keys of all sessions, without those that cannot be typed.
 func (c *commands) keys() []string {
 	var out []string
 	for in, err := range c.o.Store.List(context.Background(), session.Query{}) {
@@ -214,7 +213,7 @@ func (c *commands) help(context.Context, string) error {
 		rows = append(rows, [2]string{strings.TrimRight("/"+cmd.names[0]+" "+cmd.args, " "), help})
 	}
 	c.view.terms(rows)
-	c.view.print("A line that ends in \\ goes on in the next, and so does Alt-Enter; //text says /text to the model.")
+	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
 	c.view.print("Ctrl-C stops an answer, Tab completes, Ctrl-R searches what you typed before.")
 	return nil
 }
@@ -230,7 +229,7 @@ func (c *commands) goOn(ctx context.Context, _ string) error {
 		return err
 	}
 	if !runner.Resumable(s) {
-		return errors.New("nothing was interrupted: there is nothing to go on with")
+		return errors.New("nothing was interrupted: there is nothing to continue")
 	}
 	c.chat.turn(ctx, llm.Message{})
 	return nil
@@ -248,7 +247,7 @@ func (c *commands) think(_ context.Context, arg string) error {
 	if c.view.thinking {
 		c.view.note("thinking is shown")
 	} else {
-		c.view.note("thinking is not shown")
+		c.view.note("thinking is hidden")
 	}
 	return nil
 }

@@ -28,12 +28,12 @@ func (c *commands) context(ctx context.Context, _ string) error {
 	}
 	c.view.window(x)
 	if at, _, ok := s.Compaction(); ok {
-		c.view.note("  record %d folds what was said before the last turns: /undo takes it back", s.Branch[at].Seq)
+		c.view.note("  record %d is a summary of the earlier turns: /undo brings them back", s.Branch[at].Seq)
 	}
 	return nil
 }
 
-// compact folds the past, or says what that would do.
+// compact compacts the session, or says what that would do.
 func (c *commands) compact(ctx context.Context, arg string) error {
 	dry, text := false, false
 	var words []string
@@ -49,12 +49,12 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 	}
 	focus := strings.Join(words, " ")
 	if c.cur.ID == "" {
-		return foldError(runner.ErrNothingToCompact)
+		return compactError(runner.ErrNothingToCompact)
 	}
 	if dry {
 		cut, err := c.o.Runner.Plan(ctx, c.cur.ID, focus)
 		if err != nil {
-			return foldError(err)
+			return compactError(err)
 		}
 		rep, cost := cut.DryRun(), 0.0
 		if m := c.o.Model(); m.Cost != nil && rep.Asks {
@@ -67,47 +67,47 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 	}
 	var rec agent.Recorded
 	var cut compact.Cut
-	stopped, _, err := c.chat.during(ctx, "folding the past", func(ctx context.Context) (err error) {
+	stopped, _, err := c.chat.during(ctx, "compacting", func(ctx context.Context) (err error) {
 		rec, cut, err = c.o.Runner.Compact(ctx, c.cur.ID, focus)
 		return err
 	})
 	if err != nil {
 		if stopped && ctx.Err() == nil {
-			c.view.note("[stopped; nothing was folded]")
+			c.view.note("[stopped; nothing was compacted]")
 			return nil
 		}
-		return foldError(err)
+		return compactError(err)
 	}
 	c.cur.Info = rec.Info
-	c.view.note("%s; /undo takes it back", transcript.Compacted(rec.Record.Body.(session.Compaction), cut))
+	c.view.note("%s; /undo brings them back", transcript.Compacted(rec.Record.Body.(session.Compaction), cut))
 	return nil
 }
 
-func foldError(err error) error {
+func compactError(err error) error {
 	switch {
 	case errors.Is(err, runner.ErrNothingToCompact):
-		return errors.New("this session is too short to be folded")
+		return errors.New("this session is too short to compact")
 	case errors.Is(err, runner.ErrNotCompacted):
-		return errors.New("nothing is folded: there is nothing to undo")
+		return errors.New("nothing is compacted: there is nothing to undo")
 	}
 	return err
 }
 
-// undo takes the last fold back.
+// undo undoes the last compaction.
 func (c *commands) undo(ctx context.Context, _ string) error {
 	if c.cur.ID == "" {
-		return foldError(runner.ErrNotCompacted)
+		return compactError(runner.ErrNotCompacted)
 	}
 	undone, now, err := c.o.Runner.UndoCompaction(ctx, c.cur.ID)
 	if err != nil {
-		return foldError(err)
+		return compactError(err)
 	}
 	c.cur.Info = now
-	c.view.note("what record %d had folded is sent again", undone.Seq)
+	c.view.note("the compaction in record %d is undone: the earlier turns are sent again", undone.Seq)
 	return nil
 }
 
-// checkpoints lists the summaries that were made ahead of time.
+// checkpoints lists the summaries made in advance.
 func (c *commands) checkpoints(ctx context.Context, _ string) error {
 	s, err := c.cur.whole(ctx)
 	if err != nil {

@@ -71,7 +71,7 @@ func (c *current) refresh(ctx context.Context) (foreign int, err error) {
 		return 0, err
 	}
 	if !in.Trashed.IsZero() {
-		return 0, errors.New("this session was deleted elsewhere: /new begins another, goclaw sessions restore " + string(in.ID) + " brings it back")
+		return 0, errors.New("this session was deleted by another program: /new starts a new one, goclaw sessions restore " + string(in.ID) + " brings it back")
 	}
 	if in.Last > c.Last {
 		foreign = c.foreign(ctx)

@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// markdown shows an answer as it comes: what can be shown is written at once,
-// and only a mark that waits for its other half (a bold word, a piece of
-// code, the beginning of a line) is held back until that has come or cannot
-// come any more. Nothing is ever taken back from the screen, and a mark
-// without its other half is shown as it is.
+// markdown shows an answer while it arrives. Text is written at once; only a
+// mark that waits for its other half (of a bold word, of code) or the beginning
+// of a line is held back until the rest has arrived or no longer can. Nothing on
+// the screen is ever changed again, and a mark without its other half is shown
+// as it is.
 //
-// The text must be printable already. The first error of w stays.
+// The text must be printable already. The first error of w is kept in err.
 type markdown struct {
 	w      io.Writer
 	colour bool // without it the text goes through as it is
 
 	held  string // not shown yet
-	begun bool   // the begin of the line is shown
-	base  sgr    // what the line is set in
-	fence string // of the code block around, "" outside of one
-	prev  rune   // what was shown last on the line
+	begun bool   // the beginning of the line is shown
+	base  sgr    // the style of the line
+	fence string // that opened the code block, "" outside of one
+	prev  rune   // the last character shown on the line
 	col0  bool   // nothing is shown on the line
 	err   error
 }
@@ -73,7 +73,7 @@ func (m *markdown) Close() {
 	}
 }
 
-// Open reports whether the cursor stands behind text on its line.
+// Open reports whether there is text before the cursor on its line.
 func (m *markdown) Open() bool { return !m.col0 }
 
 func (m *markdown) put(s string) {
@@ -89,9 +89,9 @@ func (m *markdown) endLine() {
 	m.begun, m.base, m.prev = false, 0, 0
 }
 
-// begin shows what a line begins with: the mark of a heading, a list, a
-// quotation, a fence. It reports whether the line can go on; if not, more of
-// it must come. What it shows is taken from held.
+// begin shows the beginning of a line: the mark of a heading, a list, a
+// quotation, a fence. It reports whether the rest can be shown; if not, more of
+// the line must arrive first. What it shows is removed from held.
 func (m *markdown) begin(line string, whole bool) bool {
 	body := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(body)]
@@ -139,7 +139,7 @@ func (m *markdown) begin(line string, whole bool) bool {
 	return true
 }
 
-// undecided reports whether the beginning s of a line may yet become a
+// undecided reports whether a line that begins with s may still become a
 // heading, a list, a quotation, a fence or a rule.
 func undecided(s string) bool {
 	switch {
@@ -153,7 +153,7 @@ func undecided(s string) bool {
 	return isRun(s) && !isRule(s)
 }
 
-// isRun reports whether s is made of one of the marks of a rule.
+// isRun reports whether s consists of one of the marks of a rule.
 func isRun(s string) bool {
 	for _, mark := range []string{"-", "*", "_"} {
 		if strings.HasPrefix(s, mark) && !strings.HasPrefix(s, mark+" ") && strings.Trim(s, mark+" ") == "" {
@@ -163,7 +163,7 @@ func isRun(s string) bool {
 	return false
 }
 
-// isRule reports whether s is a line across, as far as it goes.
+// isRule reports whether s is a horizontal rule, as far as it has arrived.
 func isRule(s string) bool { return isRun(s) && len(strings.ReplaceAll(s, " ", "")) >= 3 }
 
 // inFence shows a line of a code block, and leaves the block at its end.
@@ -183,7 +183,7 @@ func (m *markdown) inFence(line, body string, whole bool) bool {
 	return true
 }
 
-// whole shows shown in place of line, in one style, and takes line from held.
+// whole shows shown instead of line, in one style, and removes line from held.
 func (m *markdown) whole(line, shown string, s sgr) {
 	m.put(s.on() + shown + s.off())
 	m.begun = true
@@ -192,8 +192,8 @@ func (m *markdown) whole(line, shown string, s sgr) {
 
 func (m *markdown) eat(n int) { m.held = m.held[n:] }
 
-// say shows a piece of a line and returns what must wait. Nothing waits if
-// the line is whole.
+// say shows part of a line and returns the rest, which must wait. If the line
+// is whole, nothing waits.
 func (m *markdown) say(s string, whole bool) string {
 	if m.fence != "" {
 		if s != "" {
@@ -249,17 +249,17 @@ func (s sgr) off() string {
 	return "\x1b[0m"
 }
 
-// within sets text in s, and what follows in outer again.
+// within sets text in s inside of outer, and goes back to outer.
 func (s sgr) within(outer sgr, text string) string {
 	return (outer | s).on() + text + "\x1b[0m" + outer.on()
 }
 
-// marks set what stands between two of them.
+// marks give the text between two of them a style.
 var marks = map[string]sgr{"***": bold | italic, "**": bold, "__": bold, "~~": strike, "*": italic, "_": italic}
 
-// inline sets the marks within a line. rest is what may yet become a pair,
-// and is empty if the line is whole. What is shown does not depend on the
-// pieces that a line comes in.
+// inline applies the marks within a line. rest may still become a pair; it is
+// empty if the line is whole. The result does not depend on the pieces in which
+// a line arrives.
 func inline(s string, base sgr, prev rune, whole bool) (out, rest string) {
 	var b strings.Builder
 	for s != "" {
@@ -279,7 +279,7 @@ func inline(s string, base sgr, prev rune, whole bool) (out, rest string) {
 			b.WriteString(shown)
 		case !whole && len(s) < maxHeld:
 			return b.String(), s
-		default: // its other half does not come
+		default: // it has no other half
 			used = runOf(s)
 			b.WriteString(s[:used])
 		}
@@ -289,11 +289,11 @@ func inline(s string, base sgr, prev rune, whole bool) (out, rest string) {
 	return b.String(), ""
 }
 
-// runOf returns how often the first byte of s stands at its beginning.
+// runOf returns how often s repeats its first byte at its beginning.
 func runOf(s string) int { return len(s) - len(strings.TrimLeft(s, s[:1])) }
 
-// pair shows the pair of marks that s begins with, and says how long it is. 0
-// means that there is none, or that it cannot be known before more comes.
+// pair shows the pair of marks that s begins with and returns its length. 0
+// means that there is no pair, or that more text is needed to tell.
 func pair(s string, base sgr, prev rune, whole bool) (shown string, used int) {
 	switch s[0] {
 	case '\\':
@@ -317,7 +317,7 @@ func pair(s string, base sgr, prev rune, whole bool) (shown string, used int) {
 	style, ok := marks[run]
 	after, _ := utf8.DecodeRuneInString(s[n:])
 	if !ok || unicode.IsSpace(after) || isWord(prev) && (n == 1 || s[0] == '_') {
-		return run, n // opens nothing
+		return run, n // it opens nothing
 	}
 	inner, ok := upTo(s[n:], run, whole)
 	if !ok {
@@ -329,8 +329,8 @@ func pair(s string, base sgr, prev rune, whole bool) (shown string, used int) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// upTo returns what of s stands before its closing mark. Whether a mark
-// closes is known when something stands behind it, or the line is whole.
+// upTo returns the part of s before its closing mark. Whether a mark closes is
+// known when something follows it, or when the line is whole.
 func upTo(s, mark string, whole bool) (inner string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -358,7 +358,8 @@ func upTo(s, mark string, whole bool) (inner string, ok bool) {
 	return "", false
 }
 
-// codeSpan shows code within a line. As many backquotes close it as open it.
+// codeSpan shows code within a line. It ends with as many backquotes as it began
+// with.
 func codeSpan(s string, base sgr, whole bool) (shown string, used int) {
 	n := runOf(s)
 	for i := n; i < len(s); i++ {

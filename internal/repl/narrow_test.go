@@ -74,7 +74,7 @@ func TestTerminalNarrow(t *testing.T) {
 	seeWhole(t, p, answer)
 	p.Press("/search counterparties\r")
 	seeWhole(t, p, "assistant record 3 … recognised counterparties acknowledged 東京の天気 👍")
-	seeWhole(t, p, "/search N opens a hit in place")
+	seeWhole(t, p, "/search N opens hit N in its context")
 	p.Press("/search 1\r")
 	seeWhole(t, p, "/switch s1 goes there")
 	p.Press("/title Reconciliation of the outstanding statements, acknowledged\r")

@@ -93,7 +93,7 @@ func (b *bench) lastBody(t *testing.T) session.Body {
 func TestTerminalTalk(t *testing.T) {
 	b := newBench(llmtest.Say("a **bold** word"))
 	p, over := b.sit(t, context.Background())
-	p.See("A new session")
+	p.See("New session")
 	p.Press("hello\r")
 	p.See("> hello\na bold word\n\n>")
 	if !strings.Contains(p.All(), "\x1b[1mbold\x1b[0m") {
@@ -111,7 +111,7 @@ func TestTerminalTalk(t *testing.T) {
 	p.Press("ma\t")
 	p.See("> /switch main:cli:user")
 	p.Press("\r")
-	p.See("this is main:cli:user already")
+	p.See("already in main:cli:user")
 	p.Press("\x1b[A\x1b[A")
 	p.See("> one\n  two\n")
 	p.Press("\x15\x7f\x15\x04")
@@ -129,7 +129,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.Press("go\r")
 		p.See("so far so good")
 		p.Press("\x03")
-		p.See("so far so good\n[stopped; what was said so far is kept]\n\n>")
+		p.See("so far so good\n[stopped; everything so far is saved]\n\n>")
 		m, ok := b.lastBody(t).(session.Message)
 		if !ok || m.Text() != "so far so good" || m.Stop != llm.StopAborted {
 			t.Errorf("the last record is %+v, want the stopped answer", b.lastBody(t))
@@ -137,7 +137,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.Press("more\r")
 		p.See("echo: more\n\n>") // the turn is over
 		p.Press("\x03")
-		p.See("Ctrl-C again quits")
+		p.See("Ctrl-C again to quit")
 		p.Press("x\x03") // clears
 		p.See("> x^C")
 		p.Press("\x03")
@@ -150,7 +150,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.See("so far")
 		p.Press("and then?\r/quit\r\x04")
 		p.Press("\x03")
-		p.See("so far\n[stopped; what was said so far is kept]\n\n> and then?\n  /quit")
+		p.See("so far\n[stopped; everything so far is saved]\n\n> and then?\n  /quit")
 		p.Press("\x7f\x7f\x7f\x7f\x7fthis\r")
 		p.See("echo: and then?\nthis")
 		p.Press("\x04")
@@ -199,7 +199,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.Press("go\r")
 		p.See("waiting for test/one")
 		p.Press("\x03")
-		p.See("[stopped; what was said so far is kept]")
+		p.See("[stopped; everything so far is saved]")
 		p.Press("/continue\r")
 		p.See("echo: go")
 		p.Press("\x04")
@@ -263,12 +263,12 @@ func TestTerminalApproval(t *testing.T) {
 	p.Press("second\r")
 	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
 	p.Press("a\r")
-	p.See("this command is allowed until goclaw ends: disk full")
+	p.See("this command is allowed until goclaw exits, but could not be saved: disk full")
 	p.See("two\n\n>")
 	p.Press("third\r")
 	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 3 })
 	p.Press("\x03")
-	p.See("[stopped; what was said so far is kept]")
+	p.See("[stopped; everything so far is saved]")
 	p.Press("\x04")
 	over()
 	if len(allowed) != 1 || allowed[0] != "rm -r build" {

@@ -127,7 +127,7 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 		case errors.Is(err, line.ErrInterrupt):
 			c.leaving = !c.o.Interactive || c.armed && text == ""
 			if !c.leaving {
-				c.view.note("Ctrl-C again quits, and so do Ctrl-D and /quit")
+				c.view.note("press Ctrl-C again to quit (or Ctrl-D, or /quit)")
 			}
 			c.armed = true
 		case errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil:
@@ -201,7 +201,7 @@ func (c *Chat) yes(ctx context.Context, prompt string) bool {
 		case "n", "no":
 			return false
 		}
-		c.view.note("Please answer y or n first.")
+		c.view.note("Please answer y or n.")
 	}
 }
 

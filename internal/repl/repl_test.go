@@ -206,8 +206,8 @@ func TestCommands(t *testing.T) {
 		in, out, errs string
 	}{
 		"unknown":              {"/swich x\n", "", "error: there is no /swich: did you mean /switch?\n"},
-		"unknown altogether":   {"/frobnicate\n", "", "error: there is no /frobnicate: /help lists the commands, and //frobnicate says it to the model\n"},
-		"slash alone":          {"/\n", "", "error: there is no /: /help lists the commands, and // says it to the model\n"},
+		"unknown altogether":   {"/frobnicate\n", "", "error: there is no /frobnicate: /help lists the commands, and //frobnicate sends it to the model\n"},
+		"slash alone":          {"/\n", "", "error: there is no /: /help lists the commands, and // sends it to the model\n"},
 		"said with a slash":    {"//help me\n", "echo: /help me\n", ""},
 		"a path is no command": {"/etc/hosts is odd\n", "echo: /etc/hosts is odd\n", ""},
 		"quit":                 {"/quit\nx\n", "", ""},
@@ -219,51 +219,51 @@ func TestCommands(t *testing.T) {
 			"*  main:cli:user  About things  test/one  2      now\n" +
 			"   ops:cli:user                 test/one  1      now\n", ""},
 		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user         test/one  1      now\n", ""},
-		"an empty list":                 {"/sessions zzz\n", "no session fits \"zzz\"\n", ""},
+		"an empty list":                 {"/sessions zzz\n", "no session matches \"zzz\"\n", ""},
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
-		"switch to itself":              {"/switch main\n", "", "this is main:cli:user already\n"},
+		"switch to itself":              {"/switch main\n", "", "already in main:cli:user\n"},
 		"switch to nothing":             {"/switch zzz\n", "", "error: there is no session \"zzz\"\n"},
-		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "began main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
+		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "started main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
 		"switch by a word of the title": {"/switch ops\n/switch thing\n", "", "Restored: 1 previous turn of ops:cli:user\n" + about},
-		"a flag that is not known":      {"/compact --dryrun\n", "", "error: /compact does not know --dryrun: did you mean --dry-run?\n"},
-		"a flag after the focus":        {"/compact the plan -n\n", "", "error: /compact does not know -n\n"},
-		"a flag in a title":             {"/title -x y\n/title a -x\n", "", "error: /title does not know -x; /title -- -x takes it as text\nmain:cli:user is now called \"a -x\"\n"},
-		"a far word":                    {"/foo\n/hat\n", "", "error: there is no /foo: /help lists the commands, and //foo says it to the model\nerror: there is no /hat: /help lists the commands, and //hat says it to the model\n"},
+		"a flag that is not known":      {"/compact --dryrun\n", "", "error: /compact has no flag --dryrun: did you mean --dry-run?\n"},
+		"a flag after the focus":        {"/compact the plan -n\n", "", "error: /compact has no flag -n\n"},
+		"a flag in a title":             {"/title -x y\n/title a -x\n", "", "error: /title has no flag -x; /title -- -x uses it as text\nmain:cli:user is now called \"a -x\"\n"},
+		"a far word":                    {"/foo\n/hat\n", "", "error: there is no /foo: /help lists the commands, and //foo sends it to the model\nerror: there is no /hat: /help lists the commands, and //hat sends it to the model\n"},
 		"switch without a key":          {"/switch\n", "", "error: /switch needs a KEY: /sessions lists them\n"},
-		"new":                           {"/new\nhi\n", "echo: hi\n", "began main:cli:20261115-000000\n"},
-		"new with a label":              {"/new  Trip to Österreich, 2027!\n/title\n", "Trip to Österreich, 2027!\n", "began main:cli:trip-to-österreich-2027\n"},
-		"new twice":                     {"/new a\n/new a\n", "", "began main:cli:a\nbegan main:cli:a-2\n"},
-		"history": {"/history 1\n", "… 1 turn before: /history all\nuser  2026-11-15 00:00\nsecond question\n\n" +
+		"new":                           {"/new\nhi\n", "echo: hi\n", "started main:cli:20261115-000000\n"},
+		"new with a label":              {"/new  Trip to Österreich, 2027!\n/title\n", "Trip to Österreich, 2027!\n", "started main:cli:trip-to-österreich-2027\n"},
+		"new twice":                     {"/new a\n/new a\n", "", "started main:cli:a\nstarted main:cli:a-2\n"},
+		"history": {"/history 1\n", "… 1 earlier turn: /history all\nuser  2026-11-15 00:00\nsecond question\n\n" +
 			"assistant  2026-11-15 00:00\nsecond answer\n", ""},
 		"all history": {"/history all\n", "user  2026-11-15 00:00\nfirst question\n\nassistant  2026-11-15 00:00\nfirst answer\n\n" +
 			"00:00:00  title  About things\nuser  2026-11-15 00:00\nsecond question\n\nassistant  2026-11-15 00:00\nsecond answer\n", ""},
-		"history of nothing":   {"/new x\n/history\n", "nothing was said yet\n", "began main:cli:x\n"},
+		"history of nothing":   {"/new x\n/history\n", "nothing has been said yet\n", "started main:cli:x\n"},
 		"wrong history":        {"/history -1\n", "", "error: /history takes a number of turns or all, not \"-1\"\n"},
-		"delete another":       {"/delete ops\n/sessions ops\n", "no session fits \"ops\"\n", "moved ops:cli:user to the trash: goclaw sessions restore s2 brings it back\n"},
-		"delete this":          {"/delete main\nhi\n", "echo: hi\n", "moved main:cli:user to the trash: goclaw sessions restore s1 brings it back\nbegan main:cli:20261115-000000\n"},
+		"delete another":       {"/delete ops\n/sessions ops\n", "no session matches \"ops\"\n", "moved ops:cli:user to the trash: goclaw sessions restore s2 brings it back\n"},
+		"delete this":          {"/delete main\nhi\n", "echo: hi\n", "moved main:cli:user to the trash: goclaw sessions restore s1 brings it back\nstarted main:cli:20261115-000000\n"},
 		"delete nothing":       {"/delete zzz\n", "", "error: there is no session \"zzz\"\n"},
 		"model":                {"/model\n", "test/one, a window of 1k tokens\n", ""},
-		"another model":        {"/model test/two\n/model\n", "test/two\n", "from now on test/two is asked\n"},
-		"a wrong model":        {"/model zzz\n/model\n", "test/one, a window of 1k tokens\n", "error: model \"zzz\" is not known (still asking test/one)\n"},
+		"another model":        {"/model test/two\n/model\n", "test/two\n", "now using test/two\n"},
+		"a wrong model":        {"/model zzz\n/model\n", "test/one, a window of 1k tokens\n", "error: model \"zzz\" is not known (still using test/one)\n"},
 		"title":                {"/title\n", "About things\n", ""},
 		"another title":        {"/title  New   name \n/title\n", "New name\n", "main:cli:user is now called \"New name\"\n"},
-		"no title":             {"/new\n/title\n", "main:cli:20261115-000000 has no title yet\n", "began main:cli:20261115-000000\n"},
+		"no title":             {"/new\n/title\n", "main:cli:20261115-000000 has no title yet\n", "started main:cli:20261115-000000\n"},
 		"fork":                 {"/fork\n/title\n", "About things\n", "forked main:cli:user as main:cli:user-2\nRestored: 2 previous turns of main:cli:user-2 (About things)\n"},
 		"fork with a key":      {"/fork main:cli:x\n", "", "forked main:cli:user as main:cli:x\nRestored: 2 previous turns of main:cli:x (About things)\n"},
-		"fork onto another":    {"/fork ops:cli:user\n", "", "error: there is a session ops:cli:user already: choose another key\n"},
-		"pin":                  {"/pin\n/pin last\n", "", "pinned record 6: \"second answer\"\nrecord 6 is pinned already: \"second answer\"\n"},
+		"fork onto another":    {"/fork ops:cli:user\n", "", "error: there already is a session ops:cli:user: choose another key\n"},
+		"pin":                  {"/pin\n/pin last\n", "", "pinned record 6: \"second answer\"\nrecord 6 is already pinned: \"second answer\"\n"},
 		"pin by number":        {"/pin 2\n/pin #3\n", "", "pinned record 2: \"first question\"\npinned record 3: \"first answer\"\n"},
-		"pin by id":            {"/pin e4\n/pin e4x\n", "", "pinned record 5: \"second question\"\nerror: no message of this session is record \"e4x\": goclaw sessions show --records lists them\n"},
-		"pin too much":         {"/pin e\n", "", "error: \"e\" fits 4 records: type more of the id, or a record's number\n"},
-		"pin a title":          {"/pin 4\n", "", "error: no message of this session is record \"4\": goclaw sessions show --records lists them\n"},
-		"pin nothing":          {"/new x\n/pin\n", "", "began main:cli:x\nerror: there is no such message in this session\n"},
+		"pin by id":            {"/pin e4\n/pin e4x\n", "", "pinned record 5: \"second question\"\nerror: this session has no message \"e4x\": goclaw sessions show --records lists them\n"},
+		"pin too much":         {"/pin e\n", "", "error: \"e\" matches 4 records: type more of the id, or a record number\n"},
+		"pin a title":          {"/pin 4\n", "", "error: this session has no message \"4\": goclaw sessions show --records lists them\n"},
+		"pin nothing":          {"/new x\n/pin\n", "", "started main:cli:x\nerror: there is no such message in this session\n"},
 		"unpin":                {"/pin 2\n/unpin\n/unpin\n", "", "pinned record 2: \"first question\"\nunpinned record 2: \"first question\"\nerror: there is no such message in this session\n"},
 		"unpin what is not":    {"/unpin 2\n", "", "error: record 2 is not pinned\n"},
-		"continue nothing":     {"/continue\n", "", "error: nothing was interrupted: there is nothing to go on with\n"},
-		"thinking":             {"/thinking\n/thinking off\n/thinking loud\n", "", "thinking is shown\nthinking is not shown\nerror: /thinking takes on or off, not \"loud\"\n"},
+		"continue nothing":     {"/continue\n", "", "error: nothing was interrupted: there is nothing to continue\n"},
+		"thinking":             {"/thinking\n/thinking off\n/thinking loud\n", "", "thinking is shown\nthinking is hidden\nerror: /thinking takes on or off, not \"loud\"\n"},
 		"export to the screen": {"/export native -\n", "<native>\n", ""},
-		"wrong export":         {"/export pdf\n", "", "error: /export knows markdown, native and claw0, not \"pdf\"; a file's name ends in .md or .jsonl\n"},
+		"wrong export":         {"/export pdf\n", "", "error: /export writes markdown, native and claw0, not \"pdf\"; file names end in .md or .jsonl\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()
@@ -353,20 +353,20 @@ func TestCompactAndUndo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"would fold 18 messages and keep 6 messages", "to summarise: about", "topics: words", "4 messages, 160 tokens, by test/one"} {
+	for _, want := range []string{"would compact 18 messages and keep 6 messages", "for the summary: about", "topics: words", "4 messages, 160 tokens, by test/one"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	for _, want := range []string{"folded 18 messages, kept 6 messages", "an extract", "had folded is sent again"} {
+	for _, want := range []string{"compacted 18 messages, kept 6 messages", "an extract", "is undone: the earlier turns are sent again"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not in\n%s", want, errs)
 		}
 	}
-	if n := strings.Count(errs, "nothing is folded"); n != 2 {
+	if n := strings.Count(errs, "nothing is compacted"); n != 2 {
 		t.Errorf("%d of 2 undos had nothing to undo:\n%s", n, errs)
 	}
-	if out, errs, _ = newBench().pipe(t, "/compact\n"); !strings.Contains(errs, "too short to be folded") {
+	if out, errs, _ = newBench().pipe(t, "/compact\n"); !strings.Contains(errs, "too short to compact") {
 		t.Errorf("%s%s", out, errs)
 	}
 }
@@ -395,7 +395,7 @@ func TestFoldingIsTold(t *testing.T) {
 		c.show(ev)
 	}
 	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
-		"the window is full: folding the past\nnot compacted: the summary would take more room than what it replaces (1.8k tokens now, about 2.8k then)\nthe past before the last turns is now a summary; nothing was removed, and /undo takes it back\n")
+		"the window is full: compacting the past\nnot compacted: the summary would take more room than what it replaces (1.8k tokens now, about 2.8k then)\nthe earlier turns are now a summary; nothing was deleted, and /undo brings them back\n")
 	if c.cur.Last != 9 {
 		t.Errorf("the chat knows %d records, want 9", c.cur.Last)
 	}
@@ -425,7 +425,7 @@ func TestTurnFails(t *testing.T) {
 		t.Errorf("the chat ends with %v, want ErrFailed", err)
 	}
 	want(t, "answers", out, "half an \necho: one\ntwo\necho: three\n")
-	for _, part := range []string{"error: ", "bad; key", "  look at the key\n", "  what you said is kept: /continue asks again\n"} {
+	for _, part := range []string{"error: ", "bad; key", "  look at the key\n", "  your message is saved: /continue asks again\n"} {
 		if !strings.Contains(errs, part) {
 			t.Errorf("the notes lack %q:\n%s", part, errs)
 		}
@@ -458,9 +458,9 @@ func TestTorn(t *testing.T) {
 	}{
 		"no answer": {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
 		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
-			"The last turn (\"do it\") was interrupted while it ran bash. That may have had effects, and is not run again by itself.\n"},
+			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated by itself.\n"},
 		"two tools": {[]session.Body{User("do it"), Calls(llm.ToolCall{ID: "c1", Name: "bash"}, llm.ToolCall{ID: "c2", Name: "look"})},
-			"The last turn (\"do it\") was interrupted while it ran bash, look. That may have had effects, and is not run again by itself.\n"},
+			"The last turn (\"do it\") was interrupted while it ran bash, look. This may have had effects, and is not repeated by itself.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(llmtest.Say("done now"), llmtest.Say("done again"))
@@ -469,14 +469,14 @@ func TestTorn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want(t, "in a pipe", errs, "Restored: 1 previous turn of main:cli:user\n"+c.says+"/continue goes on with it.\n")
+			want(t, "in a pipe", errs, "Restored: 1 previous turn of main:cli:user\n"+c.says+"/continue resumes it.\n")
 			if n := len(b.model.Requests()); n != 0 {
 				t.Fatalf("the model was asked %d times without a word", n)
 			}
-			if got := b.person(t, "n\n"); !strings.Contains(got, c.says+"Go on with it? [Y/n] /continue goes on with it later.\n> ") {
+			if got := b.person(t, "n\n"); !strings.Contains(got, c.says+"Continue it? [Y/n] /continue resumes it later.\n> ") {
 				t.Errorf("to a person who says no the chat says\n%s", got)
 			}
-			if got := b.person(t, "\n"); !strings.Contains(got, "Go on with it? [Y/n] done now\n\n> ") {
+			if got := b.person(t, "\n"); !strings.Contains(got, "Continue it? [Y/n] done now\n\n> ") {
 				t.Errorf("to a person who says yes the chat says\n%s", got)
 			}
 			if got := b.person(t, ""); strings.Contains(got, "interrupted") {
@@ -510,7 +510,7 @@ func TestTorn(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "err", errs, fmt.Sprintf("Restored: 1 previous turn of main:cli:user\n"+
-			"this session is being answered by goclaw on this host (pid %d): what you say waits for that\n", os.Getpid()))
+			"goclaw on this host (pid %d) is working in this session: your messages wait until it is done\n", os.Getpid()))
 	})
 }
 
@@ -591,7 +591,7 @@ func TestAnotherProgramAppends(t *testing.T) {
 	if err := New(opts).Run(context.Background(), line.NewPlain(pr, nil)); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "notes", e.String(), "another program added 2 records to this session meanwhile: /history shows them\n")
+	want(t, "notes", e.String(), "another program has added 2 records to this session: /history shows them\n")
 	reqs := b.model.Requests()
 	if got := reqs[len(reqs)-1].Messages[2].Text(); got != "from elsewhere" {
 		t.Errorf("the next turn sends %q, want what came from elsewhere", got)
@@ -617,7 +617,7 @@ func TestDeletedElsewhere(t *testing.T) {
 	if err := New(o).Run(context.Background(), in); !errors.Is(err, ErrFailed) {
 		t.Errorf("the chat ends with %v, want ErrFailed", err)
 	}
-	if !strings.Contains(e.String(), "error: this session was deleted elsewhere") {
+	if !strings.Contains(e.String(), "error: this session was deleted by another program") {
 		t.Errorf("the notes are\n%s", e.String())
 	}
 }
@@ -645,7 +645,7 @@ func TestStart(t *testing.T) {
 		"a new key":               {"main:cli:fresh", 0, "main:cli:fresh", "a new session, main:cli:fresh\n"},
 		"by a part of the key":    {"later", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
 		"a prefix of three parts": {"main:cli:lat", 0, "main:cli:later", "Restored: 1 previous turn of main:cli:later\n"},
-		"idle for too long":       {"", time.Minute, "main:cli:later", "main:cli:later was idle for too long: a new session begins, the old one is s2\n"},
+		"idle for too long":       {"", time.Minute, "main:cli:later", "main:cli:later was idle for too long: this is a new session, the old one is s2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()
@@ -704,7 +704,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(errs, "began me-2026") {
+		if !strings.HasPrefix(errs, "started me-2026") {
 			t.Errorf("the notes are %q", errs)
 		}
 	})
@@ -713,7 +713,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want(t, "err", errs, "began agent:main:cli:x\n")
+		want(t, "err", errs, "started agent:main:cli:x\n")
 	})
 }
 
@@ -734,7 +734,7 @@ func TestInherited(t *testing.T) {
 	t.Run("yes", func(t *testing.T) {
 		b := inherit(t)
 		got := b.person(t, "\nhello\n")
-		for _, want := range []string{"Go on with agent:main:main of openclaw (2 turns)? [Y/n] ", "Restored: 2 previous turns of agent:main:main", "this goes on in goclaw:main:main", "hello to you"} {
+		for _, want := range []string{"Continue agent:main:main of openclaw (2 turns)? [Y/n] ", "Restored: 2 previous turns of agent:main:main", "this goes on in goclaw:main:main", "hello to you"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("it does not say %q:\n%s", want, got)
 			}
@@ -745,10 +745,10 @@ func TestInherited(t *testing.T) {
 	})
 	t.Run("no", func(t *testing.T) {
 		b := inherit(t)
-		if got := b.person(t, "n\nhello\n"); !strings.Contains(got, "A new session, main:cli:user") {
+		if got := b.person(t, "n\nhello\n"); !strings.Contains(got, "New session main:cli:user") {
 			t.Errorf("it says\n%s", got)
 		}
-		if got := b.person(t, ""); strings.Contains(got, "Go on with") || !strings.Contains(got, "Restored: 1 previous turn of main:cli:user") {
+		if got := b.person(t, ""); strings.Contains(got, "Continue agent") || !strings.Contains(got, "Restored: 1 previous turn of main:cli:user") {
 			t.Errorf("the next time it says\n%s", got)
 		}
 	})
@@ -757,17 +757,17 @@ func TestInherited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want(t, "err", errs, "goclaw --session agent:main:main goes on with agent:main:main of openclaw (2 turns)\n")
+		want(t, "err", errs, "goclaw --session agent:main:main continues agent:main:main of openclaw (2 turns)\n")
 	})
 }
 
 func TestSessionRemembersItsModel(t *testing.T) {
 	b := newBench()
 	for _, step := range []struct{ in, out, errs string }{
-		{"/model test/two\nhi\n", "echo: hi\n", "from now on test/two is asked\n"},
+		{"/model test/two\nhi\n", "echo: hi\n", "now using test/two\n"},
 		{"/model\n", "test/two\n", "Restored: 1 previous turn of main:cli:user\n"},
 		{"/new x\n/model\n/switch main:cli:user\n/model\n", "test/one, a window of 1k tokens\ntest/two\n",
-			"Restored: 1 previous turn of main:cli:user\nmodel: test/one\nbegan main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user\n"},
+			"Restored: 1 previous turn of main:cli:user\nmodel: test/one\nstarted main:cli:x\nmodel: test/two\nRestored: 1 previous turn of main:cli:user\n"},
 	} {
 		out, errs, err := b.pipe(t, step.in, func(o *Options) { o.Session = "main:cli:user" })
 		if err != nil {
@@ -799,7 +799,7 @@ func TestExportToFiles(t *testing.T) {
 func TestPersonSeesWhere(t *testing.T) {
 	b := newBench()
 	got := b.person(t, "hello\n", func(o *Options) { o.Model = withNote(o.Model, "no key: offline") })
-	want(t, "first", got, "no key: offline\nA new session, main:cli:user, with test/one. /help lists the commands.\n> echo: hello\n\n> ")
+	want(t, "first", got, "no key: offline\nNew session main:cli:user with test/one. /help lists the commands.\n> echo: hello\n\n> ")
 	got = b.person(t, "")
 	want(t, "again", got, "Restored: 1 previous turn of main:cli:user\n  > hello\n    echo: hello\n> ")
 }
@@ -921,7 +921,7 @@ func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 func TestInterruptBetweenLines(t *testing.T) {
 	var chat *Chat
 	o := newBench().options(io.Discard, writer(func(p []byte) {
-		if strings.Contains(string(p), "Ctrl-C again quits") {
+		if strings.Contains(string(p), "Ctrl-C again to quit") {
 			chat.Interrupt() // no line is read now
 		}
 	}))

@@ -10,9 +10,9 @@ import (
 	"goclaw/internal/transcript"
 )
 
-// screen is where a chat is shown, by several goroutines: the turn, a
-// question from a tool, and a spinner while nothing else happens. There is
-// never anything but the spinner on its line.
+// screen is where a chat is shown, by several goroutines: the turn, a question
+// from a tool, and a spinner while nothing else happens. The spinner has its
+// line to itself.
 type screen struct {
 	out, notes io.Writer
 	style      transcript.Style
@@ -26,10 +26,10 @@ type screen struct {
 	since  time.Time
 	drawn  bool
 	paused bool
-	err    error // of out, once and for all
+	err    error // the first error of out
 }
 
-// frames are the spinner's.
+// frames of the spinner.
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const (
@@ -37,7 +37,7 @@ const (
 	patience = 3 // ticks until the spinner appears
 )
 
-// spin turns the spinner until the function returned is called.
+// spin shows the spinner until stop is called.
 func (s *screen) spin() (stop func()) {
 	if !s.live {
 		return func() {}
@@ -78,8 +78,8 @@ func (s *screen) frame(n int) {
 	s.drawn = true
 }
 
-// spinner is the line of the spinner, in one line of a terminal with so many
-// columns: the last one stays free, for there the cursor may jump.
+// spinner returns the spinner's line for a terminal of that width. The last
+// column stays free: after it the cursor may jump to the next line.
 func spinner(n int, label string, took time.Duration, width int) string {
 	seconds := ""
 	if took >= time.Second {
@@ -88,7 +88,7 @@ func spinner(n int, label string, took time.Duration, width int) string {
 	return fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(label, max(width-3-len(seconds), 1)), seconds)
 }
 
-// waiting says what is waited for.
+// waiting sets the spinner's label.
 func (s *screen) waiting(label string) {
 	s.mu.Lock()
 	if s.label != label {
@@ -97,7 +97,7 @@ func (s *screen) waiting(label string) {
 	s.mu.Unlock()
 }
 
-// clear takes the spinner away.
+// clear removes the spinner.
 func (s *screen) clear() {
 	if s.drawn {
 		s.write(s.out, "\r\x1b[K")
@@ -112,7 +112,7 @@ func (s *screen) write(w io.Writer, text string) {
 	}
 }
 
-// said shows a piece of an answer.
+// said shows part of an answer.
 func (s *screen) said(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *screen) said(text string) {
 	}
 }
 
-// thought shows a piece of thinking.
+// thought shows part of the model's thinking.
 func (s *screen) thought(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *screen) thought(text string) {
 	s.write(s.notes, s.style.Dim(text))
 }
 
-// end finishes what is under way, so that the cursor stands on a free line.
+// end finishes what is under way and moves the cursor to an empty line.
 func (s *screen) end() {
 	s.clear()
 	if s.text != nil {
@@ -163,7 +163,7 @@ func (s *screen) end() {
 	}
 }
 
-// finish is end for whoever does not hold the screen.
+// finish is end for callers that do not hold the mutex.
 func (s *screen) finish() {
 	s.mu.Lock()
 	s.end()
@@ -186,8 +186,7 @@ func (s *screen) print(line string) {
 	s.write(s.out, line+"\n")
 }
 
-// pause keeps the spinner away until the function returned is called: the
-// line belongs to the user.
+// pause hides the spinner until resume is called: the line belongs to the user.
 func (s *screen) pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,33 +11,33 @@ import (
 	"goclaw/recall"
 )
 
-// Searcher finds what was said, and what the memory files say.
+// Searcher searches conversations and memory files.
 type Searcher interface {
 	Search(ctx context.Context, q recall.Query) (recall.Result, error)
 	File(name string, from, lines int) (text string, total int, err error)
 }
 
-// opened is how many messages are shown before and behind a hit, and how many
-// lines of a file.
+// opened is how many messages are shown before and after a hit, openedLines how
+// many lines of a file.
 const (
 	opened      = 3
 	openedLines = 12
 )
 
-// manyHits is up to which number a number is of a hit, and not looked for.
+// manyHits is the largest number that means a hit; larger ones are searched for.
 const manyHits = 20
 
-// search looks for text, or opens the hit of the last search with a number.
+// search looks for text, or opens a hit of the last search by its number.
 func (c *commands) search(ctx context.Context, text string) error {
 	switch {
 	case c.o.Search == nil:
 		return errors.New("there is no search here")
 	case text == "":
-		return errors.New("/search needs what to look for; /search N opens the N-th hit")
+		return errors.New("/search needs words to look for; /search N opens the N-th hit")
 	}
 	if n, err := strconv.Atoi(text); err == nil && len(c.found) > 0 && n >= 0 && n <= manyHits {
 		if n < 1 || n > len(c.found) {
-			return fmt.Errorf("the last search found %s, and no hit %d; /search \"%d\" looks for the number", transcript.Count(len(c.found), "hit"), n, n)
+			return fmt.Errorf("the last search found %s: there is no hit %d; /search \"%d\" searches for the number", transcript.Count(len(c.found), "hit"), n, n)
 		}
 		return c.openHit(ctx, c.found[n-1])
 	}
@@ -55,21 +55,21 @@ func (c *commands) search(ctx context.Context, text string) error {
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		c.view.note("looked for as it stands: no word of it is in the index")
+		c.view.note("searched for the exact text: none of its words is in the index")
 		return nil
 	case len(res.Hits) == 0:
 		return nil
 	case res.Literal:
-		c.view.note("found as it stands: no word of it is in the index")
-	case res.Words && len(res.Incomplete) > 0: // as was said
+		c.view.note("found by exact text: none of its words is in the index")
+	case res.Words && len(res.Incomplete) > 0: // the reason is given above
 	case res.Vectors == 0:
-		c.view.note("found by words alone: what was compared has no vectors, or not yet")
+		c.view.note("found by words alone: there are no vectors to compare yet")
 	}
-	c.view.note("/search N opens a hit in place")
+	c.view.note("/search N opens hit N in its context")
 	return nil
 }
 
-// openHit shows what stands around a hit.
+// openHit shows what surrounds a hit.
 func (c *commands) openHit(ctx context.Context, h recall.Hit) error {
 	if h.File != "" {
 		from := max(1, h.Line-openedLines/3)

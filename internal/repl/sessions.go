@@ -38,13 +38,13 @@ func (c *commands) new(ctx context.Context, label string) error {
 	}
 	c.chat.enter(ctx, s)
 	if !c.o.Interactive {
-		c.view.note("began %s", s.Key)
+		c.view.note("started %s", s.Key)
 	}
 	return nil
 }
 
-// freeKey returns a key of the default key's agent and channel that no
-// session has. Without a peer it is the time.
+// freeKey returns a key with the default key's agent and channel that no session
+// has. Without a peer the time takes its place.
 func (c *commands) freeKey(ctx context.Context, peer string) (session.Key, error) {
 	if peer == "" {
 		peer = c.o.Clock.Now().Format("20060102-150405")
@@ -75,7 +75,7 @@ func (c *commands) freeKey(ctx context.Context, peer string) (session.Key, error
 // maxSlug is how many characters of a label become part of a key.
 const maxSlug = 40
 
-// slug makes a label a part of a key: letters and digits, joined by '-'.
+// slug makes a label part of a key: letters and digits, joined by '-'.
 func slug(label string) string {
 	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	r := []rune(strings.Join(words, "-"))
@@ -88,7 +88,7 @@ func (c *commands) switchTo(ctx context.Context, ref string) error {
 		return err
 	}
 	if in.ID == c.cur.ID {
-		c.view.note("this is %s already", in.Key)
+		c.view.note("already in %s", in.Key)
 		return nil
 	}
 	s, err := session.Open(ctx, c.o.Store, in.ID)
@@ -102,7 +102,7 @@ func (c *commands) switchTo(ctx context.Context, ref string) error {
 	return nil
 }
 
-// listed is how many sessions are listed unless all are wanted.
+// listed is how many sessions are listed by default.
 const listed = 20
 
 func (c *commands) sessions(ctx context.Context, text string) error {
@@ -133,7 +133,7 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 		c.view.print("no sessions yet")
 		return nil
 	case len(rows) == 1:
-		c.view.print("no session fits %q", text)
+		c.view.print("no session matches %q", text)
 		return nil
 	}
 	more := q.Limit > 0 && len(rows) > q.Limit
@@ -147,7 +147,7 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 	return nil
 }
 
-// shownTurns is how many turns /history shows.
+// shownTurns is how many turns /history shows by default.
 const shownTurns = 5
 
 func (c *commands) history(ctx context.Context, arg string) error {
@@ -170,7 +170,7 @@ func (c *commands) history(ctx context.Context, arg string) error {
 		}
 	}
 	if s.Turns == 0 {
-		c.view.print("nothing was said yet")
+		c.view.print("nothing has been said yet")
 		return nil
 	}
 	before := s.Turns - n
@@ -181,8 +181,8 @@ func (c *commands) history(ctx context.Context, arg string) error {
 	return nil
 }
 
-// errEmpty: the session has not begun.
-var errEmpty = errors.New("nothing was said yet")
+// errEmpty means that the session has no records.
+var errEmpty = errors.New("nothing has been said yet")
 
 func (c *commands) delete(ctx context.Context, ref string) error {
 	in, err := session.Find(ctx, c.o.Store, ref, false)
@@ -211,9 +211,9 @@ func (c *commands) model(ctx context.Context, spec string) error {
 	}
 	m, err := c.o.Choose(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("%w (still asking %s)", err, c.o.Model().Name)
+		return fmt.Errorf("%w (still using %s)", err, c.o.Model().Name)
 	}
-	if c.cur.Mirror() { // another program's, where nothing of ours belongs
+	if c.cur.Mirror() { // never written to
 		own, err := session.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
 		if err != nil {
 			return err
@@ -224,7 +224,7 @@ func (c *commands) model(ctx context.Context, spec string) error {
 		return err
 	}
 	c.chat.asked, c.chat.told = m.Name, c.cur.ID // by the note below
-	c.view.note("from now on %s is asked", m.Name)
+	c.view.note("now using %s", m.Name)
 	return nil
 }
 
@@ -277,7 +277,7 @@ func (c *commands) fork(ctx context.Context, key string) error {
 	}
 	if key != "" {
 		if _, err := session.Current(ctx, c.o.Store, session.Key(key)); err == nil {
-			return fmt.Errorf("there is a session %s already: choose another key", key)
+			return fmt.Errorf("there already is a session %s: choose another key", key)
 		} else if !errors.Is(err, session.ErrNotFound) {
 			return err
 		}
@@ -291,7 +291,7 @@ func (c *commands) fork(ctx context.Context, key string) error {
 	return nil
 }
 
-// label pins a message of this session, or takes its pin away.
+// label pins a message of this session, or removes its pin.
 func (c *commands) label(ctx context.Context, ref, label string) error {
 	s, err := c.cur.whole(ctx)
 	if err != nil {
@@ -310,7 +310,7 @@ func (c *commands) label(ctx context.Context, ref, label string) error {
 	text := cell(target.Body.(session.Message).Text(), 60)
 	switch {
 	case label != "" && pinned[target.ID]:
-		c.view.note("record %d is pinned already: %q", target.Seq, text)
+		c.view.note("record %d is already pinned: %q", target.Seq, text)
 		return nil
 	case label == "" && !pinned[target.ID]:
 		return fmt.Errorf("record %d is not pinned", target.Seq)
@@ -326,8 +326,8 @@ func (c *commands) label(ctx context.Context, ref, label string) error {
 	return nil
 }
 
-// message finds a message of the live branch: the last one with words that
-// fits, one by its number, or one by its id or a prefix of it.
+// message finds a message of the live branch: the last one that fits, or one by
+// its number, its id, or the beginning of its id.
 func message(s *session.Session, ref string, fits func(id string) bool) (session.Record, error) {
 	var found []session.Record
 	seq, numErr := strconv.ParseInt(strings.TrimPrefix(ref, "#"), 10, 64)
@@ -351,14 +351,14 @@ func message(s *session.Session, ref string, fits func(id string) bool) (session
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return session.Record{}, fmt.Errorf("%q fits %d records: type more of the id, or a record's number", ref, len(found))
+		return session.Record{}, fmt.Errorf("%q matches %d records: type more of the id, or a record number", ref, len(found))
 	case ref == "" || ref == "last":
 		return session.Record{}, errors.New("there is no such message in this session")
 	}
-	return session.Record{}, fmt.Errorf("no message of this session is record %q: goclaw sessions show --records lists them", ref)
+	return session.Record{}, fmt.Errorf("this session has no message %q: goclaw sessions show --records lists them", ref)
 }
 
-// extensions tell the format of a file.
+// extensions maps a file's extension to its format.
 var extensions = map[string]string{".md": "markdown", ".markdown": "markdown", ".jsonl": "native"}
 
 func (c *commands) export(ctx context.Context, arg string) error {
@@ -373,7 +373,7 @@ func (c *commands) export(ctx context.Context, arg string) error {
 	if path == "" && !slices.Contains([]string{"", "markdown", "md", "native", "jsonl", "openclaw", "pi", "claw0"}, format) {
 		byName, ok := extensions[filepath.Ext(format)]
 		if !ok {
-			return fmt.Errorf("/export knows markdown, native and claw0, not %q; a file's name ends in .md or .jsonl", format)
+			return fmt.Errorf("/export writes markdown, native and claw0, not %q; file names end in .md or .jsonl", format)
 		}
 		format, path = byName, format
 	}

@@ -12,8 +12,7 @@ import (
 	"goclaw/session"
 )
 
-// open opens the session that the user named, or the one used last, and says
-// what there is.
+// open opens the session that the user named, or the one used last.
 func (c *Chat) open(ctx context.Context) error {
 	s, err := c.start(ctx)
 	if err != nil {
@@ -39,7 +38,7 @@ func (c *Chat) start(ctx context.Context) (*session.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if in.ID == "" && !c.o.Interactive { // else it is said anyway
+		if in.ID == "" && !c.o.Interactive { // a person is greeted anyway
 			c.view.note("a new session, %s", in.Key)
 		}
 		if string(in.Key) == c.o.Session && string(in.ID) != c.o.Session {
@@ -70,13 +69,13 @@ func (c *Chat) start(ctx context.Context) (*session.Session, error) {
 	}
 	s, err := c.o.Runner.Peek(ctx, last.Key)
 	if err == nil && s.ID != last.ID && !last.Mirror() {
-		c.view.note("%s was idle for too long: a new session begins, the old one is %s", last.Key, last.ID)
+		c.view.note("%s was idle for too long: this is a new session, the old one is %s", last.Key, last.ID)
 	}
 	return s, err
 }
 
-// last returns the session that was used last of those with the default
-// key's agent and channel, or none.
+// last returns the most recently used session with the default key's agent and
+// channel; its ID is empty if there is none.
 func (c *Chat) last(ctx context.Context) (session.Info, error) {
 	p := c.o.DefaultKey.Parts()
 	if p.Agent == "" || p.Channel == "" {
@@ -88,9 +87,9 @@ func (c *Chat) last(ctx context.Context) (session.Info, error) {
 	return session.Info{}, nil
 }
 
-// inherited returns the session to go on with where nothing was said here yet:
-// the main one that another program left, if the user wants it, or the one that
-// continues it already.
+// inherited returns the session to start with if the user has said nothing here
+// yet: the main session of another program, if the user wants it, or the session
+// that already continues it. Its ID is empty if there is none.
 func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 	if _, err := session.Current(ctx, c.o.Store, c.o.DefaultKey); !errors.Is(err, session.ErrNotFound) {
 		return session.Info{}, err
@@ -124,16 +123,16 @@ func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 	case begun:
 		return session.Info{}, nil
 	case !c.o.Interactive:
-		c.view.note("goclaw --session %s goes on with %s", main.Key, what)
+		c.view.note("goclaw --session %s continues %s", main.Key, what)
 		return session.Info{}, nil
 	}
-	if !c.yes(ctx, "Go on with "+what+"? [Y/n] ") {
+	if !c.yes(ctx, "Continue "+what+"? [Y/n] ") {
 		return session.Info{}, nil
 	}
 	return main, nil
 }
 
-// enter makes s the session that is talked in.
+// enter switches to s.
 func (c *Chat) enter(ctx context.Context, s *session.Session) {
 	if err := c.decide(ctx, s); err != nil {
 		c.view.problem(err)
@@ -141,7 +140,7 @@ func (c *Chat) enter(ctx context.Context, s *session.Session) {
 	c.welcome(ctx, s)
 }
 
-// welcome says what there is in s.
+// welcome makes s the current session and says what is in it.
 func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	c.cur.Info = s.Info
 	if s.Title == "" && s.Mirror() {
@@ -154,7 +153,7 @@ func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 			c.view.preview(s)
 		}
 	case c.o.Interactive:
-		c.view.note("A new session, %s, with %s. /help lists the commands.", transcript.Called(s.Info), c.o.Model().Name)
+		c.view.note("New session %s with %s. /help lists the commands.", transcript.Called(s.Info), c.o.Model().Name)
 	}
 	for _, d := range s.Damage {
 		c.view.note("damaged: %v", d)
@@ -162,11 +161,11 @@ func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	if mirror, n, err := session.NewSince(ctx, c.o.Store, s.Info); err == nil && n > 0 {
 		c.view.note("%s", transcript.GoneOn(mirror, s.Info, n, "/merge"))
 	}
-	c.torn(ctx, s)
+	c.interrupted(ctx, s)
 }
 
-// decide finds out which model s is asked with, and says so if that is another
-// than before, here or in s.
+// decide finds out which model s uses, and says so if that is not the model that
+// was used before, here or in s.
 func (c *Chat) decide(ctx context.Context, s *session.Session) error {
 	m, problem, err := c.o.Decide(ctx, s)
 	if err != nil {
@@ -187,8 +186,9 @@ func (c *Chat) decide(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// torn says what was going on when the log broke off, and offers to go on.
-func (c *Chat) torn(ctx context.Context, s *session.Session) {
+// interrupted says what s was doing when it was interrupted, and offers to
+// continue.
+func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 	t, ok := runner.InterruptedIn(s)
 	if !ok {
 		return
@@ -196,7 +196,7 @@ func (c *Chat) torn(ctx context.Context, s *session.Session) {
 	release, err := c.o.Store.Lock(ctx, s.ID, "")
 	var held *session.HeldError
 	if errors.As(err, &held) {
-		c.view.note("this session is being answered by %s (pid %d): what you say waits for that", held.Who, held.PID)
+		c.view.note("%s (pid %d) is working in this session: your messages wait until it is done", held.Who, held.PID)
 		return
 	}
 	if err == nil {
@@ -209,17 +209,17 @@ func (c *Chat) torn(ctx context.Context, s *session.Session) {
 		for _, call := range t.Calls {
 			names = append(names, cell(call.Name, 40))
 		}
-		c.view.note("The last turn (%q) was interrupted while it ran %s. That may have had effects, and is not run again by itself.", said, strings.Join(names, ", "))
+		c.view.note("The last turn (%q) was interrupted while it ran %s. This may have had effects, and is not repeated by itself.", said, strings.Join(names, ", "))
 	default:
 		c.view.note("The last turn was interrupted: %q has no answer yet.", said)
 	}
 	if !c.o.Interactive {
-		c.view.note("/continue goes on with it.")
+		c.view.note("/continue resumes it.")
 		return
 	}
-	if c.yes(ctx, "Go on with it? [Y/n] ") {
+	if c.yes(ctx, "Continue it? [Y/n] ") {
 		c.turn(ctx, llm.Message{})
 		return
 	}
-	c.view.note("/continue goes on with it later.")
+	c.view.note("/continue resumes it later.")
 }

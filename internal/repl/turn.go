@@ -44,7 +44,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	case err == nil:
 		c.leaving = c.leaving || presses > 1
 	case stopped && errors.Is(err, context.Canceled):
-		c.view.stopped("[stopped; what was said so far is kept]")
+		c.view.stopped("[stopped; everything so far is saved]")
 		c.armed = true
 		c.failed = c.failed || !c.o.Interactive
 		c.leaving = c.leaving || !c.o.Interactive || presses > 1
@@ -52,7 +52,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 		c.failed = true
 		c.view.problem(err)
 		if t, ok := c.unfinished(ctx); ok && kept && (t.Waits || len(t.Calls) > 0) && !errors.Is(err, llm.ErrOverflow) {
-			c.view.note("  what you said is kept: /continue asks again")
+			c.view.note("  your message is saved: /continue asks again")
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (c *Chat) during(ctx context.Context, label string, work func(context.Conte
 func (c *Chat) news(ctx context.Context) error {
 	n, err := c.cur.refresh(ctx)
 	if n > 0 {
-		c.view.note("another program added %s to this session meanwhile: /history shows them", transcript.Count(n, "record"))
+		c.view.note("another program has added %s to this session: /history shows them", transcript.Count(n, "record"))
 	}
 	return err
 }

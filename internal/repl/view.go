@@ -114,8 +114,8 @@ func (v *view) event(ev agent.Event) {
 		}
 		v.note("too long for the model: asking again with less")
 	case agent.Compacting:
-		v.note("the window is full: folding the past")
-		v.screen.waiting("folding the past")
+		v.note("the window is full: compacting the past")
+		v.screen.waiting("compacting")
 	case agent.NotCompacted:
 		v.note("%s", ev.Err)
 	case agent.Learnt:
@@ -139,7 +139,7 @@ func (v *view) event(ev agent.Event) {
 func (v *view) recorded(b session.Body) {
 	switch b := b.(type) {
 	case session.Compaction:
-		v.note("the past before the last turns is now a summary; nothing was removed, and /undo takes it back")
+		v.note("the earlier turns are now a summary; nothing was deleted, and /undo brings them back")
 	case session.Message:
 		if b.Role != llm.Assistant {
 			return
@@ -182,7 +182,7 @@ func (v *view) preview(s *session.Session) {
 // history shows records as a conversation; before is how many turns precede them.
 func (v *view) history(recs []session.Record, before int) {
 	if before > 0 {
-		v.print("%s", v.style.Dim("… "+transcript.Count(before, "turn")+" before: /history all"))
+		v.print("%s", v.style.Dim("… "+transcript.Count(before, "earlier turn")+": /history all"))
 	}
 	var b strings.Builder
 	transcript.Plain(&b, recs, v.style, false, v.columns())

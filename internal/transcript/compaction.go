@@ -9,42 +9,42 @@ import (
 	"goclaw/window"
 )
 
-// Compacted says what a fold has done.
+// Compacted says what a compaction did.
 func Compacted(c session.Compaction, cut compact.Cut) string {
 	d := compact.DetailsOf(c)
 	by := ""
 	switch {
 	case d.Extract:
-		by = " (an extract: no model was there to summarise)"
+		by = " (an extract: there was no model to write a summary)"
 	case !cut.Asks:
-		by = " (the summary of a checkpoint)"
+		by = " (with the summary of a checkpoint)"
 	case d.By != "":
 		by = fmt.Sprintf(" (by %s)", d.By)
 	}
-	return fmt.Sprintf("folded %s, kept %s: %s tokens before, about %s now%s", Count(cut.Compacted, "message"), Count(cut.Kept, "message"),
+	return fmt.Sprintf("compacted %s, kept %s: %s tokens before, about %s now%s", Count(cut.Compacted, "message"), Count(cut.Kept, "message"),
 		window.Short(c.TokensBefore), window.Short(cut.After), by)
 }
 
 // maxLost is how many identifiers a dry run names.
 const maxLost = 20
 
-// WouldCompact says what a fold would do. Cost is in dollars, 0 where it is not
-// known.
+// WouldCompact says what a compaction would do. cost is in dollars, 0 if it is
+// not known.
 func WouldCompact(r compact.Report, cost float64) []string {
 	if r.After >= r.Before {
 		return []string{(&compact.LargerError{Before: r.Before, After: r.After}).Error()}
 	}
 	out := []string{
-		fmt.Sprintf("would fold %s and keep %s, from record %s on", Count(r.Compacted, "message"), Count(r.Kept, "message"), r.Keep),
-		fmt.Sprintf("tokens: %s now, about %s then", window.Short(r.Before), window.Short(r.After)),
+		fmt.Sprintf("would compact %s and keep %s, from record %s on", Count(r.Compacted, "message"), Count(r.Kept, "message"), r.Keep),
+		fmt.Sprintf("tokens: %s now, about %s afterwards", window.Short(r.Before), window.Short(r.After)),
 	}
 	switch {
 	case !r.Asks:
-		out = append(out, "no model is asked: checkpoint "+r.From+" has the summary")
+		out = append(out, "no model call: checkpoint "+r.From+" has the summary")
 	case cost > 0:
-		out = append(out, fmt.Sprintf("a model is asked: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), Dollars(cost)))
+		out = append(out, fmt.Sprintf("one model call: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), Dollars(cost)))
 	default:
-		out = append(out, fmt.Sprintf("to summarise: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
+		out = append(out, fmt.Sprintf("for the summary: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
 	}
 	if r.Pinned > 0 {
 		out = append(out, Count(r.Pinned, "pinned message")+" would be kept word for word")

@@ -9,8 +9,8 @@ import (
 	"goclaw/recall"
 )
 
-// Hit shows something that was found: where it is, and a snippet with what was
-// asked for marked. It fits a terminal of that many columns (0: no terminal).
+// Hit shows a hit: where it is, and a snippet in which the words of the query are
+// marked. It fits a terminal with that many columns (0: no terminal).
 func Hit(n int, h recall.Hit, query string, st Style, columns int) string {
 	width := cmp.Or(columns, 100)
 	var head []string

@@ -34,7 +34,7 @@ func (s Style) Green(t string) string  { return s.paint("32", t) }
 func (s Style) Yellow(t string) string { return s.paint("33", t) }
 func (s Style) Cyan(t string) string   { return s.paint("36", t) }
 
-// Line returns one line that tells what a record is, at most width columns.
+// Line describes a record in one line of at most width columns.
 func Line(r session.Record, st Style, width int) string {
 	who, what := describe(r.Body)
 	what = OneLine(Printable(what), max(width-len(who)-12, 8))
@@ -55,11 +55,11 @@ func Line(r session.Record, st Style, width int) string {
 	return fmt.Sprintf("%s  %s  %s", st.Dim(stamp), who, what)
 }
 
-// describe says who speaks in b, and what.
+// describe returns the speaker, or the kind, of b and its text.
 func describe(b session.Body) (who, what string) {
 	switch b := b.(type) {
 	case session.Header:
-		return "begin", string(b.Key)
+		return "start", string(b.Key)
 	case session.Message:
 		if rs := b.Results(); len(rs) > 0 {
 			return "result", resultText(rs[0])
@@ -75,9 +75,9 @@ func describe(b session.Body) (who, what string) {
 	case session.Shell:
 		return "shell", b.Command
 	case session.Compaction:
-		return "folded", b.Summary
+		return "compaction", b.Summary
 	case session.Undo:
-		return "unfolded", b.Target
+		return "undo", b.Target
 	case session.Checkpoint:
 		return "checkpoint", b.Summary
 	case session.Notice:
@@ -133,8 +133,8 @@ func CallLine(c llm.ToolCall) string {
 	return fmt.Sprintf("%s(%s)", c.Name, OneLine(Printable(args), 120))
 }
 
-// Printable drops what could move a terminal's cursor or change its colours:
-// a log may hold anything.
+// Printable replaces characters that could move a terminal's cursor or change
+// its colours: a log may contain anything.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -147,7 +147,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// OneLine folds white space and cuts to n columns of a terminal.
+// OneLine joins lines, collapses white space and cuts to n columns.
 func OneLine(s string, n int) string {
 	if len(s) > 8*n {
 		s = strings.ToValidUTF8(s[:8*n], "")
@@ -159,9 +159,8 @@ func OneLine(s string, n int) string {
 	return s
 }
 
-// Plain writes records as a conversation, with whole texts; tool results and
-// thinking are cut to a few lines unless full. What was said is wrapped to
-// width (0: no terminal).
+// Plain writes records as a conversation. Unless full, tool results are cut to a
+// few lines and thinking is left out. Text is wrapped to width (0: it is not).
 func Plain(w io.Writer, recs []session.Record, st Style, full bool, width int) {
 	for _, r := range recs {
 		switch b := r.Body.(type) {
@@ -171,7 +170,7 @@ func Plain(w io.Writer, recs []session.Record, st Style, full bool, width int) {
 			}
 			plainMessage(w, r, b, st, full, width)
 		case session.Label, session.Custom, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
-			// of interest to programs only
+			// of interest only to programs
 		default:
 			fmt.Fprintln(w, st.Dim(Line(r, Style{}, cmp.Or(width, 100))))
 		}
@@ -184,7 +183,7 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 		head = st.Green("user")
 	}
 	if len(m.Results()) == 0 {
-		stamp, said := "", m.At // which for what was taken in is before r.Time
+		stamp, said := "", m.At // earlier than r.Time if the message was imported
 		if said.IsZero() {
 			said = r.Time
 		}
@@ -232,8 +231,8 @@ func head3(s string) string {
 	return strings.Join(lines[:3], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-3)
 }
 
-// Markdown writes a session as one document: what was said in the open, tool
-// output folded away.
+// Markdown writes a session as one document, with tool output in collapsed
+// sections.
 func Markdown(w io.Writer, s *session.Session) error {
 	title := s.Title
 	if title == "" {
@@ -281,7 +280,7 @@ func markdownRecord(w io.Writer, r session.Record) {
 	case session.Message:
 		markdownMessage(w, r, b)
 	case session.Compaction:
-		fmt.Fprintf(w, "\n---\n\n*The past was folded here:*\n\n%s\n", quote(b.Summary))
+		fmt.Fprintf(w, "\n---\n\n*Earlier turns were compacted here:*\n\n%s\n", quote(b.Summary))
 	case session.BranchSummary:
 		fmt.Fprintf(w, "\n*Back from a branch:*\n\n%s\n", quote(b.Summary))
 	case session.CustomMessage:
@@ -289,7 +288,7 @@ func markdownRecord(w io.Writer, r session.Record) {
 	case session.Shell:
 		fmt.Fprintf(w, "\n%s\n", details("ran "+b.Command, b.Output))
 	case session.Reset:
-		fmt.Fprintf(w, "\n---\n\n*Begun anew (%s).*\n", b.Reason)
+		fmt.Fprintf(w, "\n---\n\n*Started over (%s).*\n", b.Reason)
 	case session.ModelChange:
 		fmt.Fprintf(w, "\n*Model: %s/%s*\n", b.Provider, b.Model)
 	}
@@ -336,7 +335,7 @@ func quote(s string) string {
 	return "> " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n> ")
 }
 
-// details folds text away under a summary. The fence is longer than any in
+// details puts text into a collapsed section. Its fence is longer than any in
 // the text.
 func details(summary, text string) string {
 	fence := "```"
@@ -350,10 +349,10 @@ func htmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// Silent says why nothing is to be seen of an answer.
+// Silent explains why no answer is shown.
 const Silent = "the model answered NO_REPLY: it has nothing to say to this"
 
-// Dollars is an amount of money, with as many digits as a small one needs.
+// Dollars formats an amount of money; small ones get more digits.
 func Dollars(usd float64) string {
 	if usd > 0 && usd < 0.1 {
 		return fmt.Sprintf("$%.4f", usd)
@@ -361,21 +360,21 @@ func Dollars(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Model says that a session is asked with another model than before.
+// Model says that a session uses another model than before.
 func Model(name, before string) string {
 	return fmt.Sprintf("model: %s (this session last used %s)", Printable(name), Printable(before))
 }
 
-// GoneOn says that a mirror has gone on since it was continued, and how to take
-// that in.
+// GoneOn says that a mirror has messages that its continuation own does not
+// have, and how to add them.
 func GoneOn(mirror, own session.Info, n int, how string) string {
-	return fmt.Sprintf("%s has gone on since, with %s that %s does not have: %s takes in what is new", mirror.Key, Count(n, "message"), own.Key, how)
+	return fmt.Sprintf("%s has %s that %s does not have: %s adds them", mirror.Key, Count(n, "new message"), own.Key, how)
 }
 
-// Merged says what was taken in.
+// Merged says what a merge added.
 func Merged(mirror, own session.Info, n int) string {
 	if n == 0 {
 		return fmt.Sprintf("there is nothing new in %s", mirror.Key)
 	}
-	return fmt.Sprintf("%s of %s taken into %s, after what was said there", Count(n, "message"), mirror.Key, own.Key)
+	return fmt.Sprintf("%s of %s added at the end of %s", Count(n, "message"), mirror.Key, own.Key)
 }

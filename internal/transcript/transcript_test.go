@@ -26,7 +26,7 @@ func TestPlain(t *testing.T) {
 	got := b.String()
 	for _, want := range []string{
 		"user  2026-11-15", "when is <high> tide?", `→ read_file({"path":"tides.md"})`, "← read_file: 1\n2\n3\n… 5 more lines",
-		"failed: no such file\uFFFD[2J", "At six.", "folded  We spoke of tides.", "you are\n[stopped]",
+		"failed: no such file\uFFFD[2J", "At six.", "compaction  We spoke of tides.", "you are\n[stopped]",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

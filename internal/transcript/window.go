@@ -40,14 +40,14 @@ func Window(x window.Breakdown, width int) []string {
 		out = append(out, fmt.Sprintf("  %s tokens are kept free for the answer", window.Short(b.Reserve)))
 	}
 	if x.Compactions > 0 {
-		out = append(out, "  the past was folded "+Count(x.Compactions, "time"))
+		out = append(out, "  compacted "+Count(x.Compactions, "time"))
 	}
 	if x.Warned {
-		saved := "did not write to its memory since"
+		saved := "has not written to its memory since"
 		if x.Saved {
-			saved = "wrote to its memory since"
+			saved = "has written to its memory since"
 		}
-		out = append(out, "  the model was warned about its window, and "+saved)
+		out = append(out, "  the model was told how full its window is, and "+saved)
 	}
 	spent := x.Spent
 	cost := fmt.Sprintf("  spent so far: %s tokens in, %s out", window.Short(spent.Prompt()), window.Short(spent.Output))
@@ -57,7 +57,7 @@ func Window(x window.Breakdown, width int) []string {
 	return append(out, cost)
 }
 
-// partName is a part in the words of people.
+// partName returns what users call a part.
 func partName(name string) string {
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		return "results of " + tool
@@ -77,7 +77,7 @@ func partName(name string) string {
 	return name
 }
 
-// Bar draws how full a window is: used, free, and what is kept free.
+// Bar draws how full a window is: used, free, and reserved for the answer.
 func Bar(b window.Budget, width int) string {
 	part := func(n int) int { return min(max(n*width/b.Window, 0), width) }
 	used := part(b.Used)
@@ -112,12 +112,12 @@ func Checkpoints(s *session.Session, st Style) []string {
 		out = append(out, "  "+OneLine(Printable(strings.ReplaceAll(cp.Summary, "\n", " ")), 300))
 	}
 	if len(out) == 0 {
-		return []string{"no checkpoint was made yet"}
+		return []string{"there are no checkpoints yet"}
 	}
 	return out
 }
 
-// Notices lists what a model was told about its window, oldest first.
+// Notices lists the notices that a model was given, oldest first.
 func Notices(given []window.Given, st Style) []string {
 	var out []string
 	for _, n := range given {
@@ -133,7 +133,7 @@ func Notices(given []window.Given, st Style) []string {
 			"  "+OneLine(Printable(n.Text), 300), "  "+done)
 	}
 	if len(out) == 0 {
-		return []string{"no notice was given yet"}
+		return []string{"there are no notices yet"}
 	}
 	return out
 }

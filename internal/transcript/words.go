@@ -11,7 +11,7 @@ import (
 	"goclaw/session"
 )
 
-// Count writes a number and what it counts: 1 turn, 2 turns.
+// Count returns a number with its noun: 1 turn, 2 turns.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -34,7 +34,7 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
 }
 
-// Source says which program a session came from.
+// Source returns the program that a session came from.
 func Source(in session.Info) string { return cmp.Or(in.Origin.Program, "goclaw") }
 
 // Called names a session by its key, and by its title if it has one.
@@ -45,8 +45,8 @@ func Called(in session.Info) string {
 	return fmt.Sprintf("%s (%s)", in.Key, OneLine(Printable(in.Title), 60))
 }
 
-// Names returns what a list calls sessions: their keys, cut to width. Where two
-// would look the same, each has the beginning of its id beside it, which can be
+// Names returns the names of sessions in a list: their keys, cut to width. If two
+// would look the same, each also shows the beginning of its id, which can be
 // typed instead of the key.
 func Names(infos []session.Info, width int) []string {
 	out := make([]string, len(infos))
@@ -76,10 +76,9 @@ func Names(infos []session.Info, width int) []string {
 	return out
 }
 
-// Table aligns rows, of which the first is the head, by the columns that a
-// terminal gives them. If they are wider than width (0: no limit), long cells
-// are cut; if that is not enough, columns are left out from the right, but
-// never the first two.
+// Table aligns rows, of which the first is the head. If they are wider than
+// width (0: no limit), long cells are cut; if that is not enough, columns are
+// left out from the right, but never the first two.
 func Table(rows [][]string, st Style, width int) []string {
 	widths := columns(rows)
 	for width > 0 && total(widths) > width {
@@ -108,10 +107,10 @@ func Table(rows [][]string, st Style, width int) []string {
 	return out
 }
 
-// leastCell is how far cells are cut before a column is left out.
+// leastCell is the width that cells are cut to before a column is left out.
 const leastCell = 14
 
-// columns returns how wide the columns of rows are.
+// columns returns the widths of the columns of rows.
 func columns(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -122,7 +121,7 @@ func columns(rows [][]string) []int {
 	return widths
 }
 
-// total is how wide a line of such columns is.
+// total returns the width of a line with such columns.
 func total(widths []int) int {
 	sum := -2
 	for _, w := range widths {

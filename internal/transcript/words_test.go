@@ -58,10 +58,10 @@ func TestFolded(t *testing.T) {
 		asks    bool
 		want    string
 	}{
-		{compact.Details{By: "small"}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (by small)"},
-		{compact.Details{By: "extract", Extract: true}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (an extract: no model was there to summarise)"},
-		{compact.Details{By: "checkpoint"}, false, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now (the summary of a checkpoint)"},
-		{compact.Details{}, true, "folded 1 message, kept 3 messages: 12k tokens before, about 2k now"},
+		{compact.Details{By: "small"}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (by small)"},
+		{compact.Details{By: "extract", Extract: true}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (an extract: there was no model to write a summary)"},
+		{compact.Details{By: "checkpoint"}, false, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (with the summary of a checkpoint)"},
+		{compact.Details{}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now"},
 	} {
 		got := transcript.Compacted(session.Compaction{TokensBefore: 12000, Details: by(c.details)}, compact.Cut{Compacted: 1, Kept: 3, After: 2000, Asks: c.asks})
 		if got != c.want {
@@ -78,15 +78,15 @@ func TestWouldFold(t *testing.T) {
 		want   []string
 	}{
 		{compact.Report{Compacted: 9, Kept: 1, Before: 9000, After: 3000, Keep: "e9", From: "e5", Lost: []string{"a.go"}}, 0, []string{
-			"would fold 9 messages and keep 1 message, from record e9 on", "tokens: 9k now, about 3k then",
-			"no model is asked: checkpoint e5 has the summary", "identifiers that would be lost (they stay searchable): a.go"}},
+			"would compact 9 messages and keep 1 message, from record e9 on", "tokens: 9k now, about 3k afterwards",
+			"no model call: checkpoint e5 has the summary", "identifiers that would be lost (they stay searchable): a.go"}},
 		{compact.Report{Compacted: 9, Kept: 2, Before: 9000, After: 3000, Keep: "e9", Asks: true, Cost: llm.Usage{Input: 6000, Output: 500}, Pinned: 1, Open: []string{"do\nit"}, Lost: many}, 0.0123, []string{
-			"would fold 9 messages and keep 2 messages, from record e9 on", "tokens: 9k now, about 3k then",
-			"a model is asked: about 6k tokens in, 500 out, $0.0123", "1 pinned message would be kept word for word", "open request kept: do it",
+			"would compact 9 messages and keep 2 messages, from record e9 on", "tokens: 9k now, about 3k afterwards",
+			"one model call: about 6k tokens in, 500 out, $0.0123", "1 pinned message would be kept word for word", "open request kept: do it",
 			"identifiers that a summary may lose (they stay searchable): " + strings.Join(many[:20], ", ") + " and 2 more"}},
 		{compact.Report{Compacted: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, 0, []string{
-			"would fold 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 then",
-			"to summarise: about 600 tokens in, 50 out", "no identifier would be lost"}},
+			"would compact 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 afterwards",
+			"for the summary: about 600 tokens in, 50 out", "no identifier would be lost"}},
 	} {
 		if diff := cmp.Diff(c.want, transcript.WouldCompact(c.report, c.cost)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)

@@ -7,17 +7,16 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Wrap breaks the lines of text that a terminal of width columns would break
-// in the middle of a word, and sets what follows below the beginning of the
-// line. Width 0 is no terminal: the text stays as it is. So do code blocks,
-// tables, and words that are too long for any line. What text is painted with
-// takes no room.
+// Wrap breaks lines that are longer than width between words, and indents what
+// follows like the beginning of the line. Code blocks, tables, and words that are
+// too long for any line stay as they are, as does everything if width is 0.
+// Colours count as no columns.
 func Wrap(text string, width int) string {
 	if width <= 0 || len(text) <= width {
 		return text
 	}
 	lines := strings.Split(text, "\n")
-	fence, apart := "", false // apart: after an empty line, or code that is indented
+	fence, apart := "", false // apart: after an empty line or indented code
 	for i, line := range lines {
 		plain := painted.ReplaceAllString(line, "")
 		body := strings.TrimLeft(plain, " ")
@@ -41,12 +40,12 @@ func Wrap(text string, width int) string {
 var (
 	painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
 	listed  = regexp.MustCompile(`^([-*+•] |[0-9]{1,3}[.)] )`)
-	// cells measures text that may be painted.
+	// cells measures text that may be coloured.
 	cells = displaywidth.Options{ControlSequences: true}
 )
 
-// Characters of scripts without spaces: a line does not begin with the ones
-// that close, nor end with the ones that open.
+// In scripts without spaces a line may begin with any character that does not
+// close, and end with any that does not open.
 const (
 	closing = ".,;:!?)]}'\"…、。，．！？：；）］｝」』】〉》〕・ー々"
 	opening = "([{（［｛「『【〈《〔"
@@ -64,7 +63,7 @@ func wrapLine(line string, width int) string {
 		under = 0
 	}
 	var out, word strings.Builder
-	col, space, size := 0, 0, 0 // of the line, the spaces after it, the word after them
+	col, space, size := 0, 0, 0 // columns of the line, of the spaces after it, and of the next word
 	begun := false              // the line has a word
 	flush := func() {
 		switch {

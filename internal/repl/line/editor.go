@@ -9,24 +9,24 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Completer returns what the text before the cursor could become: options
-// replace it from the byte from on.
+// Completer returns completions of the text before the cursor. They replace the
+// text from byte from on.
 type Completer func(before string) (from int, options []string)
 
-// editor is a text under work. It knows no terminal: keys go in, what they
+// editor is text being edited. It knows no terminal: keys go in, and what they
 // mean for the reader comes out.
 type editor struct {
 	text string
-	pos  int // in bytes, at the border of a character
+	pos  int // in bytes, at the boundary of a character
 
 	complete Completer
 	history  []string // oldest first
-	at       int      // which of history is shown; len(history): the draft
+	at       int      // the line of history that is shown; len(history): the draft
 	edited   map[int]string
 
 	killed string
 	undos  []state
-	typing bool // the last key inserted, so that a word is undone at once
+	typing bool // the last key inserted text: a word is undone at once
 
 	options []string // to be listed below the text
 	tabbed  bool     // the last key was a Tab that changed nothing
@@ -42,7 +42,7 @@ type state struct {
 	pos  int
 }
 
-// outcome is what a key means for whoever reads the line.
+// outcome is what a key means for the reader of the line.
 type outcome int
 
 const (
@@ -110,7 +110,7 @@ func (e *editor) press(k key) outcome {
 	return more
 }
 
-// edit moves the cursor or takes text away.
+// edit moves the cursor or removes text.
 func (e *editor) edit(c code) {
 	switch c {
 	case left:
@@ -154,7 +154,7 @@ func (e *editor) edit(c code) {
 	}
 }
 
-// maxUndo bounds what is kept of a text for undoing, in steps and in bytes.
+// maxUndo and maxUndoBytes bound what is kept for undoing.
 const (
 	maxUndo      = 200
 	maxUndoBytes = 1 << 20
@@ -213,8 +213,8 @@ func (e *editor) lineEnd(p int) int {
 	return len(e.text)
 }
 
-// left returns where the character before p begins. Characters are what a
-// reader takes for one, whatever the number of code points.
+// left returns where the character before p begins. A character is what a reader
+// sees as one, whatever its number of code points.
 func (e *editor) left(p int) int {
 	from := e.lineStart(p)
 	if from == p {
@@ -252,8 +252,8 @@ func (e *editor) blankLeft(p int) int {
 	return len(strings.TrimRightFunc(e.text[:p], func(r rune) bool { return !unicode.IsSpace(r) }))
 }
 
-// row moves the cursor a line up or down within the text, and reports whether
-// there is one.
+// row moves the cursor one line up or down within the text, and reports whether
+// there is such a line.
 func (e *editor) row(by int) bool {
 	from := e.lineStart(e.pos)
 	col := utf8.RuneCountInString(e.text[from:e.pos])
@@ -277,8 +277,8 @@ func (e *editor) row(by int) bool {
 	return true
 }
 
-// recall shows another line of the history. What was edited in one stays
-// until the line is accepted.
+// recall shows another line of the history. Changes to a line are kept until one
+// is accepted.
 func (e *editor) recall(to int) {
 	if to < 0 || to > len(e.history) {
 		return
@@ -316,7 +316,7 @@ func (e *editor) completeAt(again bool) {
 	e.tabbed = true
 }
 
-// common returns what all of ss begin with.
+// common returns the longest common prefix of ss.
 func common(ss []string) string {
 	c := ss[0]
 	for _, s := range ss[1:] {
@@ -328,8 +328,8 @@ func common(ss []string) string {
 	return c
 }
 
-// searchKey handles a key while the history is searched. done is false if the
-// search is over and the key means what it always does.
+// searchKey handles a key during a search of the history. done is false if the
+// key ends the search and has its usual meaning.
 func (e *editor) searchKey(k key) (done bool, out outcome) {
 	switch k.code {
 	case insert, paste:

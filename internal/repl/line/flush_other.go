@@ -2,5 +2,5 @@
 
 package line
 
-// flush cannot tell here what was typed.
+// flush cannot drop typed text on this system.
 func flush(int) bool { return false }

@@ -16,17 +16,16 @@ const (
 	maxEntry   = 64 << 10
 )
 
-// History is what was typed before, oldest first. With a path it is a file
-// that only its owner can read, a line of JSON for each entry; several
-// programs may add to it. The zero value remembers in memory.
+// History is the lines typed before, oldest first. With a path it is a file that
+// only its owner can read, with one line of JSON per entry; several programs may
+// add to it. The zero value remembers in memory.
 type History struct {
 	path  string
 	lines []string
 }
 
-// OpenHistory reads the history at path. A file that is not there is empty,
-// and what cannot be read in it is passed over; it is shortened when it has
-// become long.
+// OpenHistory reads the history at path. A missing file is an empty history, and
+// damaged lines are skipped. A file that has become long is shortened.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	data, err := os.ReadFile(path)
@@ -63,8 +62,8 @@ func (h *History) push(s string) {
 	}
 }
 
-// Add remembers s, unless it is blank, very long, the same as the one before,
-// or begins with a space: that is how a user keeps something out.
+// Add remembers s, unless it is blank, very long, the same as the line before, or
+// begins with a space, which is how a user keeps a line out.
 func (h *History) Add(s string) error {
 	if strings.TrimSpace(s) == "" || s[0] == ' ' || len(s) > maxEntry {
 		return nil
@@ -87,8 +86,7 @@ func (h *History) Add(s string) error {
 	return errors.Join(err, f.Close())
 }
 
-// rewrite keeps what is remembered, in a new file that takes the old one's
-// place.
+// rewrite replaces the file by one with only the remembered lines.
 func (h *History) rewrite() error {
 	tmp := h.path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -59,7 +59,7 @@ var meta = map[byte]code{
 	0x7f: killWordBack, 0x08: killWordBack, '\r': newline, '\n': newline,
 }
 
-// sequences are what terminals send for keys, behind ESC [ or ESC O.
+// sequences are what terminals send for keys after ESC [ or ESC O.
 var sequences = map[string]code{
 	"A": up, "B": down, "C": right, "D": left, "H": home, "F": end,
 	"1~": home, "7~": home, "4~": end, "8~": end, "3~": del,
@@ -74,11 +74,10 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// decoder turns the bytes of a terminal into keys. A key may arrive in
-// pieces.
+// decoder turns a terminal's bytes into keys. A key may arrive in pieces.
 type decoder struct {
 	buf     []byte
-	scanned int // of an open paste, so that a long one is searched once
+	scanned int // bytes of an open paste, so that a long one is searched only once
 }
 
 func (d *decoder) feed(b []byte) []key {
@@ -100,8 +99,8 @@ func (d *decoder) feed(b []byte) []key {
 	return keys
 }
 
-// one decodes the first key and says how many bytes it took; 0: more must
-// come.
+// one decodes the first key and returns how many bytes it took; 0: more bytes
+// are needed.
 func (d *decoder) one() (key, int) {
 	c := d.buf[0]
 	if c == 0x1b {
@@ -158,7 +157,7 @@ func (d *decoder) escape() (key, int) {
 	return key{}, 0
 }
 
-// clean gives pasted text the line ends that everything here has.
+// clean normalises the line ends of pasted text.
 func clean(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	return strings.ToValidUTF8(s, "\uFFFD")

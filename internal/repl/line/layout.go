@@ -6,10 +6,10 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// layout breaks text behind a prompt of that many columns into rows of at
-// most width columns, and says where the byte pos comes to stand. Lines after
-// the first are indented by the prompt. What could move the cursor is shown
-// as a replacement character.
+// layout breaks text after a prompt of that many columns into rows of at most
+// width columns, and returns where the byte pos is. Lines after the first are
+// indented by the prompt. Control characters are shown as a replacement
+// character.
 func layout(prompt int, text string, pos, width int) (rows []string, row, col int) {
 	width = max(width, 2)
 	var b strings.Builder
@@ -53,7 +53,7 @@ func layout(prompt int, text string, pos, width int) (rows []string, row, col in
 	return append(rows, b.String()), row, col
 }
 
-// visible returns how a character is shown, and its columns.
+// visible returns how a character is shown, and how many columns that takes.
 func visible(v string, w int) (string, int) {
 	switch {
 	case v == "\n" || v == "\r\n":
@@ -69,7 +69,7 @@ func visible(v string, w int) (string, int) {
 	return v, w
 }
 
-// columns lists options side by side, below each other first.
+// columns arranges options in columns, filled from top to bottom.
 func columns(options []string, width int) []string {
 	widest := 0
 	for _, o := range options {

@@ -1,10 +1,10 @@
 // Package line reads lines from a terminal: editing with history, search,
 // completion, pastes that stay whole, and texts of several lines.
 //
-// A Terminal holds its terminal from Open to Close. In between keys are read
-// also while nobody asks for a line: they wait for the next ReadLine, except
-// Ctrl-C, which is told at once. What was typed before it then stands in the
-// next line, and is not sent by itself.
+// A Terminal controls its terminal from Open to Close. Keys are read even while
+// nobody asks for a line: they wait for the next ReadLine, except Ctrl-C, which
+// takes effect at once. Text typed before it becomes the beginning of the next
+// line, and is not sent by itself.
 package line
 
 import (
@@ -41,9 +41,9 @@ type Terminal struct {
 	interrupt func()
 }
 
-// Open takes hold of a terminal: keys are read as they are pressed, and
-// pastes are marked by the terminal. interrupt is called when Ctrl-C is
-// pressed while no line is read. Close gives the terminal back.
+// Open takes control of a terminal: keys are read as they are pressed, and the
+// terminal marks pastes. interrupt is called when Ctrl-C is pressed while no line
+// is being read. Close releases the terminal.
 func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
 	t := &Terminal{in: in, out: out, ready: make(chan struct{}, 1), interrupt: interrupt}
 	if err := t.hold(); err != nil {
@@ -66,13 +66,13 @@ func (t *Terminal) hold() error {
 	return err
 }
 
-// Close gives the terminal back as it was.
+// Close restores the terminal.
 func (t *Terminal) Close() error {
 	_, err := io.WriteString(t.out, "\x1b[?2004l")
 	return errors.Join(err, term.Restore(int(t.in.Fd()), t.cooked))
 }
 
-// pump reads keys until the terminal is gone.
+// pump reads keys until the terminal goes away.
 func (t *Terminal) pump() {
 	var d decoder
 	buf := make([]byte, 16<<10)
@@ -98,7 +98,7 @@ func (t *Terminal) wake() {
 	}
 }
 
-// maxAhead is how many keys may wait for a line to be read.
+// maxAhead is how many keys may wait for the next line.
 const maxAhead = 1 << 16
 
 func (t *Terminal) got(k key) {
@@ -125,8 +125,8 @@ func (t *Terminal) got(k key) {
 	t.wake()
 }
 
-// draft returns what was typed ahead of a Ctrl-C as a text to be edited: the
-// next ReadLine shows it, and the user decides whether to send it.
+// draft returns keys pressed before a Ctrl-C as text to edit: the next ReadLine
+// shows it, and the user decides whether to send it.
 func draft(keys []key) []key {
 	var out []key
 	for _, k := range keys {
@@ -144,15 +144,15 @@ func draft(keys []key) []key {
 	return out
 }
 
-// sleep is Ctrl-Z: the shell gets its terminal back for a while.
+// sleep is Ctrl-Z: the shell gets the terminal back for a while.
 func (t *Terminal) sleep() {
 	t.Close()
 	stop()
 	t.hold() // if it fails, so does the next read
 }
 
-// setAside takes the keys that were pressed ahead out of the queue, as a draft:
-// no question is answered by what was typed before it was asked.
+// setAside removes the waiting keys from the queue and returns them as a draft:
+// text typed before a question must not answer it.
 func (t *Terminal) setAside() []key {
 	flush(int(t.in.Fd()))
 	t.mu.Lock()
@@ -205,8 +205,8 @@ func (t *Terminal) ReadLine(ctx context.Context, prompt string) (string, error) 
 	return t.read(ctx, prompt, t.History, t.Complete)
 }
 
-// Ask is ReadLine without history and completion, for questions. What was typed
-// ahead does not answer it: it comes back afterwards as a text to be edited.
+// Ask is ReadLine without history and completion, for questions. Text typed
+// before the question does not answer it: it comes back afterwards as a draft.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	ahead := t.setAside()
 	defer func() {
@@ -239,7 +239,7 @@ func (t *Terminal) read(ctx context.Context, prompt string, h *History, c Comple
 				t.unread(keys[i+1:])
 				v.leave(e, "")
 				if h != nil {
-					h.Add(e.text) // a history that cannot be kept is no reason to stop
+					h.Add(e.text) // a history that cannot be written is no reason to stop
 				}
 				return e.text, nil
 			case interrupted:

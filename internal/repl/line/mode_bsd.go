@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA
 
-// flush drops what was typed and not read yet, and reports whether fd is a
+// flush drops text that was typed but not read yet, and reports whether fd is a
 // terminal.
 func flush(fd int) bool {
 	const input = 1 // FREAD

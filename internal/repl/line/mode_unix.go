@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cookOutput lets "\n" begin a new line although the input is raw, so that
-// whoever prints beside the editor needs to know nothing.
+// cookOutput lets "\n" start a new line although the input is raw, so that other
+// code can print without knowing about the editor.
 func cookOutput(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
@@ -22,7 +22,7 @@ func cookOutput(fd int) error {
 	return unix.IoctlSetTermios(fd, setTermios, t)
 }
 
-// stop stops the program as Ctrl-Z does and returns when it goes on.
+// stop suspends the program as Ctrl-Z does and returns when it is resumed.
 func stop() {
 	on := make(chan os.Signal, 1)
 	signal.Notify(on, syscall.SIGCONT)
@@ -32,6 +32,6 @@ func stop() {
 	}
 	select {
 	case <-on:
-	case <-time.After(time.Second): // nobody can stop us: an orphan's group
+	case <-time.After(time.Second): // an orphaned process group cannot be stopped
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Plain reads lines from what is no terminal, or one that can do nothing. It
-// shows Prompt on Out before each line, if Out is set. One goroutine reads at
-// a time.
+// Plain reads lines from a pipe, a file or a terminal that cannot move its
+// cursor. If Out is set, it shows the prompt there before each line. One
+// goroutine reads at a time.
 type Plain struct {
 	Out io.Writer
 
-	file *os.File // what is read, if it is a file
+	file *os.File // the input, if it is a file
 	in   *bufio.Reader
-	wait chan read // of the line that is being read; nil: none is
+	wait chan read // the line being read; nil: none
 }
 
 type read struct {
@@ -35,8 +35,8 @@ func NewPlain(in io.Reader, out io.Writer) *Plain {
 	return &Plain{Out: out, file: f, in: bufio.NewReader(in)}
 }
 
-// ReadLine returns the next line; one that ends in a backslash goes on in the
-// next. The last line need not have an end.
+// ReadLine returns the next line; after a backslash at its end the next line
+// belongs to it. The last line need not end in a newline.
 func (p *Plain) ReadLine(ctx context.Context, prompt string) (string, error) {
 	text := ""
 	for {
@@ -50,7 +50,7 @@ func (p *Plain) ReadLine(ctx context.Context, prompt string) (string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return text, context.Cause(ctx) // the next call gets what is read
+			return text, context.Cause(ctx) // the next call gets the line
 		case r := <-p.wait:
 			p.wait = nil
 			if r.err != nil && text+r.text == "" {
@@ -66,8 +66,7 @@ func (p *Plain) ReadLine(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Ask is ReadLine, and forgets what was typed ahead on a terminal: for
-// questions.
+// Ask is ReadLine for questions: it drops text typed on a terminal before.
 func (p *Plain) Ask(ctx context.Context, prompt string) (string, error) {
 	if p.file != nil && flush(int(p.file.Fd())) {
 		select {
@@ -82,8 +81,7 @@ func (p *Plain) Ask(ctx context.Context, prompt string) (string, error) {
 	return p.ReadLine(ctx, prompt)
 }
 
-// line reads one line. An error after some text is kept for the next call by
-// the reader, which fails again.
+// line reads one line. An error after some text is returned by the next call.
 func (p *Plain) line() read {
 	var b []byte
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// view is what of an editor stands on the screen.
+// view is what the screen shows of an editor.
 type view struct {
 	t      *Terminal
 	prompt string
@@ -34,7 +34,7 @@ func (v *view) draw(e *editor) {
 		prompt = v.t.Paint(prompt)
 	}
 	rows[0] = prompt + rows[0]
-	// Of a text that is taller than the screen a part is shown.
+	// If the text is taller than the screen, only part of it is shown.
 	if n := max(height-1, 1); len(rows) > n {
 		from := min(max(row-n/2, 0), len(rows)-n)
 		rows, row = rows[from:from+n], row-from
@@ -49,12 +49,12 @@ func (v *view) draw(e *editor) {
 	io.WriteString(v.t.out, b.String())
 	v.text, v.row, v.col, v.rows, v.drawn = e.text, row, col, len(rows), true
 	if e.searching {
-		v.text = "\x00" // the prompt changes: draw anew
+		v.text = "\x00" // the prompt changes: draw everything again
 	}
 }
 
-// append writes what was typed at the end of the last row, and reports
-// whether that was all.
+// append writes text typed at the end of the last row, and reports whether
+// nothing else has changed.
 func (v *view) append(e *editor, width int) bool {
 	added, ok := strings.CutPrefix(e.text, v.text)
 	if !v.drawn || e.searching || !ok || added == "" || e.pos != len(e.text) || v.row != v.rows-1 {
@@ -62,7 +62,7 @@ func (v *view) append(e *editor, width int) bool {
 	}
 	w := displaywidth.String(added)
 	for _, r := range added {
-		if r < ' ' || r >= 0x7f { // what could join the character before
+		if r < ' ' || r >= 0x7f { // it may combine with the character before
 			return false
 		}
 	}
@@ -74,7 +74,7 @@ func (v *view) append(e *editor, width int) bool {
 	return true
 }
 
-// first moves the cursor to where the drawing begins.
+// first moves the cursor to the first row drawn.
 func (v *view) first(b *strings.Builder) {
 	b.WriteByte('\r')
 	if v.drawn {
@@ -82,7 +82,7 @@ func (v *view) first(b *strings.Builder) {
 	}
 }
 
-// leave puts the cursor behind the text, on a row of its own.
+// leave moves the cursor to an empty row after the text.
 func (v *view) leave(e *editor, mark string) {
 	e.searching = false
 	e.pos = len(e.text)
