@@ -3,6 +3,7 @@
 package sqlx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -148,7 +149,9 @@ func (c *Conn) Within(f func() error) error {
 		err = c.Exec("COMMIT")
 	}
 	if err != nil && !c.GetAutocommit() {
+		ctx := c.SetInterrupt(context.Background()) // it would interrupt this, too
 		err = errors.Join(err, c.Exec("ROLLBACK"))
+		c.SetInterrupt(ctx)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package sqlx
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -60,5 +61,32 @@ func TestConn(t *testing.T) {
 	}
 	if _, err := Open(path, flags, func(*Conn) error { return no }); !errors.Is(err, no) {
 		t.Errorf("open: %v, want %v", err, no)
+	}
+}
+
+// What interrupts a transaction does not interrupt its rollback.
+func TestInterrupted(t *testing.T) {
+	c, err := Open(":memory:", sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, func(c *Conn) error { return c.Exec("CREATE TABLE t (n)") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	c.SetInterrupt(ctx)
+	err = c.Within(func() error {
+		if err := c.Run("INSERT INTO t VALUES (1)"); err != nil {
+			return err
+		}
+		cancel()
+		return c.Run("INSERT INTO t VALUES (2)")
+	})
+	if !errors.Is(err, sqlite3.INTERRUPT) {
+		t.Errorf("within: %v, want %v", err, sqlite3.INTERRUPT)
+	}
+	if got := c.SetInterrupt(context.Background()); got != ctx {
+		t.Error("the connection has lost its context")
+	}
+	if n, err := c.Int("SELECT count(*) FROM t"); n != 0 || err != nil || !c.GetAutocommit() {
+		t.Errorf("%d rows (%v), and autocommit is %v: want no row and no transaction", n, err, c.GetAutocommit())
 	}
 }
