@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goclaw/internal/codec/native"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -140,7 +141,7 @@ func TestFixturesAsPi(t *testing.T) {
 			entries := 0
 			for _, r := range recs {
 				_, header := r.Body.(session.Header)
-				if !header && string(trim(r.Raw)) != "null" {
+				if !header && string(native.Trim(r.Raw)) != "null" {
 					entries++
 				}
 			}
@@ -184,7 +185,7 @@ func TestFixturesAsEncodingJSON(t *testing.T) {
 					Usage                                        llm.Usage
 				}
 			}
-			b := trim(line)
+			b := native.Trim(line)
 			if len(b) == 0 || b[0] != '{' || json.Unmarshal(b, &v) != nil {
 				continue
 			}

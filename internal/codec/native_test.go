@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"goclaw/internal/codec/native"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -216,7 +217,7 @@ func TestNativeRefuses(t *testing.T) {
 		{"{\"a\":\"\xe4\xbd\"}", "invalid UTF-8 at byte 6"},
 		{`{"a":01}`, "no comma and no end at byte 6"},
 		{`{"a":1,}`, "no key at byte 7"},
-		{`{"a":1}{"b":2}`, "something behind the value at byte 7"},
+		{`{"a":1}{"b":2}`, "something after the value at byte 7"},
 		{`{"a":+1}`, "not a JSON value"},
 		{`{"a":nul}`, "not a JSON value"},
 		{`{"a":"\x"}`, "a bad escape"},
@@ -293,8 +294,8 @@ func FuzzNative(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		recs, err := Native.Decode(line)
-		b := bytes.TrimPrefix(line, bom)
-		if len(trim(line)) == 0 {
+		b := bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		if len(native.Trim(line)) == 0 {
 			if len(recs) != 0 || err != nil {
 				t.Fatalf("blank: %v, %v", recs, err)
 			}

@@ -10,28 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/codec/claw0"
+	"goclaw/internal/codec/native"
+	"goclaw/internal/codec/piv1"
+	"goclaw/internal/rawjson"
 	"goclaw/session"
 )
-
-// Form names a form of lines.
-type Form string
-
-const (
-	FormNative   Form = "native"    // pi, OpenClaw and goclaw, any version
-	FormClaw0    Form = "claw0"     // claw0 since it writes blocks
-	FormClaw0Old Form = "claw0-old" // claw0 with a session line and plain text
-)
-
-// Codec returns what writes the form, and reads single lines of it.
-func (f Form) Codec() Codec {
-	switch f {
-	case FormClaw0:
-		return Claw0
-	case FormClaw0Old:
-		return Claw0Old
-	}
-	return Native
-}
 
 // Stream reads the lines of one file, in order.
 //
@@ -132,11 +116,8 @@ func (s *Scanner) Next() bool {
 	return true
 }
 
-func enterClaw0(o Options) *claw0Stream {
-	c := newClaw0Stream()
-	c.prev, c.midway = o.Leaf, o.After > 1 // what is behind the header alone is a root
-	return c
-}
+// enterClaw0 goes on where o says. After the header alone comes a root.
+func enterClaw0(o Options) *claw0.Stream { return claw0.NewStream(o.Leaf, o.After > 1) }
 
 // header goes to the header that stands before a file without one, if it is
 // due and wanted.
@@ -181,7 +162,7 @@ func (s *Scanner) Form() Form {
 	switch s.stream.(type) {
 	case *nativeStream:
 		return FormNative
-	case *claw0Stream:
+	case *claw0.Stream:
 		if s.o.Form == "" {
 			return FormClaw0
 		}
@@ -216,7 +197,7 @@ func (s *Scanner) step() {
 		s.lost(size, fmt.Sprintf("a line of %d bytes, the limit is %d", size, session.MaxRecord))
 		return
 	}
-	if len(trim(line)) == 0 {
+	if len(native.Trim(line)) == 0 {
 		return
 	}
 	stream := s.stream
@@ -232,8 +213,8 @@ func (s *Scanner) step() {
 		switch st := stream.(type) {
 		case *nativeStream:
 			s.ownLast = st.version == 0 || st.version >= session.Version
-		case *claw0Stream:
-			s.ownLast = st.own
+		case *claw0.Stream:
+			s.ownLast = st.Own()
 		default:
 			s.ownLast = false
 		}
@@ -350,39 +331,39 @@ func Detect(r io.Reader) (Form, error) {
 
 // formOf returns the form that a line tells, if it does.
 func formOf(line []byte) (Form, error) {
-	d := decoders.Get().(*decoder)
-	defer d.done()
-	if err := d.parse(trim(line)); err != nil {
-		return "", fmt.Errorf("codec: not a JSON line: %w", err)
+	d := native.Borrow()
+	defer d.Release()
+	if err := d.Line(line, false); err != nil {
+		return "", err
 	}
-	if d.nodes[0].kind != object {
+	if d.Kind(0) != rawjson.Object {
 		return "", nil
 	}
-	get := func(key string) kind { return d.kindOf(d.get(0, key)) }
-	switch typ := d.string(d.get(0, "type")); typ {
+	get := func(key string) rawjson.Kind { return d.Kind(d.Get(0, key)) }
+	switch typ := d.String(d.Get(0, "type")); typ {
 	case "session":
-		if get("timestamp") == null && get("version") == null {
+		if get("timestamp") == rawjson.Null && get("version") == rawjson.Null {
 			switch get("created") {
-			case str:
+			case rawjson.String:
 				return FormClaw0Old, nil
-			case number:
+			case rawjson.Number:
 				return FormClaw0, nil
 			}
 		}
 		return FormNative, nil
 	case "message":
-		if d.kindOf(d.get(d.get(0, "message"), "role")) == str {
+		if d.Kind(d.Get(d.Get(0, "message"), "role")) == rawjson.String {
 			return FormNative, nil
 		}
 	case "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message",
 		"label", "session_info", "reset", "leaf", "context_edit", "checkpoint":
-		if get("timestamp") != null {
+		if get("timestamp") != rawjson.Null {
 			return FormNative, nil
 		}
 	case "user", "assistant", "tool_use", "tool_result":
 		switch {
-		case get("message") != null, get("content") == null && get("tool_use_id") == null:
-		case get("ts") == str, get("output") != null, get("ts") == null && get("content") == str && typ == "assistant":
+		case get("message") != rawjson.Null, get("content") == rawjson.Null && get("tool_use_id") == rawjson.Null:
+		case get("ts") == rawjson.String, get("output") != rawjson.Null, get("ts") == rawjson.Null && get("content") == rawjson.String && typ == "assistant":
 			return FormClaw0Old, nil
 		default:
 			return FormClaw0, nil
@@ -395,13 +376,13 @@ func formOf(line []byte) (Form, error) {
 // as the lines that the real program replaces them by.
 type nativeStream struct {
 	version int // of the file; 0 until a line tells
-	upgrade upgrader
+	upgrade piv1.Upgrader
 }
 
 func (s *nativeStream) Line(_ int, line []byte, out []session.Record) ([]session.Record, error) {
-	d := decoders.Get().(*decoder)
-	defer d.done()
-	r, err := d.record(line)
+	d := native.Borrow()
+	defer d.Release()
+	r, err := d.Record(line)
 	if err != nil {
 		return out, err
 	}
@@ -409,12 +390,8 @@ func (s *nativeStream) Line(_ int, line []byte, out []session.Record) ([]session
 		s.decide(r)
 	}
 	if s.version < session.Version && s.version > 0 {
-		up, err := s.upgrade.line(d, s.version)
-		if err != nil {
-			return out, err
-		}
-		if !bytes.Equal(up, line) {
-			if r, err = d.record(up); err != nil {
+		if up := s.upgrade.Line(&d.Tape, s.version); !bytes.Equal(up, line) {
+			if r, err = d.Record(up); err != nil {
 				return out, err
 			}
 		}
@@ -429,7 +406,7 @@ func (s *nativeStream) decide(r session.Record) {
 	case session.Header:
 		s.version = max(b.Version, 1)
 	case session.Unknown: // says nothing, but counts as a line
-		s.upgrade.index++
+		s.upgrade.Skip()
 	default:
 		s.version = session.Version
 		if r.ID == "" {

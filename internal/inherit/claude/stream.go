@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
@@ -131,7 +131,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	at := source.ISOTime(l.Timestamp)
 	if l.UUID == "" {
 		if title := c.title(l); title != "" {
-			r := session.Record{ID: codec.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
+			r := session.Record{ID: native.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
 			return c.aside(out, source.Carry(r, Program, line)), nil
 		}
 		return c.aside(out, source.Verbatim(n, line)), nil

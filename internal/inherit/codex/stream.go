@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
@@ -105,7 +105,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	}
 	first := !c.begun
 	c.begun = true
-	id := codec.LineID(n, line)
+	id := native.LineID(n, line)
 	switch {
 	case first && (l.Type == "session_meta" || bare && l.Type == "" && l.ID != nil):
 		c.id, c.maker = p.ID, cmp.Or(p.ModelProvider, c.maker)

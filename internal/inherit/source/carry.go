@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -104,7 +105,7 @@ func Verbatim(n int, line []byte) session.Record {
 		}
 	}
 	// It must not be taken for a native line of the same type.
-	return Carry(session.Record{ID: codec.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
+	return Carry(session.Record{ID: native.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
 }
 
 // Anthropic reads content in the form of the Anthropic API: a string or

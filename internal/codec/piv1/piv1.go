@@ -1,42 +1,47 @@
-package codec
+// Package piv1 brings lines of pi's session versions 1 and 2 up to version 3.
+package piv1
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf16"
-	"unicode/utf8"
 
+	"goclaw/internal/rawjson"
 	"goclaw/session"
 )
 
-// upgrader turns the lines of versions 1 and 2 into version 3, one by one, as
-// pi does it when it opens such a file. The result is what pi writes back,
-// down to the byte, apart from the ids that version 1 lacks: pi draws them at
-// random, here they count the lines, so that reading twice gives the same.
-type upgrader struct {
+// Upgrader turns the lines of a file into version 3, one by one, as pi does
+// when it opens such a file. The result is what pi writes back, down to the
+// byte, apart from the ids that version 1 lacks: pi draws them at random, here
+// they count the lines, so that reading twice gives the same.
+type Upgrader struct {
 	index   int // of the next line, the header included
 	prev    string
 	headers map[int]bool
 }
 
-// line returns the line that d has just read, brought up to date.
-func (u *upgrader) line(d *decoder, version int) ([]byte, error) {
+// Skip counts a line that needs no upgrade.
+func (u *Upgrader) Skip() { u.index++ }
+
+// Line returns the line that t has parsed, brought up to date.
+func (u *Upgrader) Line(t *rawjson.Tape, version int) []byte {
 	at := u.index
 	u.index++
-	if d.nodes[0].kind != object {
-		return d.raw(0), nil
+	if t.Kind(0) != rawjson.Object {
+		return t.Raw(0)
 	}
-	o := d.members(0)
-	switch typ := d.string(d.get(0, "type")); {
+	o := membersOf(t, 0)
+	switch typ := t.String(t.Get(0, "type")); {
 	case typ == "session":
 		if u.headers == nil {
 			u.headers = map[int]bool{}
 		}
 		u.headers[at] = true
 		o.set("version", strconv.Itoa(session.Version))
-		return o.append(nil), nil
+		return o.append(nil)
 	case version < 2:
 		id := fmt.Sprintf("%08x", at)
 		o.set("id", `"`+id+`"`)
@@ -46,24 +51,24 @@ func (u *upgrader) line(d *decoder, version int) ([]byte, error) {
 		}
 		o.set("parentId", parent)
 		u.prev = id
-		if first := d.get(0, "firstKeptEntryIndex"); typ == "compaction" && d.kindOf(first) == number {
+		if first := t.Get(0, "firstKeptEntryIndex"); typ == "compaction" && t.Kind(first) == rawjson.Number {
 			// A line that is still to come has no id yet when pi looks.
-			if n := d.int(first); string(d.raw(first)) == strconv.Itoa(n) && n >= 0 && n <= at && !u.headers[n] {
+			if n := t.Int(first); string(t.Raw(first)) == strconv.Itoa(n) && n >= 0 && n <= at && !u.headers[n] {
 				o.set("firstKeptEntryId", fmt.Sprintf(`"%08x"`, n))
 			}
 			o.del("firstKeptEntryIndex")
 		}
 	}
-	if m := d.get(0, "message"); d.is(d.get(0, "type"), "message") && d.kindOf(m) == object && d.is(d.get(m, "role"), "hookMessage") {
-		inner := d.members(m)
+	if m := t.Get(0, "message"); t.Is(t.Get(0, "type"), "message") && t.Is(t.Get(m, "role"), "hookMessage") {
+		inner := membersOf(t, m)
 		inner.set("role", `"custom"`)
 		o.set("message", string(inner.append(nil)))
 	}
-	return o.append(nil), nil
+	return o.append(nil)
 }
 
-// members is an object as JavaScript holds it: of a key that stands twice,
-// the first place and the last value.
+// members is an object as JavaScript holds it: a key that occurs twice has its
+// first place and its last value.
 type members []member
 
 type member struct {
@@ -72,17 +77,17 @@ type member struct {
 	val  []byte
 }
 
-func (t *tape) members(n int) *members {
+func membersOf(t *rawjson.Tape, n int) *members {
 	o, at := members{}, map[string]int{}
-	for k, end := n+1, int(t.nodes[n].next); k < end; k = int(t.nodes[k+1].next) {
-		v := t.appendJS(nil, k+1)
-		name := string(t.text(k))
+	for k, v := range t.Members(n) {
+		val := appendValue(nil, t, v)
+		name := string(t.Text(k))
 		if i, again := at[name]; again {
-			o[i].val = v
+			o[i].val = val
 			continue
 		}
 		at[name] = len(o)
-		o = append(o, member{string(t.appendJS(nil, k)), name, v})
+		o = append(o, member{string(appendValue(nil, t, k)), name, val})
 	}
 	// Keys that are array indices come first, by number.
 	slices.SortStableFunc(o, func(a, b member) int {
@@ -129,69 +134,49 @@ func (o *members) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendJS appends the value n as JSON.stringify writes what JSON.parse read.
-func (t *tape) appendJS(b []byte, n int) []byte {
-	switch v := t.nodes[n]; v.kind {
-	case object:
-		return t.members(n).append(b)
-	case array:
+// appendValue appends the value n as JSON.stringify writes what JSON.parse read.
+func appendValue(b []byte, t *rawjson.Tape, n int) []byte {
+	switch t.Kind(n) {
+	case rawjson.Object:
+		return membersOf(t, n).append(b)
+	case rawjson.Array:
 		b = append(b, '[')
-		for k, end := n+1, int(v.next); k < end; k = int(t.nodes[k].next) {
-			if k > n+1 {
+		for v := range t.Values(n) {
+			if v > n+1 {
 				b = append(b, ',')
 			}
-			b = t.appendJS(b, k)
+			b = appendValue(b, t, v)
 		}
 		return append(b, ']')
-	case str:
-		if !v.esc {
-			return append(b, t.raw(n)...)
-		}
-		return appendStringJS(b, t.b[v.start:v.end])
-	case number:
-		return appendNumberJS(b, t.raw(n))
+	case rawjson.String:
+		return appendString(b, t.Raw(n))
+	case rawjson.Number:
+		return appendNumber(b, t.Raw(n))
 	}
-	return append(b, t.raw(n)...)
+	return append(b, t.Raw(n)...)
 }
 
-// appendStringJS quotes what the escaped text s stands for. Half a surrogate
-// pair, which no UTF-8 can hold, stays an escape.
-func appendStringJS(b, s []byte) []byte {
-	b = append(b, '"')
-	for i := 0; i < len(s); {
-		if s[i] != '\\' {
-			b = append(b, s[i])
-			i++
-			continue
+// appendString appends the quoted text s with only those escapes that must be.
+// Half a surrogate pair, which UTF-8 cannot hold, stays an escape.
+func appendString(b, s []byte) []byte {
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(b, s...)
 		}
-		if s[i+1] != 'u' {
-			if s[i+1] != '/' {
-				b = append(b, '\\')
-			}
-			b = append(b, s[i+1])
-			i += 2
-			continue
-		}
-		r := rune16(s[i:])
-		i += 6
+		r, n := rawjson.Escape(s[i:])
+		b = append(b, s[:i]...)
+		s = s[i+n:]
 		if utf16.IsSurrogate(r) {
-			pair := rune(utf8.RuneError)
-			if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
-				pair = utf16.DecodeRune(r, rune16(s[i:]))
-			}
-			if pair == utf8.RuneError {
-				b = fmt.Appendf(b, `\u%04x`, r)
-				continue
-			}
-			r, i = pair, i+6
+			b = fmt.Appendf(b, `\u%04x`, r)
+			continue
 		}
-		q := appendString(nil, string(r))
+		q := rawjson.AppendString(nil, string(r))
 		b = append(b, q[1:len(q)-1]...)
 	}
-	return append(b, '"')
 }
 
-func appendNumberJS(b, s []byte) []byte {
+func appendNumber(b, s []byte) []byte {
 	if len(s) < 16 && (s[0] != '0' || len(s) == 1) && !slices.ContainsFunc(s, func(c byte) bool { return c < '0' || c > '9' }) {
 		return append(b, s...)
 	}

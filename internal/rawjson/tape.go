@@ -1,9 +1,10 @@
-package codec
+package rawjson
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/bits"
 	"strconv"
 	"unicode/utf16"
@@ -11,45 +12,47 @@ import (
 	"unsafe"
 )
 
-// tape is one JSON value, parsed: a node for each value and key, in the order
+// Tape is one JSON value, parsed: a node for each value and key, in the order
 // of the text, with the place of its bytes. Nothing is copied, so that a part
-// of a line can be kept byte for byte, and nothing is converted that is not
-// asked for.
+// of a text can be kept byte for byte, and nothing is converted until it is
+// asked for. A value is named by the number of its node: 0 is the whole, and
+// -1, which Get returns for a missing key, reads as null everywhere.
 //
-// It is as strict as JSON.parse, and stricter where that reads a half UTF-8
-// sequence as a replacement character: what the writer meant is gone then.
-type tape struct {
+// Parsing is as strict as JSON.parse, and stricter about invalid UTF-8, which
+// JSON.parse never sees: what the writer meant is lost then.
+type Tape struct {
 	b     []byte
 	nodes []node
 	stack []uint32
-	buf   []byte // scratch of unescape
-	kept  bool   // nobody changes b
+	buf   []byte // scratch of Text
+	kept  bool
 }
 
-// node is a value: next is the node behind it and all that it holds. The
+// node is a value: next is the node after it and everything in it. The
 // members of an object are a key and a value by turns.
 type node struct {
 	start, end uint32 // in b; of a string, without its quotes
 	next       uint32
-	kind       kind
+	kind       Kind
 	esc        bool // a string with a backslash
 }
 
-type kind uint8
+// Kind is a kind of JSON value.
+type Kind uint8
 
 const (
-	null kind = iota
-	boolean
-	number
-	str
-	array
-	object
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
 )
 
 // maxDepth is how deep arrays and objects may nest, as in encoding/json.
 const maxDepth = 10000
 
-// syntaxError says why b is not JSON.
+// syntaxError says why a text is not JSON.
 type syntaxError struct {
 	at  int
 	why string
@@ -57,7 +60,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.why, e.at) }
 
-func (t *tape) fail(i int, why string) error {
+func (t *Tape) fail(i int, why string) error {
 	switch {
 	case i < len(t.b) && t.b[i] == 0:
 		why = "a NUL byte"
@@ -67,10 +70,11 @@ func (t *tape) fail(i int, why string) error {
 	return &syntaxError{i, why}
 }
 
-// parse reads b, which must stay as it is while t is used.
-func (t *tape) parse(b []byte) error {
-	t.b, t.nodes, t.stack = b, t.nodes[:0], t.stack[:0]
-	if len(b) > largeText { // once, and not by growing
+// Parse reads b, which must not change while t is used. kept says that b never
+// changes: a text that makes up most of a large b then shares its memory.
+func (t *Tape) Parse(b []byte, kept bool) error {
+	t.b, t.nodes, t.stack, t.kept = b, t.nodes[:0], t.stack[:0], kept
+	if len(b) > largeText { // allocate once instead of growing
 		n := 2
 		for _, c := range [][]byte{{','}, {':'}, {'['}, {'{'}} {
 			n += bytes.Count(b, c)
@@ -93,7 +97,7 @@ func (t *tape) parse(b []byte) error {
 	}
 }
 
-func (t *tape) scan() error {
+func (t *Tape) scan() error {
 	b := t.b
 	i := space(b, 0)
 	for {
@@ -111,9 +115,9 @@ func (t *tape) scan() error {
 			}
 			i = n
 		case '{', '[':
-			k := array
+			k := Array
 			if c == '{' {
-				k = object
+				k = Object
 			}
 			if len(t.stack) >= maxDepth {
 				return t.fail(i, "nested too deep")
@@ -121,16 +125,16 @@ func (t *tape) scan() error {
 			t.nodes = append(t.nodes, node{start: uint32(i), kind: k})
 			t.stack = append(t.stack, uint32(at))
 			i = space(b, i+1)
-			if i < len(b) && b[i] == c+2 { // ']' and '}' stand 2 behind '[' and '{'
+			if i < len(b) && b[i] == c+2 { // ']' and '}' are 2 after '[' and '{'
 				break
 			}
 			open = true
 		case 't', 'f', 'n':
-			word, k := "true", boolean
+			word, k := "true", Bool
 			if c == 'f' {
 				word = "false"
 			} else if c == 'n' {
-				word, k = "null", null
+				word, k = "null", Null
 			}
 			for j := 0; j < len(word); j++ {
 				if i+j >= len(b) || b[i+j] != word[j] {
@@ -144,15 +148,15 @@ func (t *tape) scan() error {
 			if err != nil {
 				return err
 			}
-			t.add(i, n, number)
+			t.add(i, n, Number)
 			i = n
 		}
-		// What follows the value, or stands first in a container.
+		// What follows the value, or comes first in a container.
 		for !open {
 			i = space(b, i)
 			if len(t.stack) == 0 {
 				if i < len(b) {
-					return t.fail(i, "something behind the value")
+					return t.fail(i, "something after the value")
 				}
 				return nil
 			}
@@ -164,7 +168,7 @@ func (t *tape) scan() error {
 			case c == ',':
 				i = space(b, i+1)
 				open = true
-			case c == ']' && top.kind == array, c == '}' && top.kind == object:
+			case c == ']' && top.kind == Array, c == '}' && top.kind == Object:
 				i++
 				top.end, top.next = uint32(i), uint32(len(t.nodes))
 				t.stack = t.stack[:len(t.stack)-1]
@@ -172,7 +176,7 @@ func (t *tape) scan() error {
 				return t.fail(i, "no comma and no end")
 			}
 		}
-		if top := t.nodes[t.stack[len(t.stack)-1]]; top.kind == object {
+		if top := t.nodes[t.stack[len(t.stack)-1]]; top.kind == Object {
 			if i >= len(b) || b[i] != '"' {
 				return t.fail(i, "no key")
 			}
@@ -189,7 +193,7 @@ func (t *tape) scan() error {
 	}
 }
 
-func (t *tape) add(start, end int, k kind) {
+func (t *Tape) add(start, end int, k Kind) {
 	t.nodes = append(t.nodes, node{start: uint32(start), end: uint32(end), next: uint32(len(t.nodes) + 1), kind: k})
 }
 
@@ -206,17 +210,17 @@ const (
 )
 
 // special marks those of eight bytes that are a quote, a backslash or a control
-// character: the first of them for sure, and perhaps others behind it, which a
-// borrow can spoil.
+// character. The first mark is right; later ones may be wrong, spoilt by a
+// borrow.
 func special(x uint64) uint64 {
 	q, s := x^(ones*'"'), x^(ones*'\\')
 	return ((q-ones)&^q | (s-ones)&^s | (x-ones*0x20)&^x) & highs
 }
 
-// scanString adds the string that begins at i, and returns where it ended.
-func (t *tape) scanString(i int) (int, error) {
+// scanString adds the string that begins at i, and returns where it ends.
+func (t *Tape) scanString(i int) (int, error) {
 	b, start, esc := t.b, i+1, false
-	high := uint64(0) // not zero if there may be more than ASCII
+	high := uint64(0) // not zero if there is more than ASCII
 	i++
 	for {
 		// Eight bytes at a time, up to a special one.
@@ -240,7 +244,7 @@ func (t *tape) scanString(i int) (int, error) {
 			if high != 0 && !utf8.Valid(b[start:i]) {
 				return i, t.fail(start, "invalid UTF-8")
 			}
-			t.add(start, i, str)
+			t.add(start, i, String)
 			t.nodes[len(t.nodes)-1].esc = esc
 			return i + 1, nil
 		case b[i] != '\\':
@@ -266,7 +270,7 @@ func (t *tape) scanString(i int) (int, error) {
 	}
 }
 
-func (t *tape) scanNumber(i int) (int, error) {
+func (t *Tape) scanNumber(i int) (int, error) {
 	b := t.b
 	digits := func() bool {
 		from := i
@@ -311,18 +315,21 @@ func unhex(c byte) int {
 	return -1
 }
 
-// raw is the text of a value, a string's with its quotes.
-func (t *tape) raw(n int) []byte {
+// Raw returns the text of a value, a string's with its quotes.
+func (t *Tape) Raw(n int) []byte {
 	v := t.nodes[n]
-	if v.kind == str {
+	if v.kind == String {
 		return t.b[v.start-1 : v.end+1 : v.end+1]
 	}
 	return t.b[v.start:v.end:v.end]
 }
 
-// text is the bytes that a string stands for. They are valid until the next
-// call. Half a surrogate pair becomes U+FFFD.
-func (t *tape) text(n int) []byte {
+// Text returns the bytes that a string stands for, nil if n is not a string.
+// They are valid until the next call. Half a surrogate pair becomes U+FFFD.
+func (t *Tape) Text(n int) []byte {
+	if t.Kind(n) != String {
+		return nil
+	}
 	v := t.nodes[n]
 	s := t.b[v.start:v.end]
 	if !v.esc {
@@ -332,61 +339,60 @@ func (t *tape) text(n int) []byte {
 	return t.buf
 }
 
-// own is the text of a string in memory of its own. One that is most of a
-// large line shares that with the line, if that is kept anyway.
-func (t *tape) own(n int) string {
+// largeText is the size of a text, mostly an image, that is not copied.
+const largeText = 1 << 20
+
+// String returns the string n, "" if n is not a string.
+func (t *Tape) String(n int) string {
+	if t.Kind(n) != String {
+		return ""
+	}
 	v := t.nodes[n]
 	s := t.b[v.start:v.end]
 	if t.kept && !v.esc && len(s) > largeText && len(s) > len(t.b)/2 {
 		return unsafe.String(unsafe.SliceData(s), len(s))
 	}
 	if !v.esc || len(s) < 256 {
-		return string(t.text(n))
+		return string(t.Text(n))
 	}
 	b := unescape(make([]byte, 0, len(s)), s)
 	if cap(b)-len(b) > len(b)/4 {
 		return string(b)
 	}
-	// Nobody else has b: it may become the string, as in strings.Builder.
+	// Nothing else refers to b: it may become the string, as in strings.Builder.
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// largeText is the size of a text, an image mostly, that is not copied.
-const largeText = 1 << 20
-
-// escapes are the characters behind a backslash that stand for one byte.
+// escapes are the characters after a backslash that stand for one byte.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescape appends what the escaped text s stands for, which is never longer
 // than s.
 func unescape(dst, s []byte) []byte {
-	for i := 0; i < len(s); {
-		j := bytes.IndexByte(s[i:], '\\')
-		if j < 0 {
-			return append(dst, s[i:]...)
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(dst, s...)
 		}
-		dst = append(dst, s[i:i+j]...)
-		i += j
-		if c := escapes[s[i+1]]; c != 0 {
-			dst = append(dst, c)
-			i += 2
-			continue
-		}
-		r := rune16(s[i:])
-		i += 6
-		if utf16.IsSurrogate(r) {
-			pair := rune(utf8.RuneError)
-			if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
-				pair = utf16.DecodeRune(r, rune16(s[i:]))
-			}
-			if pair != utf8.RuneError {
-				i += 6
-			}
-			r = pair
-		}
-		dst = utf8.AppendRune(dst, r)
+		r, n := Escape(s[i:])
+		dst = utf8.AppendRune(append(dst, s[:i]...), r)
+		s = s[i+n:]
 	}
-	return dst
+}
+
+// Escape reads the escape that the text s of a string begins with, and returns
+// its length. Half a surrogate pair is returned as it is.
+func Escape(s []byte) (r rune, size int) {
+	if c := escapes[s[1]]; c != 0 {
+		return rune(c), 2
+	}
+	r = rune16(s)
+	if utf16.IsSurrogate(r) && len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+		if pair := utf16.DecodeRune(r, rune16(s[6:])); pair != utf8.RuneError {
+			return pair, 12
+		}
+	}
+	return r, 6
 }
 
 // rune16 reads the \uXXXX that s begins with.
@@ -394,44 +400,37 @@ func rune16(s []byte) rune {
 	return rune(unhex(s[2])<<12 | unhex(s[3])<<8 | unhex(s[4])<<4 | unhex(s[5]))
 }
 
-// is reports whether n is the string s.
-func (t *tape) is(n int, s string) bool {
-	return n > 0 && t.nodes[n].kind == str && string(t.text(n)) == s
-}
-
-// string returns the string n, or "" if n is none.
-func (t *tape) string(n int) string {
-	if n <= 0 || t.nodes[n].kind != str {
+// Same is String, but returns *last if that is the same text: a log repeats
+// the names of its models, and each id once more as a parent.
+func (t *Tape) Same(n int, last *string) string {
+	if t.Kind(n) != String {
 		return ""
 	}
-	return t.own(n)
-}
-
-// same is string, but returns *last where that is the same text: a log
-// repeats its models, and each id once more as a parent.
-func (t *tape) same(n int, last *string) string {
-	if n <= 0 || t.nodes[n].kind != str {
-		return ""
-	}
-	if s := t.text(n); string(s) != *last {
+	if s := t.Text(n); string(s) != *last {
 		*last = string(s)
 	}
 	return *last
 }
 
-// int returns the number n, also one in a string, or 0 if n is none.
-func (t *tape) int(n int) int {
-	if n <= 0 {
-		return 0
+// Is reports whether n is the string s.
+func (t *Tape) Is(n int, s string) bool { return t.Kind(n) == String && string(t.Text(n)) == s }
+
+// True reports whether n is true.
+func (t *Tape) True(n int) bool { return t.Kind(n) == Bool && t.b[t.nodes[n].start] == 't' }
+
+// Kind returns the kind of n.
+func (t *Tape) Kind(n int) Kind {
+	if n < 0 {
+		return Null
 	}
-	var s []byte
-	switch t.nodes[n].kind {
-	case number:
-		s = t.raw(n)
-	case str:
-		s = t.text(n)
-	default:
-		return 0
+	return t.nodes[n].kind
+}
+
+// Int returns the number n, also one in a string, or 0 if n is neither.
+func (t *Tape) Int(n int) int {
+	s := t.Text(n)
+	if t.Kind(n) == Number {
+		s = t.Raw(n)
 	}
 	v := 0
 	for i, c := range s {
@@ -447,30 +446,76 @@ func (t *tape) int(n int) int {
 	return v
 }
 
-// bool reports whether n is true.
-func (t *tape) bool(n int) bool {
-	return n > 0 && t.nodes[n].kind == boolean && t.b[t.nodes[n].start] == 't'
-}
-
-// kindOf returns the kind of n, and null where there is none.
-func (t *tape) kindOf(n int) kind {
-	if n <= 0 {
-		return null
+// Float returns the number n, or 0 if n is not a number.
+func (t *Tape) Float(n int) float64 {
+	if t.Kind(n) != Number {
+		return 0
 	}
-	return t.nodes[n].kind
+	s := t.Raw(n)
+	if len(s) == 1 {
+		return float64(s[0] - '0')
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	if err != nil {
+		return 0
+	}
+	return f
 }
 
-// get returns the value of a key of the object n, or -1. Of a key that
-// stands twice the last counts.
-func (t *tape) get(n int, key string) int {
+// Get returns the value of a key of the object n, or -1. If the key occurs
+// twice, the last one counts.
+func (t *Tape) Get(n int, key string) int {
 	at := -1
-	if n < 0 || t.nodes[n].kind != object {
-		return at
-	}
-	for k, end := n+1, int(t.nodes[n].next); k < end; k = int(t.nodes[k+1].next) {
-		if string(t.text(k)) == key {
-			at = k + 1
+	for k, v := range t.Members(n) {
+		c := &t.nodes[k]
+		if s := t.b[c.start:c.end]; string(s) == key && !c.esc || c.esc && string(t.Text(k)) == key {
+			at = v
 		}
 	}
 	return at
+}
+
+// Members yields the keys and values of the object n. Anything else has none.
+func (t *Tape) Members(n int) iter.Seq2[int, int] {
+	return func(yield func(key, value int) bool) {
+		if t.Kind(n) != Object {
+			return
+		}
+		for k, end := n+1, int(t.nodes[n].next); k < end; k = int(t.nodes[k+1].next) {
+			if !yield(k, k+1) {
+				return
+			}
+		}
+	}
+}
+
+// Values yields the elements of the array n. Anything else has none.
+func (t *Tape) Values(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if t.Kind(n) != Array {
+			return
+		}
+		for v, end := n+1, int(t.nodes[n].next); v < end; v = int(t.nodes[v].next) {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns how many elements the array n has.
+func (t *Tape) Len(n int) (count int) {
+	for range t.Values(n) {
+		count++
+	}
+	return count
+}
+
+// Reset forgets the text that was parsed, and gives up memory that a huge one
+// took.
+func (t *Tape) Reset() {
+	t.b = nil
+	if cap(t.nodes) > 1<<16 || cap(t.buf) > 1<<20 {
+		*t = Tape{}
+	}
 }
