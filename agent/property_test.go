@@ -19,6 +19,7 @@ import (
 	"goclaw/llm/llmtest"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 	"goclaw/window"
 )
 
@@ -81,7 +82,7 @@ func (s *scribe) Summarize(_ context.Context, j compact.Job) (compact.Summary, s
 // changing size.
 type world struct {
 	t      *rapid.T
-	st     *session.Memory
+	st     *memory.Store
 	id     session.ID
 	clock  *Clock
 	scribe *scribe
@@ -297,7 +298,7 @@ func (w *world) check() {
 // fits, or the error says that it cannot.
 func TestAnyHistoryStaysWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, st: session.NewMemory(), clock: &Clock{}, scribe: &scribe{}, window: 1500, real: 1500, model: "m0"}
+		w := &world{t: t, st: memory.New(), clock: &Clock{}, scribe: &scribe{}, window: 1500, real: 1500, model: "m0"}
 		s, err := session.Begin(context.Background(), w.st, session.Header{Key: Key}, w.clock)
 		if err != nil {
 			t.Fatal(err)

@@ -7,12 +7,13 @@ import (
 	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // Everything that was said can be found from the moment it is appended.
 func Example() {
 	ctx := context.Background()
-	store := session.NewMemory()
+	store := memory.New()
 	s, err := session.Load(ctx, store, "main:cli:ana", session.System{})
 	if err != nil {
 		fmt.Println(err)

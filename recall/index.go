@@ -30,6 +30,7 @@ import (
 	"goclaw/internal/sqlx"
 	"goclaw/internal/watch"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Options say what is searched.
@@ -63,10 +64,10 @@ type Index struct {
 
 	mu      sync.Mutex
 	db      *db
-	logs    map[session.ID]session.Change // of the store, up to position
-	now     string                        // the position in the store's changes
-	version int64                         // of the database, as tail and segs know it
-	fresh   bool                          // they know it
+	logs    map[session.ID]storekit.Change // of the store, up to position
+	now     string                         // the position in the store's changes
+	version int64                          // of the database, as tail and segs know it
+	fresh   bool                           // they know it
 	segs    map[int64]*segment
 	tail    *segment
 	ids     map[uint32]session.ID // by group
@@ -242,13 +243,13 @@ func (ix *Index) sync(ctx context.Context) error {
 
 // follow asks the store what changed, and reports whether anything did.
 func (ix *Index) follow(ctx context.Context) (changed bool, err error) {
-	ch, err := session.ChangesOf(ctx, ix.o.Store, ix.now)
+	ch, err := storekit.ChangesOf(ctx, ix.o.Store, ix.now)
 	if err != nil {
 		return false, err
 	}
 	ix.now = ch.Now
 	if ch.All || ix.logs == nil {
-		ix.logs = make(map[session.ID]session.Change, len(ch.Logs))
+		ix.logs = make(map[session.ID]storekit.Change, len(ch.Logs))
 	}
 	for _, l := range ch.Logs {
 		if l.Gone {

@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
+	memstore "goclaw/store/memory"
 	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
 )
@@ -82,7 +83,7 @@ func TestFull(t *testing.T) {
 // TestReadParts: what is read at once is bounded, and nothing is left out or
 // read twice.
 func TestReadParts(t *testing.T) {
-	st := session.NewMemory()
+	st := memstore.New()
 	long := strings.Repeat("word ", partBytes/15) // a third
 	var lines []string
 	for range 7 {

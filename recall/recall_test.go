@@ -22,6 +22,7 @@ import (
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/store/jsonl"
+	memstore "goclaw/store/memory"
 	"goclaw/store/sqlite"
 )
 
@@ -91,7 +92,7 @@ var worlds = map[string]func(t testing.TB, o Options) *world{
 		return newWorld(t, o)
 	},
 	"memory": func(t testing.TB, o Options) *world {
-		o.Store = session.NewMemory()
+		o.Store = memstore.New()
 		return newWorld(t, o)
 	},
 }

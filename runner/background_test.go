@@ -18,6 +18,7 @@ import (
 	"goclaw/llm/llmtest"
 	"goclaw/runner"
 	"goclaw/session"
+	"goclaw/store/memory"
 	"goclaw/window"
 )
 
@@ -55,7 +56,7 @@ func checkpoints(s *session.Session) (out []session.Checkpoint) {
 // A checkpoint that takes for ever delays no turn, comes in between two, and
 // is waited for when the program ends.
 func TestCheckpointsDelayNoTurn(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
 	asked, let := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -105,7 +106,7 @@ func TestCheckpointsDelayNoTurn(t *testing.T) {
 }
 
 func TestCheckpointByTheMainModel(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 		if strings.Contains(req.System, "You summarise") {
 			return llmtest.Say(told)(ctx, req)
@@ -126,7 +127,7 @@ func TestCheckpointByTheMainModel(t *testing.T) {
 
 // A program that cannot wait loses the checkpoint, and nothing else.
 func TestCloseGivesUp(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
 	begun := make(chan struct{}, 100)
 	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
@@ -153,7 +154,7 @@ func TestCloseGivesUp(t *testing.T) {
 
 // The next turn waits for an append of the background instead of failing.
 func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 40))}
 	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
 	r := folding(st, main, cheap, 1500, nil)
@@ -178,7 +179,7 @@ func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
 }
 
 func TestExtractIsImprovedInTheBackground(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	down := true
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 100))}
 	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
@@ -219,7 +220,7 @@ func TestExtractIsImprovedInTheBackground(t *testing.T) {
 }
 
 func TestFoldAndUnfold(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
 	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
 	r := folding(st, main, cheap, 100_000, nil)
@@ -264,7 +265,7 @@ func TestFoldAndUnfold(t *testing.T) {
 // A model that was chosen stays chosen when the choice is folded away, however
 // often, and also if only what the context needs is loaded.
 func TestAChoiceOutlivesFolds(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
 	r := folding(st, main, &llmtest.Model{Rest: llmtest.Say(told)}, 100_000, nil)
 	ctx := context.Background()
@@ -297,7 +298,7 @@ func TestAChoiceOutlivesFolds(t *testing.T) {
 
 // A turn says that it asks another model than the session names, once.
 func TestAnotherModelIsSaid(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	r := folding(st, llmtest.New(), llmtest.New(), 100_000, nil)
 	var said [][]runner.Switched

@@ -7,6 +7,7 @@ import (
 	"goclaw/llm/llmtest"
 	"goclaw/runner"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // A conversation of two turns. The second request holds the first turn: it was
@@ -14,7 +15,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	model := llmtest.New(llmtest.Say("Hello, Ana."), llmtest.Say("You are Ana."))
-	store := session.NewMemory() // or sqlite.Open("sessions.db")
+	store := memory.New() // or sqlite.Open("sessions.db")
 	for _, text := range []string{"I am Ana.", "Who am I?"} {
 		r := runner.Simple(store, runner.Model{Provider: model, Name: "test/model"})
 		for piece, err := range r.Say(ctx, "main:cli:ana", text) {

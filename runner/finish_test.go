@@ -15,6 +15,7 @@ import (
 	"goclaw/llm/llmtest"
 	"goclaw/runner"
 	"goclaw/session"
+	"goclaw/store/memory"
 	"goclaw/window"
 )
 
@@ -43,7 +44,7 @@ func detaching(st session.Store, cheap llm.Provider, detached *[]session.ID) *ru
 // What is due after a turn is told to Detach, made by Finish in another
 // process, and then no longer due.
 func TestCheckpointsAreMadeElsewhere(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
 	var due []session.ID
@@ -72,7 +73,7 @@ func TestCheckpointsAreMadeElsewhere(t *testing.T) {
 
 // Two processes that finish the same session ask the model once.
 func TestOneFinishes(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	asked, let := make(chan struct{}, 2), make(chan struct{})
 	cheap := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
@@ -105,7 +106,7 @@ func TestOneFinishes(t *testing.T) {
 
 // What needs no model is done here, and so is what nobody else can do.
 func TestNotDetached(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	var due []session.ID
 	r := detaching(st, nil, &due)
 	turn(t, r, "one")
@@ -121,7 +122,7 @@ func TestNotDetached(t *testing.T) {
 // How long to stay away after failures is known from the log alone: each turn
 // here is another process, and so is each attempt.
 func TestBackOffIsInTheLog(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	broken := &llmtest.Model{Rest: llmtest.Fail(errors.New("no such model"))}
 	var tried []int
@@ -175,7 +176,7 @@ func TestBackOffIsInTheLog(t *testing.T) {
 // A compaction that is an extract does not end the back-off: the failures from
 // before it are no longer opened with the session, and count.
 func TestBackOffOutlastsExtracts(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	broken := &llmtest.Model{Rest: llmtest.Fail(errors.New("no such model"))}
 	var tried []int
@@ -207,7 +208,7 @@ func TestBackOffOutlastsExtracts(t *testing.T) {
 
 // An attempt that is given up leaves nothing: it has not failed.
 func TestGivenUpIsNotFailed(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx, cancel := context.WithCancel(context.Background())
 	slow := &llmtest.Model{Rest: func(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {

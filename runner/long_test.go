@@ -23,6 +23,7 @@ import (
 	"goclaw/runner"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 	"goclaw/window"
 	"goclaw/window/bpe"
 )
@@ -156,7 +157,7 @@ const facts = 50
 // live runs a session of n turns and plants facts in it.
 func live(t *testing.T, a *actor, advertised, n int) (got long) {
 	t.Helper()
-	st := session.NewMemory()
+	st := memory.New()
 	tok := window.NewCounter(bpe.CL100K(), 1)
 	a.rand = rand.New(rand.NewPCG(uint64(advertised), uint64(n)))
 	tools := &building{rand: rand.New(rand.NewPCG(7, uint64(n)))}

@@ -17,6 +17,7 @@ import (
 	"goclaw/runner"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 	"goclaw/window"
 )
 
@@ -56,7 +57,7 @@ func load(t *testing.T, st session.Store) *session.Session {
 }
 
 func TestEveryRecordedEventIsDurable(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	r := newRunner(st, llmtest.New(llmtest.Say("hello")))
 	ctx := context.Background()
 	seen := 0
@@ -88,7 +89,7 @@ func TestEveryRecordedEventIsDurable(t *testing.T) {
 }
 
 func TestConversationGoesOn(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	model := llmtest.New()
 	r := newRunner(st, model)
 	turn(t, r, "one")
@@ -119,7 +120,7 @@ func (f *full) Append(ctx context.Context, id session.ID, recs ...session.Record
 }
 
 func TestNoAnswerThatNobodyRemembers(t *testing.T) {
-	st := &full{Store: session.NewMemory(), left: 2} // header and question, not the answer
+	st := &full{Store: memory.New(), left: 2} // header and question, not the answer
 	model := llmtest.New(llmtest.Call("c1", "x", `{}`), llmtest.Say("never"))
 	r := newRunner(st, model)
 	var last error
@@ -141,7 +142,7 @@ func TestNoAnswerThatNobodyRemembers(t *testing.T) {
 }
 
 func TestAnotherWroteInBetween(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	ctx := context.Background()
 	r := newRunner(st, llmtest.New(llmtest.Say("mine")))
 	meddled := false
@@ -169,7 +170,7 @@ func TestAnotherWroteInBetween(t *testing.T) {
 }
 
 func TestHeldByAnother(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	s := load(t, st)
 	release, err := st.Lock(context.Background(), s.ID, "the other")
 	if err != nil {
@@ -208,7 +209,7 @@ func TestHeldByAnother(t *testing.T) {
 }
 
 func TestIdleSessionsExpire(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	clock := &Clock{}
 	now := func(o *runner.Options) { o.Clock = clock; o.TTL = time.Hour }
 	r := newRunner(st, llmtest.New(), now)
@@ -257,7 +258,7 @@ func TestTornIn(t *testing.T) {
 // A greeting is no title; the topic is, whenever it comes, and what a person
 // called the session stays.
 func TestTitleComesWithTheTopic(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	r := newRunner(st, llmtest.New())
 	for _, c := range []struct{ said, want string }{
 		{"hello", ""}, {"Good morning!", ""}, {"ok", ""}, {"thanks, and you?", ""}, {"Hi, can you fix the build?", "Hi, can you fix the build?"},
@@ -278,7 +279,7 @@ func TestTitleComesWithTheTopic(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	r := newRunner(st, llmtest.New())
 	turn(t, r, "one")
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -310,7 +311,7 @@ func turnQuiet(r *runner.Runner, text string) {
 // TestManyGoroutines is for the race detector: turns and records of one
 // session at the same time, in one process.
 func TestManyGoroutines(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	r := newRunner(st, llmtest.New(), func(o *runner.Options) { o.Wait = time.Minute })
 	turn(t, r, "begin")
 	id := load(t, st).ID

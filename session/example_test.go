@@ -6,12 +6,13 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // A session is what its log adds up to: what is appended is there after Open.
 func Example() {
 	ctx := context.Background()
-	store := session.NewMemory()
+	store := memory.New()
 	s, err := session.Load(ctx, store, "main:cli:ana", session.System{})
 	if err != nil {
 		fmt.Println(err)

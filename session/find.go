@@ -222,7 +222,7 @@ func hexID(text string) bool {
 	digits := strings.ReplaceAll(text, "-", "")
 	letters := false
 	for _, c := range digits {
-		if !strings.ContainsRune(hexDigits, c) {
+		if !strings.ContainsRune("0123456789abcdef", c) {
 			return false
 		}
 		letters = letters || c >= 'a'

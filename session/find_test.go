@@ -9,13 +9,14 @@ import (
 
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 )
 
 // shelf is a store of sessions that have only a key and a title, each a minute
 // younger than the one before.
 func shelf(t *testing.T, rows ...[3]string) session.Store {
 	t.Helper()
-	st := session.NewMemory()
+	st := memory.New()
 	for i, row := range rows {
 		id, at := session.ID(row[0]), Start.Add(time.Duration(i)*time.Minute)
 		recs := []session.Record{{Seq: 1, Time: at, Body: session.Header{ID: id, Key: session.Key(row[1])}}}
@@ -120,7 +121,7 @@ func TestFind(t *testing.T) {
 // Several names fit a mirror and the session that continues it: it is the latter
 // that is meant.
 func TestFindPrefersTheContinuation(t *testing.T) {
-	st := session.NewMemory()
+	st := memory.New()
 	for id, h := range map[session.ID]session.Header{
 		"m": {ID: "m", Key: "agent:main:main", Origin: session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}},
 		"o": {ID: "o", Key: "goclaw:main:main", Origin: session.Origin{Program: "goclaw", Key: "agent:main:main", ID: "m"}},

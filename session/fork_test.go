@@ -10,12 +10,13 @@ import (
 
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 )
 
 // A fork has just been made, however old the records are that it begins with:
 // it is listed first, and is not expired before anyone has said a word in it.
 func TestForkIsUsedWhenItIsMade(t *testing.T) {
-	st, c := session.NewMemory(), &Clock{}
+	st, c := memory.New(), &Clock{}
 	old, err := session.Begin(ctx, st, session.Header{Key: "old"}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestForkIsUsedWhenItIsMade(t *testing.T) {
 
 // What was written in between stays before what is kept.
 func TestKeepGoesBehindOthers(t *testing.T) {
-	st, c := session.NewMemory(), &Clock{}
+	st, c := memory.New(), &Clock{}
 	mine, err := session.Begin(ctx, st, session.Header{Key: "k"}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestForkAtAnyRecord(t *testing.T) {
 		session.Record{Seq: 8, ID: "f7-other", Parent: recs[2].ID, Body: User("another three")},
 		session.Record{Seq: 9, ID: "f8-other", Parent: "f7-other", Body: Answer("another four")},
 	)
-	st, c := session.NewMemory(), &Clock{}
+	st, c := memory.New(), &Clock{}
 	if err := st.Append(ctx, ID, recs...); err != nil {
 		t.Fatal(err)
 	}

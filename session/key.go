@@ -1,8 +1,6 @@
 package session
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode"
 )
@@ -94,55 +92,3 @@ func scoped(seg []string) Parts {
 	}
 	return p
 }
-
-// maxName is the length of a file name's stem. Every file system in use takes
-// 255 bytes; suffixes and temporary names need room.
-const maxName = 180
-
-// FileName returns text as a file name that no other text shares, also on
-// file systems that ignore case, and that cannot leave its folder. Lower-case
-// letters, digits, '-' and inner '.' stand for themselves; everything else is
-// "%" and hex. A name that would be too long ends in "%~" and the text's
-// SHA-256.
-func FileName(text string) string {
-	if text == "" {
-		return "%"
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '.' && i > 0 && i < len(text)-1:
-			b.WriteByte(c)
-		default:
-			b.WriteByte('%')
-			b.WriteByte(hexDigits[c>>4])
-			b.WriteByte(hexDigits[c&15])
-		}
-	}
-	name := b.String()
-	if reserved[stem(name)] { // Windows opens devices by these names
-		name = "%" + name[:1] + "%" + name[1:]
-	}
-	if len(name) > maxName {
-		sum := sha256.Sum256([]byte(text))
-		cut := maxName - 2 - 2*len(sum)
-		name = name[:cut] + "%~" + hex.EncodeToString(sum[:])
-	}
-	return name
-}
-
-const hexDigits = "0123456789abcdef"
-
-func stem(name string) string {
-	s, _, _ := strings.Cut(name, ".")
-	return s
-}
-
-var reserved = func() map[string]bool {
-	m := map[string]bool{"con": true, "prn": true, "aux": true, "nul": true}
-	for d := '0'; d <= '9'; d++ {
-		m["com"+string(d)], m["lpt"+string(d)] = true, true
-	}
-	return m
-}()

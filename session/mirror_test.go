@@ -9,13 +9,14 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // TestContinue: a mirror stays as it is; what continues it begins with its
 // live branch, once, and says where it came from.
 func TestContinue(t *testing.T) {
 	ctx := context.Background()
-	st := session.NewMemory()
+	st := memory.New()
 	say := func(seq session.Seq, id, parent, text string) session.Record {
 		return session.Record{Seq: seq, ID: id, Parent: parent, Time: time.Unix(int64(seq), 0).UTC(), Body: session.Message{Message: llm.UserText(text)}}
 	}
@@ -67,7 +68,7 @@ func TestContinue(t *testing.T) {
 // was continued.
 func TestContinueWhatMoved(t *testing.T) {
 	ctx := context.Background()
-	st := session.NewMemory()
+	st := memory.New()
 	origin := session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:recovered:m", ID: "m"}
 	if err := st.Append(ctx, "m",
 		session.Record{Seq: 1, Time: time.Unix(1, 0).UTC(), Body: session.Header{Version: 3, ID: "m", Key: origin.Key, Origin: origin}},
@@ -115,7 +116,7 @@ func TestCurrentOfCopies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			st := session.NewMemory()
+			st := memory.New()
 			for _, l := range test.logs {
 				recs := []session.Record{{Seq: 1, Time: time.Unix(l.begun, 0).UTC(), Body: session.Header{Version: 3, ID: l.id, Key: "k", Origin: session.Origin{Program: "pi", Path: "/x.jsonl", ID: "m"}}}}
 				parent := ""
@@ -143,7 +144,7 @@ func TestCurrentOfCopies(t *testing.T) {
 // it is continued again from there.
 func TestNewSince(t *testing.T) {
 	ctx := context.Background()
-	st := session.NewMemory()
+	st := memory.New()
 	say := func(seq session.Seq, id, parent string) session.Record {
 		return session.Record{Seq: seq, ID: id, Parent: parent, Time: time.Unix(int64(seq), 0).UTC(), Body: session.Message{Message: llm.UserText(id)}}
 	}
@@ -197,7 +198,7 @@ func TestNewSince(t *testing.T) {
 // once, with a note before it; what was said here stays as it was.
 func TestMerge(t *testing.T) {
 	ctx := context.Background()
-	st := session.NewMemory()
+	st := memory.New()
 	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
 	say := func(seq session.Seq, id, parent string, role llm.Role, blocks ...llm.Block) session.Record {
 		m := session.Message{Message: llm.Message{Role: role, Blocks: blocks}, Usage: llm.Usage{Input: 1000 * int(seq)}}

@@ -14,10 +14,6 @@ type ID string
 // id, for clocks run back and ids are random.
 type Seq int64
 
-// MaxRecord is the length in bytes that a record's line may have. A longer
-// one is refused by Append, and is damage where it is found.
-const MaxRecord = 32 << 20
-
 // Record is one entry of a log.
 //
 // ID is unique within its log, not across logs: forks and rewinds copy

@@ -15,6 +15,7 @@ import (
 	"goclaw/llm"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
+	"goclaw/store/memory"
 )
 
 // lines numbers recs and puts a header before them.
@@ -319,7 +320,7 @@ func (stuck) Rand() uint64   { return 7 }
 var ctx = context.Background()
 
 func TestLoadBeginsOrRestores(t *testing.T) {
-	st, c := session.NewMemory(), &Clock{}
+	st, c := memory.New(), &Clock{}
 	one, err := session.Load(ctx, st, "k", c)
 	if err != nil || one.Records != 1 || one.Key != "k" {
 		t.Fatalf("load of a new key = %+v, %v", one, err)
@@ -374,54 +375,6 @@ func TestLoadBeginsOrRestores(t *testing.T) {
 	}
 }
 
-func TestCopy(t *testing.T) {
-	src, dst := session.NewMemory(), session.NewMemory()
-	recs := Log(User("1"), Answer("2"), User("3"))
-	if err := src.Append(ctx, ID, recs...); err != nil {
-		t.Fatal(err)
-	}
-	if err := dst.Append(ctx, ID, recs[:2]...); err != nil { // an interrupted copy
-		t.Fatal(err)
-	}
-	if n, err := session.Copy(ctx, dst, src, ID); n != 2 || err != nil {
-		t.Fatalf("copy of the rest = %d, %v, want 2", n, err)
-	}
-	got, err := Collect(dst.Read(ctx, ID, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(recs, got, Same); d != "" {
-		t.Errorf("copy (-want +got):\n%s", d)
-	}
-	if n, err := session.Copy(ctx, dst, src, ID); n != 0 || err != nil {
-		t.Errorf("copy again = %d, %v, want 0", n, err)
-	}
-	other := session.NewMemory()
-	alien := recs[1]
-	alien.ID = "x"
-	if err := other.Append(ctx, ID, recs[0], alien); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := session.Copy(ctx, other, src, ID); n != 0 || !errors.Is(err, session.ErrConflict) {
-		t.Errorf("copy over another history = %d, %v", n, err)
-	}
-	if err := dst.Append(ctx, ID, session.Record{Seq: 5, ID: "e4", Parent: "e3", Body: Answer("4")}); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := session.Copy(ctx, dst, src, ID); n != 0 || !errors.Is(err, session.ErrConflict) {
-		t.Errorf("copy over a longer history = %d, %v", n, err)
-	}
-	if n, err := session.Copy(ctx, dst, src, "nobody"); n != 0 || !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("copy of nothing = %d, %v", n, err)
-	}
-	torn := session.NewMemory()
-	n, err := session.Copy(ctx, torn, damaged{src}, ID)
-	var d *session.Damage
-	if n != 4 || !errors.As(err, &d) || d.Line != 9 {
-		t.Errorf("copy around damage = %d, %v, want 4 and the damage", n, err)
-	}
-}
-
 // damaged is a store whose logs have a line that cannot be read.
 type damaged struct{ session.Store }
 
@@ -447,7 +400,7 @@ func TestFollow(t *testing.T) {
 		"damage": func(st session.Store) session.Store { return damaged{st} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			mem := session.NewMemory()
+			mem := memory.New()
 			recs := Log(User("1"), Answer("2"), User("3"), Answer("4"))
 			if err := mem.Append(ctx, ID, recs[:2]...); err != nil {
 				t.Fatal(err)
@@ -481,7 +434,7 @@ func TestFollow(t *testing.T) {
 			}
 		})
 	}
-	mem := session.NewMemory()
+	mem := memory.New()
 	var errs []error
 	for _, err := range session.Follow(ctx, mem, "nobody", 0) {
 		errs = append(errs, err)
@@ -507,7 +460,7 @@ func TestErrorsSayWhatTheyKnow(t *testing.T) {
 // log without a key of its own is none. The model used last is the one that
 // answered, until something else did.
 func TestChosenAndLast(t *testing.T) {
-	st, c := session.NewMemory(), &Clock{}
+	st, c := memory.New(), &Clock{}
 	s, err := session.Begin(ctx, st, session.Header{}, c)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sort"
 	"strings"
 	"time"
 )
@@ -96,17 +95,6 @@ func (q Query) Match(in Info) bool {
 			strings.Contains(strings.ToLower(in.Title), t)
 	}
 	return true
-}
-
-// Sort puts infos into the order of List.
-func Sort(infos []Info) {
-	sort.Slice(infos, func(i, j int) bool {
-		a, b := infos[i], infos[j]
-		if !a.Updated.Equal(b.Updated) {
-			return a.Updated.After(b.Updated)
-		}
-		return a.ID < b.ID
-	})
 }
 
 // Damage is a place in a log that cannot be read. It is an error that does
@@ -352,79 +340,6 @@ func (in Info) Newer(than Info) bool {
 	}
 	original := func(in Info) bool { return in.Origin.ID == "" || in.Origin.ID == in.ID }
 	return original(in) && !original(than)
-}
-
-// Copy appends to the log id of dst what dst lacks of src's, and returns how
-// many records that were. Interrupted, it goes on where it was. If what dst
-// has is not the beginning of what src has, the error wraps ErrConflict.
-// Damage in src is passed over and returned at the end.
-func Copy(ctx context.Context, dst, src Store, id ID) (int, error) {
-	var have Info
-	for in, err := range dst.List(ctx, Query{ID: id}) {
-		if err != nil {
-			return 0, err
-		}
-		have = in
-	}
-	if have.Last > 0 {
-		if err := samePrefix(ctx, dst, src, id); err != nil {
-			return 0, err
-		}
-	}
-	n, size := 0, 0
-	var batch []Record
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		err := dst.Append(ctx, id, batch...)
-		if err == nil {
-			n += len(batch)
-			batch, size = batch[:0], 0
-		}
-		return err
-	}
-	var damage []error
-	for r, err := range src.Read(ctx, id, have.Last) {
-		var d *Damage
-		if errors.As(err, &d) {
-			damage = append(damage, d)
-			continue
-		}
-		if err != nil {
-			return n, err
-		}
-		batch = append(batch, r)
-		size += len(r.Raw)
-		if len(batch) == 1000 || size > 4<<20 {
-			if err := flush(); err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, errors.Join(append(damage, flush())...)
-}
-
-// samePrefix compares ids and bytes of the records that dst has.
-func samePrefix(ctx context.Context, dst, src Store, id ID) error {
-	next, stop := iter.Pull2(src.Read(ctx, id, 0))
-	defer stop()
-	for d, err := range dst.Read(ctx, id, 0) {
-		if err != nil {
-			return err
-		}
-		r, err, ok := next()
-		for d := (*Damage)(nil); errors.As(err, &d); {
-			r, err, ok = next()
-		}
-		if err != nil {
-			return err
-		}
-		if !ok || r.ID != d.ID || r.Raw != nil && d.Raw != nil && string(r.Raw) != string(d.Raw) {
-			return fmt.Errorf("session: record %d of %s differs from its copy: %w", d.Seq, id, ErrConflict)
-		}
-	}
-	return nil
 }
 
 // Follow yields the records of the log id behind after, and then those to

@@ -11,6 +11,7 @@ import (
 	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
 )
@@ -145,7 +146,7 @@ func copySession(ctx context.Context, dst, src session.Store, in session.Info) (
 	case err == nil && !have.Trashed.IsZero():
 		return 0, nil
 	}
-	n, err := session.Copy(ctx, dst, src, in.ID)
+	n, err := storekit.Copy(ctx, dst, src, in.ID)
 	if !in.Trashed.IsZero() {
 		err = errors.Join(err, dst.Delete(ctx, in.ID))
 	}

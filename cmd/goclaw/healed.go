@@ -14,7 +14,7 @@ import (
 	"goclaw/internal/inherit"
 	"goclaw/internal/inherit/doctor"
 	"goclaw/internal/inherit/source"
-	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // healed is the healed copy of what is at root. Everything that is written is
@@ -111,7 +111,7 @@ func (h *healed) write(ctx context.Context, x doctor.Examination) (string, error
 		if t.Path != h.root {
 			dir = strings.TrimSuffix(name, ".sqlite")
 		}
-		name = filepath.Join(dir, session.FileName(id)+".jsonl")
+		name = filepath.Join(dir, storekit.FileName(id)+".jsonl")
 	}
 	f, path, err := h.create(name)
 	if err != nil {

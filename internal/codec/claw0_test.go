@@ -13,6 +13,7 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // rebuild makes messages of lines as claw0 does, by its own simple rules.
@@ -364,7 +365,7 @@ func TestClaw0Odd(t *testing.T) {
 
 // A line that would not fit twice is the native line alone.
 func TestClaw0Large(t *testing.T) {
-	r := rec(session.Message{Message: llm.UserText(strings.Repeat("x", session.MaxRecord/2+1)), At: day})
+	r := rec(session.Message{Message: llm.UserText(strings.Repeat("x", storekit.MaxRecord/2+1)), At: day})
 	lines, err := Claw0.Encode(r)
 	if err != nil {
 		t.Fatal(err)

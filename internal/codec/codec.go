@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/codec/claw0"
 	"goclaw/internal/codec/native"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Codec is one form of lines.
@@ -71,8 +72,8 @@ func (f lines) Encode(r session.Record) ([]byte, error) {
 }
 
 func (f lines) Decode(line []byte) ([]session.Record, error) {
-	if len(line) > session.MaxRecord {
-		return nil, fmt.Errorf("codec: a line of %d bytes, the limit is %d: %w", len(line), session.MaxRecord, session.ErrTooLarge)
+	if len(line) > storekit.MaxRecord {
+		return nil, fmt.Errorf("codec: a line of %d bytes, the limit is %d: %w", len(line), storekit.MaxRecord, session.ErrTooLarge)
 	}
 	if len(native.Trim(line)) == 0 {
 		return nil, nil

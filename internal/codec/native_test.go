@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/codec/native"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 func one(t *testing.T, line string) session.Record {
@@ -235,14 +236,14 @@ func TestNativeRefuses(t *testing.T) {
 	if recs, err := Native.Decode([]byte(" \r")); len(recs) != 0 || err != nil {
 		t.Errorf("a blank line gives %v, %v", recs, err)
 	}
-	big := make([]byte, session.MaxRecord+1)
+	big := make([]byte, storekit.MaxRecord+1)
 	if _, err := Native.Decode(big); !errors.Is(err, session.ErrTooLarge) {
 		t.Errorf("a line that is too long gives %v", err)
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	big := strings.Repeat("x", session.MaxRecord)
+	big := strings.Repeat("x", storekit.MaxRecord)
 	for _, c := range []struct {
 		name string
 		rec  session.Record
@@ -256,7 +257,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"details", rec(session.Compaction{Details: json.RawMessage(`{`)}), "not JSON", nil},
 		{"year", session.Record{Time: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC), Body: session.Reset{}}, "the year 12026", nil},
 		{"too large", rec(session.Title{Title: big}), "the limit is", session.ErrTooLarge},
-		{"too large raw", session.Record{Raw: make(json.RawMessage, session.MaxRecord+1), Body: session.Unknown{}}, "the limit is", session.ErrTooLarge},
+		{"too large raw", session.Record{Raw: make(json.RawMessage, storekit.MaxRecord+1), Body: session.Unknown{}}, "the limit is", session.ErrTooLarge},
 	} {
 		_, err := Native.Encode(c.rec)
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {

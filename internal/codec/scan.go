@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/codec/piv1"
 	"goclaw/internal/rawjson"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Stream reads the lines of one file, in order.
@@ -194,7 +195,7 @@ func (s *Scanner) step() {
 	s.end += size
 	s.torn = err != nil
 	if line == nil {
-		s.lost(size, fmt.Sprintf("a line of %d bytes, the limit is %d", size, session.MaxRecord))
+		s.lost(size, fmt.Sprintf("a line of %d bytes, the limit is %d", size, storekit.MaxRecord))
 		return
 	}
 	if len(native.Trim(line)) == 0 {
@@ -262,7 +263,7 @@ func (s *Scanner) readLine() (line []byte, size int64, err error) {
 		if err == nil {
 			part = part[:len(part)-1]
 		}
-		if held += len(part); held > session.MaxRecord {
+		if held += len(part); held > storekit.MaxRecord {
 			tooLong, full, long = true, nil, nil
 		}
 		switch {

@@ -18,6 +18,7 @@ import (
 
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // transcript makes a native log of about size bytes as agents write them:
@@ -199,7 +200,7 @@ func (z zeros) Read(p []byte) (int, error) {
 // A line of just the limit is read, one byte more is not.
 func TestLimit(t *testing.T) {
 	for _, over := range []int{0, 1} {
-		line := `"` + strings.Repeat("x", session.MaxRecord-2+over) + `"`
+		line := `"` + strings.Repeat("x", storekit.MaxRecord-2+over) + `"`
 		recs, damage := readAll(t, "f", []byte(line+"\n"), Options{Form: FormNative})
 		if len(recs) != 1-over || len(damage) != over {
 			t.Errorf("%d bytes: %d records, %v", len(line), len(recs), damage)

@@ -11,6 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // makeDatabase makes a database with what sql says.
@@ -92,7 +93,7 @@ func TestFirstGoclaw(t *testing.T) {
 			if len(cat.Problems) > 0 || len(cat.Transcripts) == 0 {
 				t.Fatalf("%d transcripts, %v", len(cat.Transcripts), cat.Problems)
 			}
-			st := session.NewMemory()
+			st := memory.New()
 			rep, err := Import(ctx, st, cat, ImportOptions{})
 			if err != nil || rep.Count(New) != len(cat.Transcripts) {
 				t.Fatalf("%+v, %v", rep, err)

@@ -8,6 +8,7 @@ import (
 	"goclaw/internal/inherit/codex"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // FuzzForeign: no line of another program stops its reader, every record can
@@ -35,7 +36,7 @@ func FuzzForeign(f *testing.F) {
 			var first [][]byte
 			for round := range 2 {
 				n := 0
-				st := session.NewMemory()
+				st := memory.New()
 				tr.Scan(t.Context(), bytes.NewReader(data), source.Position{}, nil, func(r session.Record, err error) bool {
 					if err != nil {
 						return true

@@ -18,6 +18,7 @@ import (
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 // toy is a seventh program: a diary of lines "Q: ..." and "A: ...", which begins
@@ -88,7 +89,7 @@ func TestSeventhProgram(t *testing.T) {
 	}
 	add("toy monday\nQ: is it raining?\nA: it is\n")
 	find := inherit.FindOptions{Sources: append([]func() source.Source{func() source.Source { return toy{} }}, inherit.Sources...)}
-	st := session.NewMemory()
+	st := memory.New()
 	said := func() (out []string) {
 		t.Helper()
 		in, err := session.Current(ctx, st, "toy:diary:monday")
@@ -171,7 +172,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cat.Close()
-	rep, err := inherit.Import(ctx, full{session.NewMemory()}, cat, inherit.ImportOptions{})
+	rep, err := inherit.Import(ctx, full{memory.New()}, cat, inherit.ImportOptions{})
 	var store *inherit.StoreError
 	if !errors.As(err, &store) || !errors.Is(err, session.ErrFull) || rep.Count(inherit.Left) != 1 {
 		t.Errorf("%v, %+v", err, rep.Outcomes)

@@ -23,6 +23,7 @@ import (
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/store/memory"
 	"goclaw/tool"
 	"goclaw/window"
 )
@@ -72,7 +73,7 @@ type bench struct {
 }
 
 func newBench(steps ...llmtest.Step) *bench {
-	return &bench{store: session.NewMemory(), clock: &Clock{Step: time.Second}, model: llmtest.New(steps...), tools: tools{}, who: "the test"}
+	return &bench{store: memory.New(), clock: &Clock{Step: time.Second}, model: llmtest.New(steps...), tools: tools{}, who: "the test"}
 }
 
 // seed appends a literal log of key.

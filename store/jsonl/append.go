@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/store/internal/space"
 )
 
@@ -55,7 +56,7 @@ func (s *Store) nothing(ctx context.Context, id session.ID) error {
 	case err != nil && !errors.Is(err, session.ErrNotFound):
 		return err
 	}
-	return session.CheckAppend(id, 0, nil)
+	return storekit.CheckAppend(id, 0, nil)
 }
 
 func inTrash(id session.ID) error {
@@ -81,7 +82,7 @@ func (s *Store) target(id session.ID, recs []session.Record) (*log, error) {
 			return l, nil
 		}
 	}
-	if err := session.CheckAppend(id, 0, recs); err != nil {
+	if err := storekit.CheckAppend(id, 0, recs); err != nil {
 		return nil, err
 	}
 	h := recs[0].Body.(session.Header)
@@ -138,7 +139,7 @@ func (s *Store) add(ctx context.Context, l *log, f file, path string, trashed bo
 	if trashed {
 		return inTrash(l.id)
 	}
-	if err := session.CheckAppend(l.id, l.view.info.Last, recs); err != nil {
+	if err := storekit.CheckAppend(l.id, l.view.info.Last, recs); err != nil {
 		return err
 	}
 	if v := l.view; v.version == 1 && v.info.Last > 0 {

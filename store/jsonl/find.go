@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // sync makes every log known whose file has appeared since the last time.
@@ -174,7 +175,7 @@ func (s *Store) locate(id session.ID) (bool, error) {
 			return false, err
 		}
 		for _, dir := range live {
-			rel := filepath.Join(dir, session.FileName(string(id))+ext)
+			rel := filepath.Join(dir, storekit.FileName(string(id))+ext)
 			if st, err := s.disk.lstat(s.path(rel)); err == nil && st.mode.IsRegular() {
 				s.mu.Lock()
 				s.register(newLog(id, rel, ""))

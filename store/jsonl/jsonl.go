@@ -29,6 +29,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/store/internal/hold"
 )
 
@@ -242,7 +243,7 @@ func (s *Store) rank(l *log) int {
 	switch {
 	case !l.at().trashed.IsZero():
 		return 2
-	case name == session.FileName(string(l.id)), s.layout == Claw0Old && strings.HasSuffix(name, "_"+session.FileName(string(l.id))):
+	case name == storekit.FileName(string(l.id)), s.layout == Claw0Old && strings.HasSuffix(name, "_"+storekit.FileName(string(l.id))):
 		return 0
 	}
 	return 1
@@ -356,7 +357,7 @@ func (s *Store) flock(ctx context.Context, name string) (unlock func(), err erro
 }
 
 // lockName is the name of the log id's lock and batch files.
-func lockName(id session.ID) string { return "log-" + session.FileName(string(id)) }
+func lockName(id session.ID) string { return "log-" + storekit.FileName(string(id)) }
 
 // Lock implements session.Store.
 func (s *Store) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
@@ -366,7 +367,7 @@ func (s *Store) Lock(ctx context.Context, id session.ID, who string) (func(), er
 	if h := s.foreignHold(id); h != nil {
 		return nil, h
 	}
-	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+session.FileName(string(id))+".lock"), who)
+	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+storekit.FileName(string(id))+".lock"), who)
 	var h *session.HeldError
 	if errors.As(err, &h) {
 		h.ID = id

@@ -9,6 +9,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Layout says which files lie where, and in which form their lines are.
@@ -64,13 +65,13 @@ const (
 // place returns the path of the log id of key, relative to the store.
 func (y Layout) place(key session.Key, id session.ID) string {
 	if y == Claw0Old {
-		name := colons(string(key)) + "_" + session.FileName(string(id))
+		name := colons(string(key)) + "_" + storekit.FileName(string(id))
 		if len(name) > 200 {
-			name = session.FileName(string(key) + "\x00" + string(id))
+			name = storekit.FileName(string(key) + "\x00" + string(id))
 		}
 		return filepath.Join(scripts, name+ext)
 	}
-	return filepath.Join(agents, agentName(key), sessions, session.FileName(string(id))+ext)
+	return filepath.Join(agents, agentName(key), sessions, storekit.FileName(string(id))+ext)
 }
 
 // agentName returns the folder of key's agent. An underscore stands for
@@ -80,13 +81,13 @@ func agentName(key session.Key) string {
 	if agent == "" {
 		agent = "main"
 	}
-	return strings.ReplaceAll(session.FileName(agent), "%5f", "_")
+	return strings.ReplaceAll(storekit.FileName(agent), "%5f", "_")
 }
 
 // colons is a key as a file name that shows its colons as underscores, and
 // its underscores escaped: a:b and a_b do not meet.
 func colons(key string) string {
-	return strings.ReplaceAll(session.FileName(key), "%3a", "_")
+	return strings.ReplaceAll(storekit.FileName(key), "%3a", "_")
 }
 
 // index returns the path of the sessions.json for the logs in folder.
@@ -106,7 +107,7 @@ func (y Layout) named(name string) session.ID {
 			stem = stem[i+1:]
 		}
 	}
-	if text, ok := unescape(stem); ok && session.FileName(text) == stem {
+	if text, ok := unescape(stem); ok && storekit.FileName(text) == stem {
 		return session.ID(text)
 	}
 	return session.ID(stem)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Read implements session.Store. It begins at the nearest record whose place
@@ -260,13 +261,13 @@ func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.In
 }
 
 // Changes returns every log that is not in the trash.
-func (s *Store) Changes(ctx context.Context, _ string) (session.Changes, error) {
-	out := session.Changes{All: true}
+func (s *Store) Changes(ctx context.Context, _ string) (storekit.Changes, error) {
+	out := storekit.Changes{All: true}
 	for in, err := range s.List(ctx, session.Query{}) {
 		if err != nil {
-			return session.Changes{}, err
+			return storekit.Changes{}, err
 		}
-		out.Logs = append(out.Logs, session.Change{ID: in.ID, Last: in.Last, Written: s.written(in.ID)})
+		out.Logs = append(out.Logs, storekit.Change{ID: in.ID, Last: in.Last, Written: s.written(in.ID)})
 	}
 	return out, nil
 }

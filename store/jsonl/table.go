@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // table is what is known of a sessions.json. It is written for other programs
@@ -468,7 +469,7 @@ func quote(v any) []byte {
 // lockTable keeps other programs from writing the sessions.json name: those
 // of ours by a locked file, OpenClaw by the kind of file that it looks for.
 func (s *Store) lockTable(name string) (func(), error) {
-	unlock, err := s.flock(bgContext, "table-"+strings.ReplaceAll(session.FileName(name), "%2f", "_"))
+	unlock, err := s.flock(bgContext, "table-"+strings.ReplaceAll(storekit.FileName(name), "%2f", "_"))
 	if err != nil || s.layout != OpenClaw {
 		return unlock, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"goclaw/internal/sqlx"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // feed is a connection that only looks whether another has written: SQLite
@@ -39,9 +40,9 @@ func (f *feed) close() error {
 	return f.c.Close()
 }
 
-// Changes implements session.Feed: all logs if anything was written since.
-func (s *Store) Changes(ctx context.Context, since string) (session.Changes, error) {
-	ch := session.Changes{}
+// Changes implements storekit.Feed: all logs if anything was written since.
+func (s *Store) Changes(ctx context.Context, since string) (storekit.Changes, error) {
+	ch := storekit.Changes{}
 	// Asked before the logs are: what is written in between is told twice.
 	err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
 	if err != nil || ch.Now == since {
@@ -51,7 +52,7 @@ func (s *Store) Changes(ctx context.Context, since string) (session.Changes, err
 	if s.late == nil {
 		err = s.lend(ctx, func(c *sqlx.Conn) error {
 			return c.Each(func(r sqlx.Row) error {
-				ch.Logs = append(ch.Logs, session.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
+				ch.Logs = append(ch.Logs, storekit.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
 				return nil
 			}, "SELECT id, last FROM sessions WHERE trashed IS NULL ORDER BY max(updated, created) DESC, id")
 		})
@@ -62,9 +63,9 @@ func (s *Store) Changes(ctx context.Context, since string) (session.Changes, err
 	ch.Logs = nil
 	for in, err := range s.List(ctx, session.Query{}) {
 		if err != nil {
-			return session.Changes{}, err
+			return storekit.Changes{}, err
 		}
-		ch.Logs = append(ch.Logs, session.Change{ID: in.ID, Last: in.Last})
+		ch.Logs = append(ch.Logs, storekit.Change{ID: in.ID, Last: in.Last})
 	}
 	return ch, nil
 }

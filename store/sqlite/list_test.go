@@ -10,6 +10,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
 )
 
 // However a list is asked for, it is the same list.
@@ -42,7 +43,7 @@ func TestLists(t *testing.T) {
 	if len(infos) != many {
 		t.Fatalf("%d sessions are listed, want %d", len(infos), many)
 	}
-	session.Sort(infos)
+	storekit.Sort(infos)
 	for _, q := range []session.Query{{}, {Agent: "agent1"}, {Channel: "chan3"}, {Text: "title 1"}, {Agent: "agent2", Channel: "chan4", Text: "s00"}, {Agent: "none"}} {
 		for _, q.Trash = range []bool{false, true} {
 			for _, q.Limit = range []int{0, 1, 7, 44, 300, 2000, 5000} {

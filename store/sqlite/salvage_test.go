@@ -11,6 +11,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
 )
 
 const pageSize = 4096
@@ -137,7 +138,7 @@ func TestEveryPageLostInTurn(t *testing.T) {
 		after := reports(t, s)
 		copied := at(t, filepath.Join(filepath.Dir(path), "copy.db"))
 		for _, id := range ids {
-			if _, err := session.Copy(bg, copied, s, id); err != nil && lost == 0 {
+			if _, err := storekit.Copy(bg, copied, s, id); err != nil && lost == 0 {
 				t.Errorf("page %d: copy of %s: %v", n, id, err)
 			}
 		}

@@ -24,13 +24,14 @@ import (
 
 	"goclaw/internal/sqlx"
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/store/internal/hold"
 	"goclaw/store/internal/space"
 	"goclaw/store/internal/sqlstore"
 )
 
 // Store is a database of sessions. It implements session.Store,
-// session.Waiter and session.Feed.
+// session.Waiter and storekit.Feed.
 type Store struct {
 	path     string
 	readOnly bool
@@ -342,7 +343,7 @@ func (s *Store) Lock(ctx context.Context, id session.ID, who string) (release fu
 		return nil, session.ErrClosed
 	default:
 	}
-	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", session.FileName(string(id))+".lock"), who)
+	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(string(id))+".lock"), who)
 	var held *session.HeldError
 	if errors.As(err, &held) {
 		held.ID = id

@@ -10,6 +10,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
 )
 
 func (s suite) appendRead(t *testing.T) {
@@ -139,7 +140,7 @@ func (s suite) allOrNothing(t *testing.T) {
 		for what, batch := range map[string][]session.Record{
 			"without a body": bad(at, func(r *session.Record) { r.Body = nil }),
 			"out of order":   bad(at, func(r *session.Record) { r.Seq += 7 }),
-			"too large":      bad(at, func(r *session.Record) { r.Raw = make([]byte, session.MaxRecord+1) }),
+			"too large":      bad(at, func(r *session.Record) { r.Raw = make([]byte, storekit.MaxRecord+1) }),
 		} {
 			if err := st.Append(bg, "s1", batch...); err == nil {
 				t.Fatalf("a batch whose record %d is %s was accepted", at+1, what)

@@ -14,6 +14,8 @@ import (
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
+	"goclaw/store/memory"
 )
 
 // Kinds returns a record of every kind, with every field set that its kind
@@ -205,7 +207,7 @@ func (s suite) tooLarge(t *testing.T) {
 	st := s.at(t, dir)
 	recs := sessiontest.Log(sessiontest.User("hi"))
 	add(t, st, "s1", recs...)
-	big := strings.Repeat("x", session.MaxRecord+1)
+	big := strings.Repeat("x", storekit.MaxRecord+1)
 	for what, b := range map[string]session.Body{
 		"a message": sessiontest.User(big),
 		"a result":  sessiontest.Result("c1", big),
@@ -223,12 +225,12 @@ func (s suite) tooLarge(t *testing.T) {
 		text := strings.Repeat("x", n-len(open)-len(end))
 		return session.Record{Seq: 3, ID: "e2", Parent: "e1", Time: sessiontest.Start, Body: sessiontest.User(text), Raw: json.RawMessage(open + text + end)}
 	}
-	wantErr(t, "a line of 32 MiB and a byte", st.Append(bg, "s1", line(session.MaxRecord+1)), session.ErrTooLarge)
+	wantErr(t, "a line of 32 MiB and a byte", st.Append(bg, "s1", line(storekit.MaxRecord+1)), session.ErrTooLarge)
 	wantLog(t, st, "s1", recs)
 	wantReplay(t, st, "s1")
 
 	// What grows beyond the limit only as a line is refused, or kept whole.
-	grows := session.Record{Seq: 3, ID: "e2", Parent: "e1", Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("\x00", session.MaxRecord/3))}
+	grows := session.Record{Seq: 3, ID: "e2", Parent: "e1", Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("\x00", storekit.MaxRecord/3))}
 	if err := st.Append(bg, "s1", grows); err == nil {
 		recs = append(recs, grows)
 	} else {
@@ -237,7 +239,7 @@ func (s suite) tooLarge(t *testing.T) {
 	wantLog(t, st, "s1", recs)
 
 	add(t, st, "s2", logOf("s2", "k", sessiontest.User("hi"))...)
-	whole := line(session.MaxRecord)
+	whole := line(storekit.MaxRecord)
 	add(t, st, "s2", whole)
 	must(t, st.Close())
 	st = s.at(t, dir)
@@ -267,7 +269,7 @@ func raws(t testing.TB, st session.Store, id session.ID) []string {
 }
 
 func (s suite) copies(t *testing.T) {
-	st, twin, mem := s.fresh(t), s.fresh(t), session.NewMemory()
+	st, twin, mem := s.fresh(t), s.fresh(t), memory.New()
 	recs := Kinds()
 	for i, r := range strangers {
 		r.Seq = session.Seq(len(recs)) + 1
@@ -280,7 +282,7 @@ func (s suite) copies(t *testing.T) {
 	add(t, st, "s1", recs...)
 	hop := func(dst, src session.Store, want int) {
 		t.Helper()
-		if n, err := session.Copy(bg, dst, src, "s1"); err != nil || n != want {
+		if n, err := storekit.Copy(bg, dst, src, "s1"); err != nil || n != want {
 			t.Fatalf("copy = %d, %v, want %d", n, err, want)
 		}
 	}
@@ -312,12 +314,12 @@ func (s suite) copies(t *testing.T) {
 	hop(twin, st, 3)
 	grow(st, "mine")
 	grow(twin, "yours")
-	_, err = session.Copy(bg, twin, st, "s1")
+	_, err = storekit.Copy(bg, twin, st, "s1")
 	wantErr(t, "copy over another history", err, session.ErrConflict)
 	grow(st, "longer")
-	_, err = session.Copy(bg, twin, st, "s1")
+	_, err = storekit.Copy(bg, twin, st, "s1")
 	wantErr(t, "copy over another, shorter history", err, session.ErrConflict)
-	_, err = session.Copy(bg, twin, st, "nobody")
+	_, err = storekit.Copy(bg, twin, st, "nobody")
 	if !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("copy of nothing: %v, want %v", err, session.ErrNotFound)
 	}

@@ -14,6 +14,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 // diary is a store in memory that also writes one file, for one process: the
 // least that survives a kill. If hasty, it promises before it writes.
 type diary struct {
-	*session.Memory
+	*memory.Store
 	mu    sync.Mutex
 	file  *os.File
 	hasty bool
@@ -44,7 +45,7 @@ func newDiary(dir string, hasty bool) (*diary, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &diary{Memory: session.NewMemory(), file: f, hasty: hasty}
+	d := &diary{Store: memory.New(), file: f, hasty: hasty}
 	// An entry is a line: what it is about, a space, and lines joined by \x00.
 	in, good := bufio.NewReader(f), int64(0)
 	for {
@@ -55,7 +56,7 @@ func newDiary(dir string, hasty bool) (*diary, error) {
 		good += int64(len(line))
 		id, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
 		last := session.Seq(0)
-		if in, err := session.Stat(context.Background(), d.Memory, session.ID(id)); err == nil {
+		if in, err := session.Stat(context.Background(), d.Store, session.ID(id)); err == nil {
 			last = in.Last
 		}
 		var batch []session.Record
@@ -70,7 +71,7 @@ func newDiary(dir string, hasty bool) (*diary, error) {
 				batch = append(batch, r)
 			}
 		}
-		if err := d.Memory.Append(context.Background(), session.ID(id), batch...); err != nil {
+		if err := d.Store.Append(context.Background(), session.ID(id), batch...); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +85,7 @@ func newDiary(dir string, hasty bool) (*diary, error) {
 func (d *diary) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.Memory.Append(ctx, id, recs...); err != nil {
+	if err := d.Store.Append(ctx, id, recs...); err != nil {
 		return err
 	}
 	var lines [][]byte
@@ -103,7 +104,7 @@ func (d *diary) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	return err
 }
 
-func (d *diary) Close() error { d.file.Close(); return d.Memory.Close() }
+func (d *diary) Close() error { d.file.Close(); return d.Store.Close() }
 
 func TestKillingIsSurvived(t *testing.T) {
 	k := newKilling(openDiary, t.TempDir())

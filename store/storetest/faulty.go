@@ -12,6 +12,8 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
+	"goclaw/store/memory"
 )
 
 // ErrFault is what a Faulty store fails with.
@@ -106,11 +108,11 @@ func (s suite) faults(t *testing.T) {
 	add(t, st, "s1", recs...)
 	for _, n := range []int{3, 4, 5, 7} {
 		for side, doors := range map[string][2]session.Store{
-			"source": {session.NewMemory(), Faulty(st, n)},
-			"target": {Faulty(session.NewMemory(), n), st},
+			"source": {memory.New(), Faulty(st, n)},
+			"target": {Faulty(memory.New(), n), st},
 		} {
 			repeat(t, fmt.Sprintf("copy with every %dth call to the %s failing", n, side), func() error {
-				_, err := session.Copy(bg, doors[0], doors[1], "s1")
+				_, err := storekit.Copy(bg, doors[0], doors[1], "s1")
 				return err
 			})
 			dst := doors[0]

@@ -8,9 +8,10 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
 )
 
-// feed follows a store by session.ChangesOf, through appends, the trash and
+// feed follows a store by storekit.ChangesOf, through appends, the trash and
 // purges by this door and by another, and compares with List after each.
 func (s suite) feed(t *testing.T) {
 	dir := t.TempDir()
@@ -19,7 +20,7 @@ func (s suite) feed(t *testing.T) {
 	known := map[session.ID]session.Seq{}
 	follow := func(what string) {
 		t.Helper()
-		ch, err := session.ChangesOf(bg, st, since)
+		ch, err := storekit.ChangesOf(bg, st, since)
 		must(t, err)
 		if ch.All {
 			clear(known)
@@ -63,7 +64,7 @@ func (s suite) feed(t *testing.T) {
 		return
 	}
 	// Unchanged, a feed with positions says nothing.
-	if ch, err := session.ChangesOf(bg, st, since); err != nil || len(ch.Logs) > 0 || ch.All || ch.Now != since {
+	if ch, err := storekit.ChangesOf(bg, st, since); err != nil || len(ch.Logs) > 0 || ch.All || ch.Now != since {
 		t.Errorf("without a change, the feed says %+v (%v)", ch, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/store/memory"
 )
 
 // listIsReplay grows a log that has everything an Info counts and compares
@@ -187,7 +188,7 @@ func (s suite) randomOps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
-		st, mem := s.open(t, dir), session.Store(session.NewMemory())
+		st, mem := s.open(t, dir), session.Store(memory.New())
 		defer func() { st.Close() }()
 		ids := []session.ID{"s1", "s2", "s3"}
 		logs := map[session.ID][]session.Record{}

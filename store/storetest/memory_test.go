@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 func TestMemory(t *testing.T) { Run(t, openMemory) }
@@ -16,13 +17,13 @@ var houses sync.Map
 
 // openMemory opens a door to the one store that stands for dir.
 func openMemory(_ *testing.T, dir string) session.Store {
-	house, _ := houses.LoadOrStore(dir, session.NewMemory())
-	return &door{Memory: house.(*session.Memory), gone: make(chan struct{})}
+	house, _ := houses.LoadOrStore(dir, memory.New())
+	return &door{Store: house.(*memory.Store), gone: make(chan struct{})}
 }
 
 // door is a store in memory that can be closed and opened again.
 type door struct {
-	*session.Memory
+	*memory.Store
 	once sync.Once
 	gone chan struct{}
 }
@@ -40,15 +41,15 @@ func (d *door) Append(ctx context.Context, id session.ID, recs ...session.Record
 	if err := d.shut(ctx); err != nil {
 		return err
 	}
-	return d.Memory.Append(ctx, id, recs...)
+	return d.Store.Append(ctx, id, recs...)
 }
 
 func (d *door) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
-	return guarded(ctx, d, d.Memory.Read(ctx, id, after))
+	return guarded(ctx, d, d.Store.Read(ctx, id, after))
 }
 
 func (d *door) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
-	return guarded(ctx, d, d.Memory.List(ctx, q))
+	return guarded(ctx, d, d.Store.List(ctx, q))
 }
 
 func guarded[T any](ctx context.Context, d *door, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
@@ -66,28 +67,28 @@ func (d *door) Delete(ctx context.Context, id session.ID) error {
 	if err := d.shut(ctx); err != nil {
 		return err
 	}
-	return d.Memory.Delete(ctx, id)
+	return d.Store.Delete(ctx, id)
 }
 
 func (d *door) Restore(ctx context.Context, id session.ID) error {
 	if err := d.shut(ctx); err != nil {
 		return err
 	}
-	return d.Memory.Restore(ctx, id)
+	return d.Store.Restore(ctx, id)
 }
 
 func (d *door) Purge(ctx context.Context, id session.ID) error {
 	if err := d.shut(ctx); err != nil {
 		return err
 	}
-	return d.Memory.Purge(ctx, id)
+	return d.Store.Purge(ctx, id)
 }
 
 func (d *door) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
 	if err := d.shut(ctx); err != nil {
 		return nil, err
 	}
-	return d.Memory.Lock(ctx, id, who)
+	return d.Store.Lock(ctx, id, who)
 }
 
 func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error {
@@ -103,7 +104,7 @@ func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error
 		case <-inner.Done():
 		}
 	}()
-	err := d.Memory.Wait(inner, id, after)
+	err := d.Store.Wait(inner, id, after)
 	if shut := d.shut(ctx); shut != nil {
 		return shut
 	}

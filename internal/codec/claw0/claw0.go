@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/rawjson"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Encode returns the lines of r in claw0's form: a record that claw0 has a
@@ -44,7 +45,7 @@ func Encode(r session.Record, old bool) ([]byte, error) {
 				w.Text("goclaw", string(line))
 			}
 		})
-		if w.Err != nil || len(w.B) > session.MaxRecord {
+		if w.Err != nil || len(w.B) > storekit.MaxRecord {
 			return line, nil
 		}
 		if i == 0 {
@@ -513,7 +514,7 @@ func withOrigin(line []byte, from [][]byte) []byte {
 	for _, l := range from {
 		size += len(l) + 1
 	}
-	if size > session.MaxRecord {
+	if size > storekit.MaxRecord {
 		return line
 	}
 	b := append(make([]byte, 0, size), line[:len(line)-1]...)

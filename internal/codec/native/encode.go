@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/rawjson"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Encode returns the line of r: Raw if there is one. The fields are in the
@@ -25,8 +26,8 @@ func Encode(r session.Record) ([]byte, error) {
 		switch {
 		case bytes.IndexByte(r.Raw, '\n') >= 0:
 			return fail("a line end in the middle of its line")
-		case len(r.Raw) > session.MaxRecord:
-			return fail("%d bytes, the limit is %d: %w", len(r.Raw), session.MaxRecord, session.ErrTooLarge)
+		case len(r.Raw) > storekit.MaxRecord:
+			return fail("%d bytes, the limit is %d: %w", len(r.Raw), storekit.MaxRecord, session.ErrTooLarge)
 		}
 		return r.Raw, nil
 	}
@@ -46,8 +47,8 @@ func Encode(r session.Record) ([]byte, error) {
 		return fail("%w", w.Err)
 	case !utf8.Valid(w.B):
 		return fail("text that is not UTF-8")
-	case len(w.B) > session.MaxRecord:
-		return fail("%d bytes, the limit is %d: %w", len(w.B), session.MaxRecord, session.ErrTooLarge)
+	case len(w.B) > storekit.MaxRecord:
+		return fail("%d bytes, the limit is %d: %w", len(w.B), storekit.MaxRecord, session.ErrTooLarge)
 	}
 	return bytes.Clone(w.B), nil
 }

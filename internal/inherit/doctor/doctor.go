@@ -18,6 +18,7 @@ import (
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Finding is something that is wrong with a transcript, and what it costs
@@ -96,8 +97,8 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
-			if d.Size > session.MaxRecord {
-				cost = fmt.Sprintf("goclaw takes no line of more than %d MiB; another program may read it, and a healed copy has it as it is", session.MaxRecord>>20)
+			if d.Size > storekit.MaxRecord {
+				cost = fmt.Sprintf("goclaw takes no line of more than %d MiB; another program may read it, and a healed copy has it as it is", storekit.MaxRecord>>20)
 			}
 			x.find(d.Line, d.Reason, cost)
 			continue
@@ -293,7 +294,7 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 	all, err := source.Replay(t.ID, func(yield func(session.Record, error) bool) {
 		for r, err := range t.Raw(ctx, nil) {
 			var d *session.Damage
-			if errors.As(err, &d) && d.Size > session.MaxRecord && !t.Database() {
+			if errors.As(err, &d) && d.Size > storekit.MaxRecord && !t.Database() {
 				l, e := longerOf(t, d.Line)
 				if e != nil {
 					err = e

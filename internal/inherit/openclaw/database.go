@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // database is a database of OpenClaw.
@@ -27,7 +28,7 @@ type database struct {
 }
 
 func newDatabase(d *source.Database) (*database, error) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(session.MaxRecord))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(storekit.MaxRecord))
 	if err != nil {
 		return nil, err
 	}

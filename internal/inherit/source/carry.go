@@ -11,6 +11,7 @@ import (
 	"goclaw/internal/codec/native"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Carry returns r as it is read from its native line, with the line that it
@@ -23,7 +24,7 @@ func Carry(r session.Record, name string, line []byte) session.Record {
 	if err != nil {
 		return verbatim
 	}
-	if len(own)+len(name)+len(line)+8 <= session.MaxRecord {
+	if len(own)+len(name)+len(line)+8 <= storekit.MaxRecord {
 		own = append(own[:len(own)-1:len(own)-1], ',', '"')
 		own = append(append(append(own, name...), '"', ':'), line...)
 		own = append(own, '}')

@@ -19,6 +19,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Position is how far a file was read: after the line that begins at Tail and
@@ -322,7 +323,7 @@ func sniffLine(raw []byte, of Source, sources []Source, s *Sniffed) (Source, boo
 func readLine(br *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := br.ReadSlice('\n')
-		if len(line) <= session.MaxRecord {
+		if len(line) <= storekit.MaxRecord {
 			line = append(line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

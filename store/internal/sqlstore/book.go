@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Tx is what planning an append asks of a database, in the transaction that
@@ -84,7 +85,7 @@ func (b *Book) Plan(tx Tx, id session.ID, recs []session.Record) (*Log, error) {
 	if !l.Info.Trashed.IsZero() {
 		return nil, session.NotFound("session %q is in the trash", id)
 	}
-	if err := session.CheckAppend(id, l.Info.Last, recs); err != nil {
+	if err := storekit.CheckAppend(id, l.Info.Last, recs); err != nil {
 		return nil, err
 	}
 	if l.outline == nil {

@@ -1,9 +1,13 @@
-package session
+package storekit
 
-import "context"
+import (
+	"context"
 
-// Feed is an optional power of a Store: it says what changed, so that an index
-// can follow the logs without listing all of them.
+	"goclaw/session"
+)
+
+// Feed is an optional power of a session.Store: it says what changed, so that
+// an index can follow the logs without listing all of them.
 type Feed interface {
 	// Changes returns what changed since a position that an earlier call
 	// returned; "" asks for everything. It may return more than that, never
@@ -22,8 +26,8 @@ type Changes struct {
 
 // Change is what an index needs to know of a log.
 type Change struct {
-	ID   ID
-	Last Seq
+	ID   session.ID
+	Last session.Seq
 	// Written differs from before when another program wrote the log again
 	// from its beginning, so that its records may be others.
 	Written uint64
@@ -31,12 +35,12 @@ type Change struct {
 }
 
 // ChangesOf asks st what changed since. A Store that is no Feed is listed.
-func ChangesOf(ctx context.Context, st Store, since string) (Changes, error) {
+func ChangesOf(ctx context.Context, st session.Store, since string) (Changes, error) {
 	if f, ok := st.(Feed); ok {
 		return f.Changes(ctx, since)
 	}
 	out := Changes{All: true}
-	for in, err := range st.List(ctx, Query{}) {
+	for in, err := range st.List(ctx, session.Query{}) {
 		if err != nil {
 			return Changes{}, err
 		}
