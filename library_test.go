@@ -22,15 +22,15 @@ func goIn(t *testing.T, dir, stdin string, args ...string) string {
 	return string(out)
 }
 
-// TestLibrary does what docs/library.md says, in a module of its own.
+// TestLibrary does what docs/guide/library.md says, in a module of its own.
 func TestLibrary(t *testing.T) {
-	page, err := os.ReadFile("docs/library.md")
+	page, err := os.ReadFile("docs/guide/library.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```(?:go)?\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) != 2 {
-		t.Fatalf("docs/library.md has %d blocks of code, want 2", len(blocks))
+		t.Fatalf("docs/guide/library.md has %d blocks of code, want 2", len(blocks))
 	}
 	here, err := filepath.Abs(".")
 	if err != nil {

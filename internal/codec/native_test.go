@@ -468,14 +468,14 @@ func TestNativeRoundTrip(t *testing.T) {
 
 // The log in the documentation is one that goclaw writes.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/format.md")
+	page, err := os.ReadFile("../../docs/design/format.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, ok := strings.Cut(string(page), "## A small log\n```\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed {
-		t.Fatal("docs/format.md has no small log")
+		t.Fatal("docs/design/format.md has no small log")
 	}
 	recs, damage := readAll(t, "format.md", []byte(block), Options{})
 	if len(recs) != 4 || len(damage) > 0 {
