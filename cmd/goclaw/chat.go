@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -19,98 +18,79 @@ import (
 )
 
 // chat talks until the user leaves: with an editor on a terminal, by plain
-// lines on one that can do nothing, and without a question in a pipe.
-func (a *app) chat(ctx context.Context) error {
-	interactive := a.isTerminal(a.in) && a.isTerminal(a.out)
+// lines on one that can do nothing, and without a prompt in a pipe.
+func chat(ctx context.Context, a *app, ref string) error {
+	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
-		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: a.session,
-		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb",
-		Allow: a.allow, Hint: chatHint, Models: a.models,
+		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref,
+		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb", Allow: a.allow, Hint: chatHint,
 	}
 	o.CWD, _ = os.Getwd()
-	var chat *repl.Chat
-	var ask tool.Approver
+	var c *repl.Chat
+	var approve tool.Approver
 	if interactive {
 		o.Err, o.Width = a.out, a.width
-		ask = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return chat.Approve(ctx, req) })
+		approve = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return c.Approve(ctx, req) })
 	} else {
 		o.Style.Colour = false
-		ask = a.approver(false)
+		approve = a.approver()
 	}
-	run, done, err := a.runner(ctx, ask)
+	run, err := newTurns(ctx, a, approve)
 	if err != nil {
 		return err
 	}
-	defer done()
-	defer a.follow(ctx, a.st)()
-	if a.ix != nil {
+	defer run.close()
+	st := a.stores.st
+	defer a.stores.follow(ctx, st)()
+	if ix := a.search.ix; ix != nil {
 		// The user comes first: what is missing in the index can wait.
-		defer time.AfterFunc(3*time.Second, a.ix.Background).Stop()
-		o.Search = a.ix
+		defer time.AfterFunc(3*time.Second, ix.Background).Stop()
+		o.Search = ix
 	}
-	o.Runner, o.Store, o.DefaultKey = run, a.st, session.Key(a.conf.Session.DefaultKey)
-	o.Model = func() repl.Model { return a.spoken() }
-	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
-		_, problem, err := a.decide(ctx, s)
-		if err != nil {
-			return repl.Model{}, problem, err
-		}
-		return a.spoken(), problem, nil
-	}
-	o.Choose = func(_ context.Context, spec string) (repl.Model, error) {
-		v, err := a.named(spec)
-		if err != nil {
-			return repl.Model{}, err
-		}
-		a.voice, a.model = v, "" // what is chosen now goes before what was said at the start
-		return a.spoken(), nil
-	}
-	o.Spent = a.spent
+	o.Runner, o.Store, o.DefaultKey = run.Runner, st, session.Key(a.conf.Session.DefaultKey)
+	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spent(ctx, st, a.conf, id) }
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
-		err := a.output(path, func(w io.Writer) error { return a.export(ctx, a.st, id, format, w) })
+		err := a.output(path, func(w io.Writer) error { return a.export(ctx, st, id, format, false, w) })
 		if err == errQuiet { // said already
 			err = nil
 		}
 		return err
 	}
+	setModels(a, &o, run.tools.Specs())
 	restore := func() {} // the terminal
 	o.Abort = func() { restore(); os.Exit(130) }
-	chat = repl.New(o)
-
+	c = repl.New(o)
 	var in repl.Input
 	switch {
 	case o.Live:
-		t, err := line.Open(a.in.(*os.File), a.out.(*os.File), chat.Interrupt)
+		t, err := openEditor(a, c)
 		if err != nil {
 			return err
 		}
 		defer t.Close()
-		restore = func() { t.Close() }
-		if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
-			fmt.Fprintf(a.err, "goclaw: what was typed before is not remembered: %v\n", err)
-		}
-		t.Complete, t.Paint, in = chat.Complete, o.Style.Green, t
-		// The first turn should not wait for the vocabulary: it is built
-		// while the user types.
-		if v, err := a.choose(ctx); err == nil {
-			defer time.AfterFunc(300*time.Millisecond, func() { v.tokens.Count("") }).Stop()
+		in, t.Paint, restore = t, o.Style.Green, func() { t.Close() }
+		// The first turn should not wait for the vocabulary: it is built while
+		// the user types.
+		if m, err := a.models.choose(ctx); err == nil {
+			defer time.AfterFunc(300*time.Millisecond, func() { m.tokens.Count("") }).Stop()
 		}
 	case interactive:
 		in = line.NewPlain(a.in, a.out)
 	default:
 		in = line.NewPlain(textOnly{a.in}, nil)
 	}
+
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, os.Interrupt)
 	defer close(sig)
 	defer signal.Stop(sig)
 	go func() {
 		for range sig {
-			chat.Interrupt()
+			c.Interrupt()
 		}
 	}()
-	err = a.noSession(chat.Run(ctx, in))
-	if e := a.sweep(context.WithoutCancel(ctx), a.st); e != nil && err == nil {
+	err = a.noSession(c.Run(ctx, in))
+	if e := sweep(context.WithoutCancel(ctx), a, st); e != nil && err == nil {
 		err = e
 	}
 	if errors.Is(err, repl.ErrFailed) {
@@ -119,7 +99,50 @@ func (a *app) chat(ctx context.Context) error {
 	return err
 }
 
-// textOnly fails where what it reads is no text: lines of a picture are not
+// openEditor opens the editor of a terminal, with the lines that were typed in
+// earlier chats.
+func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
+	t, err := line.Open(a.in.(*os.File), a.out.(*os.File), c.Interrupt)
+	if err != nil {
+		return nil, err
+	}
+	if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
+		a.warn("the lines you typed before are not remembered: %v", err)
+	}
+	t.Complete = c.Complete
+	return t, nil
+}
+
+// setModels lets the chat know the model in use, and choose another.
+func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
+	o.Models = a.models.names
+	o.Model = func() repl.Model { return chatModel(a, tools) }
+	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
+		_, problem, err := a.models.decide(ctx, s)
+		if err != nil {
+			return repl.Model{}, problem, err
+		}
+		return chatModel(a, tools), problem, nil
+	}
+	o.Choose = func(_ context.Context, spec string) (repl.Model, error) {
+		m, err := a.models.named(spec)
+		if err != nil {
+			return repl.Model{}, err
+		}
+		a.models.now, a.models.flag = m, "" // this choice goes before --model
+		return chatModel(a, tools), nil
+	}
+}
+
+// chatModel is the model in use, as the chat knows it.
+func chatModel(a *app, tools []llm.ToolSpec) repl.Model {
+	m := a.models.now
+	p := m.prompt(a.conf)
+	p.Tools = tools
+	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return m.cost(u).Total }}
+}
+
+// textOnly fails if what it reads is not text: lines of a picture are not
 // messages.
 type textOnly struct{ io.Reader }
 
@@ -128,25 +151,14 @@ func (t textOnly) Read(p []byte) (int, error) {
 	const enough = 64 // to judge by: a short piece may be half a character
 	_, ok := llm.DecodeText(p[:n])
 	if bytes.IndexByte(p[:n], 0) >= 0 || n >= enough && !ok {
-		return 0, errors.New("standard input is not text, and a chat reads messages from it, a line each: goclaw ask attaches a picture")
+		return 0, errors.New("standard input is not text, and a chat reads messages from it, one per line: goclaw ask attaches a picture")
 	}
 	return n, err
 }
 
-// spoken is the voice as the chat knows it.
-func (a *app) spoken() repl.Model {
-	v := a.voice
-	p := v.prompt(a.conf)
-	p.Tools = a.specs
-	return repl.Model{Provider: v.provider, Model: v.model, Name: v.name(), Note: v.note, Budget: v.budget, Tokens: v.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return v.cost(u).Total }}
-}
-
 // chatHint is hint in the words of the chat.
 func chatHint(err error) string {
-	var amb *session.AmbiguousError
 	switch {
-	case errors.As(err, &amb):
-		return "type more of the key, or the id"
 	case errors.Is(err, session.ErrHeld):
 		return "wait for it, or go on in a copy: /fork"
 	case errors.Is(err, session.ErrNotFound):
@@ -154,9 +166,9 @@ func chatHint(err error) string {
 	case errors.Is(err, llm.ErrModel):
 		return "choose another with /model provider/model"
 	case errors.Is(err, llm.ErrNetwork):
-		return "your words are kept: /continue asks again, and /model offline needs no network"
+		return "your message is kept: /continue asks again, and /model offline needs no network"
 	case errors.Is(err, llm.ErrOverflow):
-		return "/new begins anew, and /model chooses one with a larger window"
+		return "/new starts a new session, and /model chooses a model with a larger window"
 	}
-	return modelHint(err)
+	return hint(err)
 }

@@ -10,7 +10,6 @@ import (
 
 	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
-	"goclaw/provider/catalogue"
 	"goclaw/session"
 )
 
@@ -35,24 +34,24 @@ func beginning(names []string, typed string) []cobra.Completion {
 }
 
 // keyAt completes the arguments from number first to number last (0 is the
-// first one) to the keys of sessions, or to ids where one was begun. last -1
-// is no limit.
-func (a *app) keyAt(first, last int, trash bool) completer {
+// first one) to the keys of sessions, or to ids if one was begun. last -1 is no
+// limit.
+func keyAt(a *app, first, last int, trash bool) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if n := len(args); n < first {
 			return nil, cobra.ShellCompDirectiveDefault
 		} else if last >= 0 && n > last {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.keys(cmd.Context(), typed, trash), cobra.ShellCompDirectiveNoFileComp
+		return sessionKeys(cmd.Context(), a, typed, trash), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// keys are the keys of sessions that begin with what was typed, each with its
-// title. Completing changes nothing: a store that is not there is not made, and
-// nothing is taken over from other agents.
-func (a *app) keys(ctx context.Context, typed string, trash bool) []cobra.Completion {
-	a.noInherit, a.still = true, true
+// sessionKeys are the keys of sessions that begin with what was typed, each with
+// its title. Completing changes nothing: no store is made, and nothing is
+// imported.
+func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.Completion {
+	a.stores.noImport, a.stores.readOnly = true, true
 	c, err := a.config()
 	if err != nil {
 		return nil
@@ -60,7 +59,7 @@ func (a *app) keys(ctx context.Context, typed string, trash bool) []cobra.Comple
 	if _, err := os.Stat(c.Session.Path); err != nil {
 		return nil
 	}
-	st, err := a.store()
+	st, err := a.stores.open()
 	if err != nil {
 		return nil
 	}
@@ -82,36 +81,16 @@ func (a *app) keys(ctx context.Context, typed string, trash bool) []cobra.Comple
 	return out
 }
 
-// models are what a model can be called: what the configuration names, what the
-// catalogue knows of the providers that can be asked, and the beginnings of the
-// rest.
-func (a *app) models() []string {
-	out := []string{"offline"}
-	for name := range a.conf.Models {
-		out = append(out, name)
-	}
-	if a.conf.Model != "" {
-		out = append(out, a.conf.Model)
-	}
-	known := providers()
-	for _, m := range catalogue.Models() {
-		if vendor, _, _ := strings.Cut(m.ID, "/"); slices.Contains(known, vendor) {
-			out = append(out, m.ID)
+// modelNames completes to the names of models.
+func modelNames(a *app) completer {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if _, err := a.config(); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		found := beginning(a.models.names(), typed)
+		slices.Sort(found)
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	for _, p := range known {
-		out = append(out, p+"/")
-	}
-	return out
-}
-
-func (a *app) completeModel(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if _, err := a.config(); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	found := beginning(a.models(), typed)
-	slices.Sort(found)
-	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completionCmd gives root cobra's command that prints the scripts, with an
@@ -131,14 +110,14 @@ func completionCmd(root *cobra.Command) {
 
 // completions makes the shell complete sessions, models and the values of
 // flags in all commands below root.
-func (a *app) completions(root *cobra.Command) {
+func completions(a *app, root *cobra.Command) {
 	args := map[string]completer{
-		"goclaw sessions restore": a.keyAt(0, 0, true),
-		"goclaw sessions verify":  a.keyAt(0, -1, false),
-		"goclaw sessions copy":    a.keyAt(1, -1, false),
+		"goclaw sessions restore": keyAt(a, 0, 0, true),
+		"goclaw sessions verify":  keyAt(a, 0, -1, false),
+		"goclaw sessions copy":    keyAt(a, 1, -1, false),
 	}
 	flags := map[string]completer{
-		"session": a.keyAt(0, -1, false), "model": a.completeModel, "from": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
+		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
 		"role": words("user", "assistant", "tool", "summary"), "format": words("native", "claw0", "claw0-old", "markdown", "html", "json"),
 	}
 	var visit func(*cobra.Command)
@@ -147,7 +126,7 @@ func (a *app) completions(root *cobra.Command) {
 		case ok:
 			c.ValidArgsFunction = known
 		case strings.Contains(c.Use, " KEY"):
-			c.ValidArgsFunction = a.keyAt(0, 0, false)
+			c.ValidArgsFunction = keyAt(a, 0, 0, false)
 		}
 		for name, complete := range flags {
 			if c.LocalNonPersistentFlags().Lookup(name) == nil && (name != "model" || c != root) {

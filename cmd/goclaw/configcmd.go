@@ -14,31 +14,13 @@ import (
 	"goclaw/internal/config"
 )
 
-func (a *app) configCmd() *cobra.Command {
+func configCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show every setting and where it came from",
 		Args:  atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			c, err := a.config()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.configJSON(c)
-			}
-			st := a.style()
-			fmt.Fprintf(a.out, "%s\n", st.Dim("file: "+c.File))
-			for _, l := range c.Leaves() {
-				v, err := json.Marshal(l.Value)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.out, "%-42s %s  %s\n", l.Key, v, st.Dim("("+c.Source(l.Key)+")"))
-			}
-			return nil
-		},
+		RunE:  func(*cobra.Command, []string) error { return showConfig(a.env, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
 	cmd.AddCommand(&cobra.Command{
@@ -51,44 +33,63 @@ func (a *app) configCmd() *cobra.Command {
 				return err
 			}
 			path := filepath.Join(home, "config.json")
-			if err := os.MkdirAll(home, 0o700); err != nil {
+			if err := writeSample(path); err != nil {
 				return err
 			}
-			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-			if err != nil {
-				return err
-			}
-			if said, err := io.ReadAll(f); err != nil || len(bytes.TrimSpace(said)) > 0 {
-				f.Close()
-				return cmp.Or(err, fmt.Errorf("%s is there already: goclaw config shows what it says", path))
-			}
-			if err := cmp.Or(f.Chmod(0o600), f.Truncate(0)); err != nil {
-				f.Close()
-				return err
-			}
-			if _, err := f.WriteAt(config.Sample(), 0); err != nil {
-				f.Close()
-				return err
-			}
-			if err := f.Close(); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "wrote %s\n", path)
-			return err
+			return a.print("wrote " + path)
 		},
 	})
 	return cmd
 }
 
-func (a *app) configJSON(c *config.Loaded) error {
+func showConfig(e *env, asJSON bool) error {
+	c, err := e.config()
+	if err != nil {
+		return err
+	}
 	type entry struct {
 		Key    string `json:"key"`
 		Value  any    `json:"value"`
 		Source string `json:"source"`
 	}
-	out := []entry{}
+	entries := []entry{}
 	for _, l := range c.Leaves() {
-		out = append(out, entry{l.Key, l.Value, c.Source(l.Key)})
+		entries = append(entries, entry{l.Key, l.Value, c.Source(l.Key)})
 	}
-	return a.printJSON(out)
+	if asJSON {
+		return e.printJSON(entries)
+	}
+	st := e.style()
+	fmt.Fprintln(e.out, st.Dim("file: "+c.File))
+	for _, l := range entries {
+		v, err := json.Marshal(l.Value)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "%-42s %s  %s\n", l.Key, v, st.Dim("("+l.Source+")"))
+	}
+	return nil
+}
+
+// writeSample writes the commented configuration to path, where there must be
+// no other.
+func writeSample(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if said, err := io.ReadAll(f); err != nil || len(bytes.TrimSpace(said)) > 0 {
+		return cmp.Or(err, fmt.Errorf("%s exists already: goclaw config shows what it says", path))
+	}
+	if err := cmp.Or(f.Chmod(0o600), f.Truncate(0)); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(config.Sample(), 0); err != nil {
+		return err
+	}
+	return f.Close()
 }

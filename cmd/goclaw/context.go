@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -15,11 +16,12 @@ import (
 	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
+	"goclaw/provider/catalogue"
 	"goclaw/session"
 	"goclaw/window"
 )
 
-func (a *app) contextCmd() *cobra.Command {
+func contextCmd(a *app) *cobra.Command {
 	var file string
 	var asJSON, strict, wire bool
 	cmd := &cobra.Command{
@@ -40,25 +42,25 @@ and changes nothing.`,
 			var s *session.Session
 			var err error
 			if file != "" {
-				s, err = a.readFile(cmd.Context(), file, strict)
+				s, err = readFile(cmd.Context(), file, strict)
 			} else {
-				s, err = a.contextOf(cmd.Context(), args[0], strict)
+				s, err = contextOf(cmd.Context(), a, args[0], strict)
 			}
 			if err != nil {
 				return err
 			}
-			return a.showContext(cmd.Context(), s, file != "", asJSON || wire, wire)
+			return showContext(cmd.Context(), a, s, file != "", asJSON || wire, wire)
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "a transcript of any agent instead of a session; of a database PATH#ID, else the one used last")
 	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","tools","tail","budget","breakdown","cost"}`)
 	cmd.Flags().BoolVar(&wire, "wire", false, "--json, in the form of the model's own API instead of Anthropic's")
-	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without healing it")
+	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without repairing it")
 	return cmd
 }
 
-func (a *app) contextOf(ctx context.Context, ref string, strict bool) (*session.Session, error) {
-	st, in, err := a.find(ctx, ref)
+func contextOf(ctx context.Context, a *app, ref string, strict bool) (*session.Session, error) {
+	st, in, err := a.stores.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func (a *app) contextOf(ctx context.Context, ref string, strict bool) (*session.
 
 // readFile replays a transcript without touching it: of a file of any agent,
 // or of a database, "PATH#ID" or the session that was used last.
-func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.Session, error) {
+func readFile(ctx context.Context, path string, strict bool) (*session.Session, error) {
 	file, id := path, ""
 	fi, err := os.Stat(file)
 	if i := strings.LastIndexByte(path, '#'); err != nil && i > 0 {
@@ -113,32 +115,32 @@ func (a *app) readFile(ctx context.Context, path string, strict bool) (*session.
 	case len(cat.Problems) > 0:
 		return nil, errors.New(cat.Problems[0].String())
 	}
-	return nil, fmt.Errorf("%s is not a transcript that is known here", file)
+	return nil, fmt.Errorf("%s is not a transcript of a known program", file)
 }
 
-func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON, wire bool) error {
-	v, err := a.contextVoice(ctx, s, file)
+func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, wire bool) error {
+	m, err := a.models.forContext(ctx, s, file)
 	if err != nil {
 		return err
 	}
-	p := v.prompt(a.conf)
+	p := m.prompt(a.conf)
 	if !file {
-		p.Tools = a.turnTools()
+		p.Tools = turnTools(a)
 	}
-	x := window.Explain(s, p, v.tokens, v.budget)
-	if x.Cost, err = a.contextCost(ctx, s, file); err != nil {
+	x := window.Explain(s, p, m.tokens, m.budget)
+	if x.Cost, err = contextCost(ctx, a, s, file); err != nil {
 		return err
 	}
-	next, err := encodeNext(encoderOf(v, asJSON && wire), s, p)
+	next, err := encodeNext(encoderOf(m, asJSON && wire), s, p)
 	if err != nil {
 		return err
 	}
 	o := compactOptions(a.conf.Session)
-	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: v.tokens})
+	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: m.tokens})
 	if asJSON {
-		return a.contextJSON(v, x, first, next, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt))
+		return printContextJSON(a.out, contextJSON(m, x, first, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)), next)
 	}
-	if err := a.contextText(p, next); err != nil {
+	if err := printContext(a.env, p, next); err != nil {
 		return err
 	}
 	st := a.style()
@@ -148,49 +150,52 @@ func (a *app) showContext(ctx context.Context, s *session.Session, file, asJSON,
 	if first {
 		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
 	}
-	fmt.Fprintln(a.out, st.Dim(v.name()+" "+x.Budget.String()))
-	a.damage(s.Damage)
+	fmt.Fprintln(a.out, st.Dim(m.name()+" "+x.Budget.String()))
+	a.damage(s.Damage...)
 	return nil
 }
 
-// contextJSON prints what programs read. System, messages and tools are the
-// bytes of the next request.
-func (a *app) contextJSON(v *voice, x window.Breakdown, first bool, next nextRequest, tail string) error {
+// contextJSON returns what programs read besides the next request.
+func contextJSON(m *model, x window.Breakdown, first bool, tail string) map[string]any {
 	b := x.Budget
 	parts := []map[string]any{}
 	for _, part := range x.Parts {
 		parts = append(parts, map[string]any{"name": part.Name, "tokens": part.Tokens, "count": part.Count})
 	}
-	out := map[string]any{
-		"model": v.name(), "tail": tail,
+	return map[string]any{
+		"model": m.name(), "tail": tail,
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
 		"compactsFirst": first,
 		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
-		"folds":         x.Compactions, "flushWarned": x.Warned, "flushActioned": x.Saved,
+		"compactions":   x.Compactions, "folds": x.Compactions, "flushWarned": x.Warned, "flushActioned": x.Saved,
 		"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
 	}
-	var rest bytes.Buffer
-	if err := (&app{out: &rest}).printJSON(out); err != nil {
+}
+
+// printContextJSON prints the next request and the rest as one object. The
+// request is not encoded again: not even a space may differ.
+func printContextJSON(w io.Writer, rest map[string]any, next nextRequest) error {
+	var b bytes.Buffer
+	if err := writeJSON(&b, rest); err != nil {
 		return err
 	}
-	// What is sent is not written anew: not even a space may differ.
-	fmt.Fprintf(a.out, "{\n  \"messages\": [%s],\n", bytes.Join(next.Messages, []byte(",")))
+	fmt.Fprintf(w, "{\n  \"messages\": [%s],\n", bytes.Join(next.Messages, []byte(",")))
 	if next.System != nil {
-		fmt.Fprintf(a.out, "  \"system\": %s,\n", next.System)
+		fmt.Fprintf(w, "  \"system\": %s,\n", next.System)
 	}
 	if next.Tools != nil {
-		fmt.Fprintf(a.out, "  \"tools\": %s,\n", next.Tools)
+		fmt.Fprintf(w, "  \"tools\": %s,\n", next.Tools)
 	}
-	_, err := a.out.Write(rest.Bytes()[len("{\n"):])
+	_, err := w.Write(b.Bytes()[len("{\n"):])
 	return err
 }
 
-// contextText prints what people read: texts as they are, every other block as
+// printContext prints what people read: texts as they are, every other block as
 // it is sent.
-func (a *app) contextText(p window.Prompt, next nextRequest) error {
-	st := a.style()
-	fmt.Fprintln(a.out, st.Bold("system"))
-	fmt.Fprintln(a.out, p.System)
+func printContext(e *env, p window.Prompt, next nextRequest) error {
+	st := e.style()
+	fmt.Fprintln(e.out, st.Bold("system"))
+	fmt.Fprintln(e.out, p.System)
 	for _, raw := range next.Messages {
 		var m struct {
 			Role    string
@@ -199,8 +204,8 @@ func (a *app) contextText(p window.Prompt, next nextRequest) error {
 		if err := json.Unmarshal(raw, &m); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out)
-		fmt.Fprintln(a.out, st.Bold(m.Role))
+		fmt.Fprintln(e.out)
+		fmt.Fprintln(e.out, st.Bold(m.Role))
 		for _, block := range m.Content {
 			var text struct{ Type, Text string }
 			if err := json.Unmarshal(block, &text); err != nil {
@@ -209,32 +214,32 @@ func (a *app) contextText(p window.Prompt, next nextRequest) error {
 			if text.Type != "text" {
 				text.Text = string(block)
 			}
-			fmt.Fprintln(a.out, text.Text)
+			fmt.Fprintln(e.out, text.Text)
 		}
 	}
-	fmt.Fprintln(a.out)
+	fmt.Fprintln(e.out)
 	return nil
 }
 
-// turnTools are the tools that a turn would have. A turn says why there are
-// none; here they are only missing.
-func (a *app) turnTools() []llm.ToolSpec {
-	tools, err := a.toolSet(nil)
+// turnTools are the tools that a turn would have. A turn would fail without
+// them; here they are only missing.
+func turnTools(a *app) []llm.ToolSpec {
+	tools, err := newTools(a, nil)
 	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: without tools: "+oneLine(err))
+		a.warn("this context has no tools: %s", oneLine(err))
 		return nil
 	}
-	tools.Close()
-	return a.specs
+	defer tools.Close()
+	return tools.Specs()
 }
 
-// contextCost is what s has cost in dollars. A file was read whole; of a
-// session in the store only what the model is sent.
-func (a *app) contextCost(ctx context.Context, s *session.Session, file bool) (float64, error) {
+// contextCost is what s has cost in dollars. A file was read whole; a session
+// in the store only from where the context begins.
+func contextCost(ctx context.Context, a *app, s *session.Session, file bool) (float64, error) {
 	if !file {
-		return a.spent(ctx, s.ID)
+		return spent(ctx, a.stores.st, a.conf, s.ID)
 	}
-	bill := bill{conf: a.conf}
+	bill := bill{conf: a.conf, known: map[string]catalogue.Model{}}
 	for _, r := range s.Branch {
 		bill.add(r.Body)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"goclaw/compact"
 	"goclaw/internal/config"
@@ -23,27 +22,20 @@ func prices(c *config.Loaded, name string) catalogue.Model {
 	return m
 }
 
-// cost is what one call comes to, zero where that is not known.
-func (v *voice) cost(u llm.Usage) llm.Cost {
-	usd, _ := v.price.Cost(u)
+// cost returns the price of one call; zero if that is not known.
+func (m *model) cost(u llm.Usage) llm.Cost {
+	usd, _ := m.price.Cost(u)
 	return usd
 }
 
 // spent returns what the session id has cost in dollars.
-func (a *app) spent(ctx context.Context, id session.ID) (float64, error) {
-	st, err := a.store()
-	if err != nil {
-		return 0, err
-	}
-	bill := bill{conf: a.conf}
-	for r, err := range st.Read(ctx, id, 0) {
-		var d *session.Damage
-		if err != nil && !errors.As(err, &d) {
+func spent(ctx context.Context, st session.Store, c *config.Loaded, id session.ID) (float64, error) {
+	bill := bill{conf: c, known: map[string]catalogue.Model{}}
+	for r, err := range undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
+		if err != nil {
 			return 0, err
 		}
-		if err == nil {
-			bill.add(r.Body)
-		}
+		bill.add(r.Body)
 	}
 	return bill.usd, nil
 }
@@ -65,16 +57,13 @@ func (l *bill) add(b session.Body) {
 	m, ok := l.known[by]
 	if !ok {
 		m = prices(l.conf, by)
-		if l.known == nil {
-			l.known = map[string]catalogue.Model{}
-		}
 		l.known[by] = m
 	}
 	usd, _ := m.Cost(u)
 	l.usd += usd.Total
 }
 
-// usageOf returns what a record says that was used, and by which model.
+// usageOf returns the usage in a record, and the model that it was of.
 func usageOf(b session.Body) (u llm.Usage, by string) {
 	switch b := b.(type) {
 	case session.Message:

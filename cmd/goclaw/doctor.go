@@ -15,41 +15,41 @@ import (
 	"goclaw/session"
 )
 
-func (a *app) doctorCmd() *cobra.Command {
+func doctorCmd(a *app) *cobra.Command {
 	var fix, asJSON bool
 	var repairTo string
 	cmd := &cobra.Command{
 		Use:   "doctor [PATH]",
 		Short: "Check the configuration, the model, the store and every log",
-		Long: `Checks the configuration, who may read the files, every log and index of the
-store, and whether the configured model can be used: there is a key for it, and
-its server answers, accepts the key and has the model; the model itself is not
+		Long: `Checks the configuration, file permissions, every log and index of the store,
+and whether the configured model can be used: there is a key for it, and its
+server answers, accepts the key and has the model; the model itself is not
 asked. --fix rebuilds indexes from the logs; it never changes a log.
 Exits 0 when all is well, 1 when not.
 
 With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
 Codex or goclaw is examined instead, and not changed: what is damaged, on which
-line, and what that costs. --repair-to writes a healed copy of it.`,
+line, and what that costs. --repair-to writes a repaired copy of it.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && fix:
-				return usage("--fix is for goclaw's own store: --repair-to NEW writes a healed copy of %s", args[0])
+				return usage("--fix is for goclaw's own store: --repair-to NEW writes a repaired copy of %s", args[0])
 			case len(args) == 1:
-				return a.examinePath(cmd.Context(), args[0], repairTo, asJSON)
+				return doctorPath(cmd.Context(), a, args[0], repairTo, asJSON)
 			case repairTo != "":
 				return usage("--repair-to needs the PATH to examine: see goclaw doctor --help")
 			}
-			return a.doctor(cmd.Context(), fix, asJSON)
+			return doctorStore(cmd.Context(), a, fix, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&repairTo, "repair-to", "", "write a healed copy of PATH to this new file or folder")
+	cmd.Flags().StringVar(&repairTo, "repair-to", "", "write a repaired copy of PATH to this new file or folder")
 	cmd.Flags().BoolVar(&fix, "fix", false, "rebuild indexes from the logs")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as an object")
 	return cmd
 }
 
-// finding is one thing that the doctor saw.
+// finding is one problem that the doctor found.
 type finding struct {
 	What    string      `json:"what"`
 	Session session.ID  `json:"session,omitempty"`
@@ -58,65 +58,82 @@ type finding struct {
 	Hint    string      `json:"hint,omitempty"`
 }
 
-func (a *app) doctor(ctx context.Context, fix, asJSON bool) error {
+// diagnosis is what the doctor found out. Other programs read it.
+type diagnosis struct {
+	OK       bool      `json:"ok"`
+	Model    modelCard `json:"model"`
+	Sessions int       `json:"sessions"`
+	Records  int       `json:"records"`
+	Rebuilt  int       `json:"rebuilt"`
+	Findings []finding `json:"findings"`
+}
+
+func (d *diagnosis) add(fs ...finding) { d.Findings = append(d.Findings, fs...) }
+
+func doctorStore(ctx context.Context, a *app, fix, asJSON bool) error {
+	d, err := examineStore(ctx, a, fix)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = a.printJSON(d)
+	} else {
+		printDiagnosis(a.env, d, fix)
+	}
+	if err == nil && !d.OK {
+		return errQuiet
+	}
+	return err
+}
+
+// examineStore examines everything that goclaw uses. If fix, indexes are
+// rebuilt.
+func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	c, err := a.config()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	findings := []finding{}
+	d := &diagnosis{Findings: []finding{}}
 	for _, w := range c.Warnings {
-		findings = append(findings, finding{What: "config", Problem: strings.TrimPrefix(w, "config: ")})
+		d.add(finding{What: "config", Problem: strings.TrimPrefix(w, "config: ")})
 	}
-	findings = append(findings, modes(c.Home, c.Session.Path)...)
-	a.still = !fix
-	st, err := a.store()
+	d.add(modes(c.Home, c.Session.Path)...)
+	a.stores.readOnly = !fix
+	st, err := a.stores.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rebuilt := 0
 	if fix {
-		if rebuilt, err = st.Rebuild(ctx); err != nil {
-			findings = append(findings, finding{What: "store", Problem: "the session rows could not all be rebuilt: " + oneLine(err)})
+		if d.Rebuilt, err = st.Rebuild(ctx); err != nil {
+			d.add(finding{What: "store", Problem: "the session rows could not all be rebuilt: " + oneLine(err)})
 		}
 	}
-	logs, records := 0, 0
 	keys := map[session.ID]session.Key{}
 	for in, err := range st.List(ctx, session.Query{}) {
 		if err != nil {
-			findings = append(findings, storeFinding("", "", err))
+			d.add(storeFinding("", "", err))
 			break
 		}
-		logs++
-		records += in.Records
+		d.Sessions++
+		d.Records += in.Records
 		keys[in.ID] = in.Key
 	}
-	if err := st.Check(ctx, func(id session.ID, problem error) {
-		findings = append(findings, storeFinding(id, keys[id], problem))
-	}); err != nil {
-		findings = append(findings, finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
+	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(id, keys[id], problem)) }); err != nil {
+		d.add(finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
 	}
-	index, err := a.examineIndex(ctx, fix)
+	index, err := a.search.examine(ctx, fix)
 	if err != nil {
-		findings = append(findings, finding{What: "search index", Problem: oneLine(err)})
+		d.add(finding{What: "search index", Problem: oneLine(err)})
 	}
-	findings = append(findings, index...)
-	model, unusable := a.examineModel(ctx)
-	findings = append(findings, unusable...)
-	if asJSON {
-		if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "model": model, "sessions": logs, "records": records, "rebuilt": rebuilt, "findings": findings}); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintf(a.out, "model %s: %s\n", transcript.Printable(model.Name), model.Did)
-		a.diagnosis(c.Session.Store, c.Session.Path, logs, records, rebuilt, fix, findings)
-	}
-	if len(findings) > 0 {
-		return errQuiet
-	}
-	return nil
+	d.add(index...)
+	model, unusable := examineModel(ctx, a)
+	d.Model = model
+	d.add(unusable...)
+	d.OK = len(d.Findings) == 0
+	return d, nil
 }
 
-// storeFinding is what a store says of the session id, and what to do about it.
+// storeFinding is what a store reports of the session id, and what to do about it.
 func storeFinding(id session.ID, key session.Key, problem error) finding {
 	f := finding{What: "store", Session: id, Key: key, Problem: oneLine(problem)}
 	var d *session.Damage
@@ -131,9 +148,10 @@ func storeFinding(id session.ID, key session.Key, problem error) finding {
 	return f
 }
 
-func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool, findings []finding) {
-	st := a.style()
-	for _, f := range findings {
+func printDiagnosis(e *env, d *diagnosis, fix bool) {
+	st, c := e.style(), e.conf.Session
+	fmt.Fprintf(e.out, "model %s: %s\n", transcript.Printable(d.Model.Name), d.Model.Did)
+	for _, f := range d.Findings {
 		line := f.Problem
 		switch {
 		case f.Key != "":
@@ -141,23 +159,23 @@ func (a *app) diagnosis(kind, path string, logs, records, rebuilt int, fix bool,
 		case f.Session != "":
 			line = string(f.Session) + ": " + line
 		}
-		fmt.Fprintln(a.out, st.Red(f.What)+": "+line)
+		fmt.Fprintln(e.out, st.Red(f.What)+": "+line)
 		if f.Hint != "" {
-			fmt.Fprintln(a.out, "  "+f.Hint)
+			fmt.Fprintln(e.out, "  "+f.Hint)
 		}
 	}
 	if fix {
-		fmt.Fprintf(a.out, "rebuilt %s from the logs\n", transcript.Count(rebuilt, "list row"))
+		fmt.Fprintf(e.out, "rebuilt %s from the logs\n", transcript.Count(d.Rebuilt, "list row"))
 	}
-	fmt.Fprintf(a.out, "%s %s: %s, %s\n", kind, path, transcript.Count(logs, "session"), transcript.Count(records, "record"))
-	if len(findings) == 0 {
-		fmt.Fprintln(a.out, st.Green("all is well"))
+	fmt.Fprintf(e.out, "%s %s: %s, %s\n", c.Store, c.Path, transcript.Count(d.Sessions, "session"), transcript.Count(d.Records, "record"))
+	if d.OK {
+		fmt.Fprintln(e.out, st.Green("all is well"))
 	} else {
-		fmt.Fprintln(a.out, transcript.Count(len(findings), "problem"))
+		fmt.Fprintln(e.out, transcript.Count(len(d.Findings), "problem"))
 	}
 }
 
-// modes finds files that others than the owner can read.
+// modes finds files that other users can read.
 func modes(paths ...string) []finding {
 	var out []finding
 	for _, p := range paths {
@@ -171,7 +189,7 @@ func modes(paths ...string) []finding {
 				if st.IsDir() {
 					want = "700"
 				}
-				out = append(out, finding{What: "permissions", Problem: fmt.Sprintf("%s is %04o: others can read it", q, st.Mode().Perm()), Hint: fmt.Sprintf("chmod %s %s", want, q)})
+				out = append(out, finding{What: "permissions", Problem: fmt.Sprintf("%s is %04o: other users can read it", q, st.Mode().Perm()), Hint: fmt.Sprintf("chmod %s %s", want, q)})
 			}
 		}
 	}

@@ -36,9 +36,9 @@ type examinedFinding struct {
 	Cost string `json:"cost,omitempty"`
 }
 
-// examinePath examines a file, a folder or a database of any agent without
-// changing it, and writes a healed copy of it to repairTo if that is set.
-func (a *app) examinePath(ctx context.Context, path, repairTo string, asJSON bool) error {
+// doctorPath examines a file, a folder or a database of any agent without
+// changing it, and writes a repaired copy of it to repairTo if that is set.
+func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool) error {
 	abs, folder, err := examinable(path, repairTo)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a *app) examinePath(ctx context.Context, path, repairTo string, asJSON boo
 	}
 	defer cat.Close()
 	if len(cat.Transcripts) == 0 && len(cat.Problems) == 0 && !asJSON {
-		return fmt.Errorf("%s holds no transcript that is known here", path)
+		return fmt.Errorf("%s holds no transcript of a known program", path)
 	}
 	wrong := func(s fmt.Stringer) {
 		if !asJSON {
@@ -79,9 +79,9 @@ func (a *app) examinePath(ctx context.Context, path, repairTo string, asJSON boo
 		bad += len(r.Findings)
 	}
 	if asJSON {
-		err = a.printExamined(rows, cat.Problems, bad)
+		err = printExamined(a, rows, cat.Problems, bad)
 	} else {
-		a.sayExamined(rows, copies, bad)
+		sayExamined(a, rows, copies, bad)
 	}
 	if err == nil && (bad > 0 || len(rows) == 0) {
 		return errQuiet
@@ -107,10 +107,10 @@ func examinable(path, repairTo string) (abs string, folder bool, err error) {
 		return abs, folder, nil
 	}
 	if _, err := os.Lstat(repairTo); err == nil {
-		return "", false, fmt.Errorf("%s is there already: a healed copy is a new file or folder", repairTo)
+		return "", false, fmt.Errorf("%s exists already: a repaired copy needs a new file or folder", repairTo)
 	}
 	if folder && within(abs, absolute(repairTo)) {
-		return "", false, fmt.Errorf("%s is inside of %s, which stays as it is", repairTo, path)
+		return "", false, fmt.Errorf("%s is inside %s, which stays as it is", repairTo, path)
 	}
 	return abs, folder, nil
 }
@@ -137,7 +137,7 @@ func examine(ctx context.Context, t *inherit.Transcript, copies *healed, wrong f
 	return row
 }
 
-func (a *app) printExamined(rows []examined, problems []inherit.Problem, bad int) error {
+func printExamined(a *app, rows []examined, problems []inherit.Problem, bad int) error {
 	texts := []string{}
 	for _, p := range problems {
 		texts = append(texts, p.String())
@@ -145,7 +145,7 @@ func (a *app) printExamined(rows []examined, problems []inherit.Problem, bad int
 	return a.printJSON(map[string]any{"ok": bad == 0 && len(rows) > 0, "transcripts": rows, "problems": texts})
 }
 
-func (a *app) sayExamined(rows []examined, copies *healed, bad int) {
+func sayExamined(a *app, rows []examined, copies *healed, bad int) {
 	messages := 0
 	for _, r := range rows {
 		messages += r.Messages
@@ -156,7 +156,7 @@ func (a *app) sayExamined(rows []examined, copies *healed, bad int) {
 	}
 	fmt.Fprintf(a.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
 	if copies != nil && copies.n > 0 {
-		fmt.Fprintf(a.out, "healed copy: %s\n", copies.to)
+		fmt.Fprintf(a.out, "repaired copy: %s\n", copies.to)
 	}
 }
 

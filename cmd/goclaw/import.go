@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,99 +16,46 @@ import (
 	"goclaw/session"
 )
 
-func (a *app) importCmd() *cobra.Command {
-	var from string
-	var dry, strict, again, asJSON bool
+func importCmd(a *app) *cobra.Command {
+	var o importFlags
 	cmd := &cobra.Command{
 		Use:   "import [PATH...]",
-		Short: "Take over the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
+		Short: "Import the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
 		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
 database of any of them), and copies what is new into the store. The sources
 are only read: they can be in use meanwhile, and stay as they are. Run it
 again whenever you like: it copies only what is new.
 
-What cannot be read has a line of its own, and everything else is taken. Exits 0
-when everything was read, 1 when not.`,
+Each source that cannot be read is reported, and everything else is imported.
+Exits 0 when everything was read, 1 when not.`,
 		Example: `  goclaw import                 everything that is found on this machine
   goclaw import --dry-run       only say what there is
   goclaw import ~/old/.openclaw a folder from somewhere else
   goclaw import session.jsonl   one file, whatever wrote it`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if from != "" && !slices.Contains(inherit.Programs, from) {
-				return usage("--from must be one of %s, not %q", strings.Join(inherit.Programs, ", "), from)
+			if o.from != "" && !slices.Contains(inherit.Programs, o.from) {
+				return usage("--from must be one of %s, not %q", strings.Join(inherit.Programs, ", "), o.from)
 			}
-			return a.importAll(cmd.Context(), args, importing{from: from, dry: dry, strict: strict, again: again, asJSON: asJSON})
+			return importAll(cmd.Context(), a, args, o)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the program that wrote it: "+strings.Join(inherit.Programs, ", "))
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what there is")
-	cmd.Flags().BoolVar(&strict, "strict", false, "take what pi would show of each session, without healing it")
-	cmd.Flags().BoolVar(&again, "again", false, "take also what was removed here for good (a file that is named is taken anyway)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what became of each session as an object")
+	cmd.Flags().StringVar(&o.from, "from", "", "the program that wrote it: "+strings.Join(inherit.Programs, ", "))
+	cmd.Flags().BoolVarP(&o.dry, "dry-run", "n", false, "only say what there is")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "import what pi would show of each session, without repairing it")
+	cmd.Flags().BoolVar(&o.again, "again", false, "also import what was removed here for good (a file that is named is imported anyway)")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print what became of each session as an object")
 	return cmd
 }
 
-type importing struct {
+// importFlags say what is imported, and how.
+type importFlags struct {
 	from                       string
 	dry, strict, again, asJSON bool
 }
 
-// memoPath is where it is remembered how far sources were taken into the store
-// that is configured: each store has a memo of its own.
-func (a *app) memoPath() string {
-	name := "inherit.json"
-	if s := a.conf.Session; s.Path != filepath.Join(a.conf.Home, "sessions.db") {
-		sum := sha256.Sum256([]byte(s.Store + ":" + s.Path))
-		name = fmt.Sprintf("inherit-%x.json", sum[:6])
-	}
-	return filepath.Join(a.conf.Home, name)
-}
-
-// removed are the inherited sessions that were removed for good.
-func (a *app) removed() (*inherit.Removed, error) {
-	return inherit.OpenRemoved(filepath.Join(a.conf.Home, "removed.json"))
-}
-
-// sources are where other agents keep their sessions: all that are known, or
-// those of the one that the configuration names.
-func (a *app) sources() []string {
-	in := a.conf.Session.Inherit
-	var paths []string
-	for _, p := range inherit.Places(a.getenv("HOME"), a.getenv) {
-		if in.Format == "auto" || in.Format == p.Program || in.Format == "jsonl" && p.Program == inherit.OpenClaw {
-			paths = append(paths, p.Path)
-		}
-	}
-	if filepath.IsAbs(in.Source) { // else it is in a home that is not known
-		paths = append(paths, in.Source)
-	}
-	if a.foreign != "" {
-		paths = append(paths, a.foreign)
-	}
-	if s := a.conf.Session; s.Store == "jsonl" { // its own store, shared or not, is nobody else's
-		paths = slices.DeleteFunc(paths, func(p string) bool { return within(s.Path, p) })
-	}
-	return paths
-}
-
-// lookFor looks through paths, our own folders aside.
-func (a *app) lookFor(ctx context.Context, paths []string, from string, memo *inherit.Memo) (*inherit.Catalogue, error) {
-	o := a.looking(from)
-	o.Memo = memo
-	return inherit.Find(ctx, paths, o)
-}
-
-// looking says how sessions are looked for.
-func (a *app) looking(from string) inherit.FindOptions {
-	skip := []string{a.conf.Home}
-	if a.conf.Session.Store == "jsonl" {
-		skip = append(skip, a.conf.Session.Path)
-	}
-	return inherit.FindOptions{From: from, Skip: skip, Home: a.getenv("HOME")}
-}
-
-func (a *app) importAll(ctx context.Context, paths []string, o importing) error {
-	a.noInherit = true
+func importAll(ctx context.Context, a *app, paths []string, o importFlags) error {
+	ss := a.stores
+	ss.noImport = true
 	c, err := a.config()
 	if err != nil {
 		return err
@@ -125,60 +66,48 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 		paths, missing = present(paths)
 	} else {
 		if !c.Session.Inherit.Enabled {
-			return fmt.Errorf("inheriting is switched off (session.inherit.enabled): give a PATH to import it all the same")
+			return errors.New("importing is switched off (session.inherit.enabled): give a PATH to import it all the same")
 		}
-		if paths = a.sources(); len(paths) == 0 {
-			return errors.New("HOME is not set, which leaves unknown where other agents keep their sessions: give a PATH")
+		if paths = ss.sources(); len(paths) == 0 {
+			return errors.New("HOME is not set, so it is not known where other agents keep their sessions: give a PATH")
 		}
 	}
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	memo, err := inherit.OpenMemo(a.memoPath())
+	take, err := ss.importOptions()
 	if err != nil {
 		return err
 	}
-	removed, err := a.removed()
-	if err != nil {
-		return err
-	}
-	cat, err := a.lookFor(ctx, paths, o.from, memo)
+	take.Strict, take.Again, take.Waiting = o.strict, o.again, ss.waiting
+	cat, err := inherit.Find(ctx, paths, ss.findOptions(o.from, take.Memo))
 	if err != nil {
 		return err
 	}
 	defer cat.Close()
 	cat.Problems = append(missing, cat.Problems...)
 	if o.dry {
-		return a.showFound(cat, given, o.asJSON)
+		return showFound(a, cat, given, o.asJSON)
 	}
-	st, err := a.store()
+	st, err := ss.open()
 	if err != nil {
 		return err
 	}
-	shown := &bar{} // nothing
-	take := inherit.ImportOptions{Strict: o.strict, Memo: memo, Removed: removed, Again: o.again, Waiting: a.waiting}
 	if !given {
-		if err := memo.Begin(); err != nil {
+		if err := take.Memo.Begin(); err != nil {
 			return err
 		}
 	}
-	if !o.asJSON {
-		a.found(a.err, cat)
-		if shown = a.newBar(); len(cat.Transcripts) > 0 {
-			take.Progress = shown.show
-		}
+	rep, err := ss.take(ctx, st, cat, take, !o.asJSON)
+	if err == nil && !(given && take.Memo.Begun()) {
+		err = take.Memo.Finish()
 	}
-	rep, err := inherit.Import(ctx, st, cat, take)
-	shown.end()
-	if err == nil && !(given && memo.Begun()) {
-		err = memo.Finish()
-	}
-	err = stopped(err, rep)
+	err = importError(err, rep)
 	if o.asJSON {
 		if e := a.printJSON(importRows(cat, rep)); err == nil {
 			err = e
 		}
 	} else {
-		a.imported(a.out, a.err, cat, rep, given)
+		ss.reportImport(a.out, cat, rep, given)
 	}
 	if err == nil && rep.Count(inherit.Failed)+cat.Unread() > 0 {
 		return errQuiet
@@ -186,27 +115,7 @@ func (a *app) importAll(ctx context.Context, paths []string, o importing) error 
 	return err
 }
 
-// stopped says how much is left of an import that was stopped.
-func stopped(err error, rep inherit.Report) error {
-	left := transcript.Count(rep.Count(inherit.Left), "session") + " left: goclaw import goes on where it was"
-	var full *inherit.StoreError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped, %s", left)
-	case errors.Is(err, session.ErrFull) || errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("the store cannot be written, the disk is full: %s when there is room", left)
-	case errors.As(err, &full):
-		return fmt.Errorf("%w (is the disk full?): %s when it can", full, left)
-	}
-	return err
-}
-
-// waiting says who is importing into the same store.
-func (a *app) waiting(held *session.HeldError) {
-	fmt.Fprintf(a.err, "goclaw: another goclaw (pid %d) is importing: waiting for it\n", held.PID)
-}
-
-// present parts the paths that are there from those that are not.
+// present separates the paths that exist from those that do not.
 func present(paths []string) (there []string, missing []inherit.Problem) {
 	for _, p := range paths {
 		if _, err := os.Stat(p); errors.Is(err, fs.ErrNotExist) {
@@ -216,20 +125,6 @@ func present(paths []string) (there []string, missing []inherit.Problem) {
 		there = append(there, p)
 	}
 	return there, missing
-}
-
-// found says what there is, a line for each program.
-func (a *app) found(w io.Writer, cat *inherit.Catalogue) {
-	n, size := map[string]int{}, map[string]int64{}
-	for _, t := range cat.Transcripts {
-		n[t.Program]++
-		size[t.Program] += t.Size
-	}
-	for _, p := range inherit.Programs {
-		if n[p] > 0 {
-			fmt.Fprintf(w, "found %s of %s (%s)\n", transcript.Count(n[p], "session"), p, megabytes(size[p]))
-		}
-	}
 }
 
 func megabytes(n int64) string {
@@ -243,25 +138,25 @@ func megabytes(n int64) string {
 }
 
 // showFound is a dry run.
-func (a *app) showFound(cat *inherit.Catalogue, given, asJSON bool) error {
+func showFound(a *app, cat *inherit.Catalogue, given, asJSON bool) error {
 	if asJSON {
 		if err := a.printJSON(importRows(cat, inherit.Report{})); err != nil || cat.Unread() == 0 {
 			return err
 		}
 		return errQuiet
 	}
-	a.found(a.out, cat)
-	a.foundNothing(a.out, cat, given)
+	printFound(a.out, cat)
+	a.stores.foundNothing(a.out, cat, given)
 	for _, t := range cat.Transcripts {
 		fmt.Fprintln(a.out, foundLine(t, a.columns()))
 	}
 	for _, p := range cat.Problems {
-		say(a.err, "goclaw: %s", transcript.Printable(p.String()))
+		a.warn("%s", transcript.Printable(p.String()))
 	}
-	return a.unread(a.err, cat.Unread())
+	return a.stores.unread(cat.Unread())
 }
 
-// foundLine tells of a transcript in one line, or, where that is wider than the
+// foundLine shows a transcript in one line or, if that is wider than the
 // terminal (0: none), with its path on a line of its own.
 func foundLine(t *inherit.Transcript, columns int) string {
 	who, path := fmt.Sprintf("%-11s %s", t.Program, transcript.Printable(string(t.Key))), transcript.Printable(t.Path)
@@ -274,22 +169,7 @@ func foundLine(t *inherit.Transcript, columns int) string {
 	return transcript.Wrap(who, columns) + "\n  " + path
 }
 
-// foundNothing says so, and where it was looked, if there is nothing.
-func (a *app) foundNothing(w io.Writer, cat *inherit.Catalogue, given bool) {
-	switch {
-	case len(cat.Transcripts) > 0 || given && len(cat.Problems) > 0: // which were said
-	case given:
-		fmt.Fprintln(w, "found nothing to import")
-	default:
-		fmt.Fprintln(w, "found nothing to import in:")
-		for _, p := range outermost(a.sources()) {
-			fmt.Fprintln(w, "  "+p)
-		}
-		fmt.Fprintln(w, "if they are elsewhere: goclaw import PATH")
-	}
-}
-
-// outermost leaves out the folders that are inside of others.
+// outermost leaves out folders that are inside others.
 func outermost(paths []string) (out []string) {
 	for i, p := range paths {
 		if !slices.ContainsFunc(paths, func(q string) bool { return q != p && within(q, p) }) && !slices.Contains(paths[:i], p) {
@@ -297,63 +177,6 @@ func outermost(paths []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// unread says how many sources could not be read, and fails if there are any.
-func (a *app) unread(w io.Writer, n int) error {
-	if n == 0 {
-		return nil
-	}
-	fmt.Fprintf(w, "goclaw: %s could not be read: see above\n", transcript.Count(n, "source"))
-	return errQuiet
-}
-
-// imported says what became of everything. What is wrong with a session has
-// a line of its own; a session that is well has none.
-func (a *app) imported(out, errOut io.Writer, cat *inherit.Catalogue, rep inherit.Report, given bool) {
-	for _, p := range cat.Problems {
-		say(errOut, "goclaw: %s", transcript.Printable(p.String()))
-	}
-	for _, o := range rep.Outcomes {
-		for i, d := range o.Damage {
-			if i == 5 {
-				say(errOut, "goclaw: %s: and %d more damaged places: goclaw doctor %s lists them", o.Path, o.Damaged-i, o.Path)
-				break
-			}
-			say(errOut, "goclaw: damaged: %s", transcript.Printable(d.Error()))
-		}
-		if u := o.Unfinished; u != nil {
-			say(errOut, "%s:%d: an unfinished line: it is taken when it is complete", transcript.Printable(o.Path), u.Line)
-		}
-		if o.Err != nil {
-			say(errOut, "goclaw: %s: %s", o.Path, oneLine(o.Err))
-		}
-		if o.Note != "" && o.State == inherit.New {
-			say(errOut, "%s: %s: goclaw sessions show %s", o.Path, o.Note, o.Log)
-		}
-	}
-	defer a.unread(errOut, cat.Unread()+rep.Count(inherit.Failed))
-	if len(rep.Outcomes) == 0 {
-		a.foundNothing(out, cat, given)
-		return
-	}
-	var parts []string
-	for _, s := range []struct {
-		state inherit.State
-		words string
-	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
-		{inherit.Copy, "here already from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again takes them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
-		if n := rep.Count(s.state); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
-		}
-	}
-	if n := rep.Moved(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d moved to another key", n))
-	}
-	if rep.Count(inherit.New) > 0 && a.isTerminal(errOut) {
-		defer fmt.Fprintln(errOut, a.style().Dim("goclaw sessions lists them; goclaw --session KEY goes on with one, in a session of its own"))
-	}
-	say(out, "%s: %s; %s taken in %s", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
 }
 
 // importRow is a session in the output of import --json.
@@ -392,97 +215,4 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 		problems = append(problems, p.String())
 	}
 	return map[string]any{"sessions": rows, "problems": problems, "unread": cat.Unread() + rep.Count(inherit.Failed), "records": rep.Records(), "milliseconds": rep.Took.Milliseconds()}
-}
-
-// awaits reports whether the session that a chat opens has another program's key
-// and is not in the store: that program may have begun it since.
-func (a *app) awaits(ctx context.Context, st store) bool {
-	key := a.conf.Session.DefaultKey
-	if !strings.HasPrefix(key, "agent:") {
-		return false
-	}
-	_, err := session.Current(ctx, st, session.Key(key))
-	return errors.Is(err, session.ErrNotFound)
-}
-
-// firstStart takes over what other agents have left on this machine, once for
-// each store: afterwards goclaw import does it when asked. What goes wrong is said, and
-// keeps nobody from his own sessions.
-func (a *app) firstStart(ctx context.Context, st store) {
-	if a.noInherit || !a.conf.Session.Inherit.Enabled {
-		return
-	}
-	a.noInherit = true
-	finished := inherit.Finished(a.memoPath())
-	if len(a.sources()) == 0 || finished && !a.awaits(ctx, st) {
-		return
-	}
-	memo, err := inherit.OpenMemo(a.memoPath())
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	if err == nil {
-		if memo.Begun() && !finished {
-			fmt.Fprintln(a.err, "goclaw: taking over other agents' sessions was not finished: it goes on")
-		}
-		err = memo.Begin()
-	}
-	var removed *inherit.Removed
-	if err == nil {
-		removed, err = a.removed()
-	}
-	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: other agents' sessions are not taken over: "+oneLine(err))
-		return
-	}
-	var rep inherit.Report
-	cat, err := a.lookFor(ctx, a.sources(), "", memo)
-	if err == nil {
-		defer cat.Close()
-		shown := a.newBar()
-		take := inherit.ImportOptions{Memo: memo, Removed: removed, Waiting: a.waiting}
-		if len(cat.Transcripts) > 0 {
-			a.found(a.err, cat)
-			take.Progress = shown.show
-		}
-		rep, err = inherit.Import(ctx, st, cat, take)
-		shown.end()
-		if err == nil {
-			err = memo.Finish()
-		}
-		if len(rep.Outcomes)+len(cat.Problems) > 0 {
-			a.imported(a.err, a.err, cat, rep, true)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(stopped(err, rep)))
-	}
-}
-
-// follow takes what other agents write while a chat or a server is open, if that is
-// wanted, until what it returns is called.
-func (a *app) follow(ctx context.Context, st store) (stop func()) {
-	if i := a.conf.Session.Inherit; !i.Enabled || !i.Follow {
-		return func() {}
-	}
-	memo, err := inherit.OpenMemo(a.memoPath())
-	var removed *inherit.Removed
-	if err == nil {
-		removed, err = a.removed()
-	}
-	if err != nil {
-		fmt.Fprintln(a.err, "goclaw: "+oneLine(err))
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		// What could not be taken now is taken by the next look, or by goclaw
-		// import, which says why.
-		_ = inherit.Follow(ctx, st, a.sources(), inherit.FollowOptions{Find: a.looking(""), Import: inherit.ImportOptions{Memo: memo, Removed: removed}})
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }

@@ -53,10 +53,11 @@ func TestImportOnATerminal(t *testing.T) {
 		p.Await("what to do next, and no bar", func(s string, _, _ int) bool {
 			return strings.HasPrefix(s, "found 2 sessions of pi (50.3 MB)\ngoclaw sessions lists them; ")
 		})
-		lines := strings.Split(p.All(), "\r")
+		bar, _, _ := strings.Cut(p.All(), "goclaw sessions lists")
+		lines := strings.Split(bar, "\r")
 		seen := map[string]bool{}
 		form := regexp.MustCompile(`^([█░]{20} )?([012])/2 files, ([0-9.]+ (MB|KB|bytes) of 50.3 MB, )?[0-9.]+ MB/s, .*(left|done)$`)
-		for _, l := range lines[2 : len(lines)-2] {
+		for _, l := range lines[2 : len(lines)-1] {
 			l = strings.TrimSuffix(l, "\x1b[K")
 			if !form.MatchString(l) {
 				t.Errorf("at %d columns: %q", cols, l)

@@ -147,7 +147,7 @@ func TestStoreFull(t *testing.T) {
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = goclaw.Env, home, out, errOut
 	err := cmd.Run()
 	said := errOut.String()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(said, "\n") != 2 || !strings.Contains(said, "goclaw: the store cannot be written: ") || !strings.Contains(said, "left: goclaw import goes on where it was") || strings.Contains(out.String(), "failed") {
+	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(said, "\n") != 2 || !strings.Contains(said, "goclaw: the store cannot be written: ") || !strings.Contains(said, "left: goclaw import goes on from there") || strings.Contains(out.String(), "failed") {
 		t.Errorf("%v, exit code %d, want 1\n%s%s", err, code, out, said)
 	}
 	cmd, out, errOut = child(t, home, "import")
@@ -211,7 +211,7 @@ func TestNoHome(t *testing.T) {
 		says string
 	}{
 		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"sessions"}, 0, ""},
-		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, which leaves unknown where other agents keep their sessions: give a PATH\n"},
+		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, so it is not known where other agents keep their sessions: give a PATH\n"},
 		{nil, []string{"sessions"}, 1, "goclaw: neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder that shall hold goclaw's sessions\n"},
 	} {
 		cmd, out, errOut := child(t, dir, c.args...)
@@ -230,12 +230,12 @@ func TestUnfinishedLine(t *testing.T) {
 	whole := piSession("one", 2, 16)
 	put(t, home, piFolder+"one.jsonl", whole[:len(whole)-20])
 	cmd, out, errOut := child(t, home, "import")
-	if err := cmd.Run(); err != nil || !strings.Contains(errOut.String(), "one.jsonl:3: an unfinished line: it is taken when it is complete\n") || strings.Contains(errOut.String(), "damaged") || !strings.Contains(out.String(), "2 records taken") {
+	if err := cmd.Run(); err != nil || !strings.Contains(errOut.String(), "one.jsonl:3: an unfinished line: it is imported when it is complete\n") || strings.Contains(errOut.String(), "damaged") || !strings.Contains(out.String(), "2 records imported") {
 		t.Errorf("%v\n%s%s", err, out, errOut)
 	}
 	put(t, home, piFolder+"one.jsonl", whole)
 	cmd, out, errOut = child(t, home, "import")
-	if err := cmd.Run(); err != nil || strings.Contains(errOut.String(), "unfinished") || !strings.Contains(out.String(), "1 continued; 1 record taken") {
+	if err := cmd.Run(); err != nil || strings.Contains(errOut.String(), "unfinished") || !strings.Contains(out.String(), "1 continued; 1 record imported") {
 		t.Errorf("when it is whole: %v\n%s%s", err, out, errOut)
 	}
 }
@@ -263,7 +263,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal("the import had ended before it was stopped")
 	}
 	said := errOut.String()
-	if !strings.Contains(said, " left: goclaw import goes on where it was\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
+	if !strings.Contains(said, " left: goclaw import goes on from there\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
 		t.Errorf("stopped, it says\n%s%s", out, said)
 	}
 	if n := strings.Count(spawn(t, home, "sessions"), "pi:w:s"); n != sessions {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,41 +12,40 @@ import (
 	"path/filepath"
 	"sync"
 
-	"goclaw/agent"
 	"goclaw/internal/config"
 	"goclaw/provider/local"
 	"goclaw/window"
 )
 
-// assumedWindow is taken for a model of which nobody knows the window.
+// assumedWindow is taken for a model whose window nobody knows.
 const assumedWindow = 32_000
 
 // ownChoice is the longest answer that is left to a server to choose: a longer
 // one is not asked for by its number.
 const ownChoice = 32_000
 
-// sizeUp finds out the window of a model that neither the catalogue nor the
-// configuration nor a refusal has told: from m, which its server has told
+// findWindow finds out the window of a model that neither the catalogue nor the
+// configuration nor a refusal has told: from lm, which its server has told
 // already, or by asking the server, or by assuming one. It takes a moment at
 // most, and cannot fail.
-func (v *voice) sizeUp(c *config.Loaded, m local.Model) {
-	if v.budget.Window > 0 {
+func (m *model) findWindow(c *config.Loaded, lm local.Model) {
+	if m.budget.Window > 0 {
 		return
 	}
-	if m.Window+m.Trained == 0 {
-		m, _ = v.at.Ask(context.Background(), http.DefaultClient, v.model) // what is not told is assumed
+	if lm.Window+lm.Trained == 0 {
+		lm, _ = m.at.Ask(context.Background(), http.DefaultClient, m.model) // on an error the window is assumed
 	}
-	known := m.Window+m.Trained > 0
-	v.budget.Window = assumedWindow
+	known := lm.Window+lm.Trained > 0
+	m.budget.Window = assumedWindow
 	if known {
-		v.budget.Window = m.Usable()
+		m.budget.Window = lm.Usable()
 	}
-	if m.Answer < ownChoice {
-		v.maxTokens = leastSet(v.maxTokens, m.Answer)
+	if lm.Answer < ownChoice {
+		m.maxTokens = leastSet(m.maxTokens, lm.Answer)
 	}
-	v.note = v.reserve(c)
+	m.note = m.reserve(c)
 	if !known {
-		v.tell(fmt.Sprintf("the window of %s is not known, %s tokens are assumed: set models.%q.contextWindow in %s", v.name(), window.Short(assumedWindow), v.name(), c.File))
+		m.tell(fmt.Sprintf("the window of %s is not known, so %s tokens are assumed: set models.%q.contextWindow in %s", m.name(), window.Short(assumedWindow), m.name(), c.File))
 	}
 }
 
@@ -73,26 +73,6 @@ func (l *limits) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(l))
 }
 
-// learn remembers what a refusal teaches about a model, for this run and those
-// to come.
-func (a *app) learn(l agent.Learnt) {
-	v := a.voice
-	if v.provider != l.Provider || v.model != l.Model {
-		return
-	}
-	if l.Window > 0 {
-		v.budget.Window = l.Window
-	}
-	if l.Answer > 0 {
-		v.maxTokens = l.Answer
-	}
-	v.reserve(a.conf)
-	if err := rememberLimits(a.conf.Home, v.name(), limits{l.Window, l.Answer}); err != nil {
-		// It is learnt again from the next refusal.
-		return
-	}
-}
-
 var limitsMu sync.Mutex
 
 func limitsFile(home string) string { return filepath.Join(home, "windows.json") }
@@ -108,7 +88,7 @@ func learntLimits(home string) (map[string]limits, error) {
 	}
 	m := map[string]limits{}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return map[string]limits{}, nil // a torn file: it is learnt again
+		return map[string]limits{}, nil // a damaged file: it is learnt again
 	}
 	return m, nil
 }
@@ -134,7 +114,7 @@ func rememberLimits(home, model string, l limits) error {
 	if err != nil {
 		return err
 	}
-	m[model] = limits{lastSet(m[model].Window, l.Window), lastSet(m[model].Answer, l.Answer)}
+	m[model] = limits{cmp.Or(l.Window, m[model].Window), cmp.Or(l.Answer, m[model].Answer)}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"goclaw/internal/mcpd"
 )
 
-func (a *app) mcpCmd() *cobra.Command {
+func mcpCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer search over all sessions and memory to other agents (MCP on stdio)",
@@ -18,12 +18,12 @@ Another agent starts it by itself, for example with
   {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ix, err := a.index()
+			ix, err := a.search.index()
 			if err != nil {
 				return err
 			}
 			ix.Background()
-			defer a.follow(cmd.Context(), a.st)()
+			defer a.stores.follow(cmd.Context(), a.stores.st)()
 			var tools []mcpd.Tool
 			for _, t := range ix.Tools() {
 				tools = append(tools, t)

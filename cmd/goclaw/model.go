@@ -2,10 +2,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +21,11 @@ import (
 	"goclaw/window/bpe"
 )
 
-// voice is the model that is asked, and what is known of it.
-type voice struct {
+// model is a model that can be asked, and what is known of it.
+type model struct {
 	llm.Provider
 	provider, model string
-	api             string // how it is spoken to, for the log
+	api             string // as the log names it
 	budget          window.Budget
 	maxTokens       int
 	noImages        bool
@@ -35,16 +35,16 @@ type voice struct {
 	note            string        // what the user should know about the choice
 }
 
-func (v *voice) name() string {
-	return session.ModelChange{Provider: v.provider, Model: v.model}.Name()
+func (m *model) name() string {
+	return session.ModelChange{Provider: m.provider, Model: m.model}.Name()
 }
 
 // tell adds to what the user should know.
-func (v *voice) tell(what string) {
-	if v.note != "" {
-		what += "; " + v.note
+func (m *model) tell(what string) {
+	if m.note != "" {
+		what += "; " + m.note
 	}
-	v.note = what
+	m.note = what
 }
 
 // encoding is a tokenizer that is built when it is first used: a start that
@@ -54,14 +54,13 @@ type encoding func() *bpe.Encoding
 // Count implements window.Tokenizer.
 func (e encoding) Count(text string) int { return e().Count(text) }
 
-// Models that are asked when a key is there and nothing else is said.
+// Models that are asked when there is a key and nothing else is configured.
 const (
 	defaultAnthropic = "claude-sonnet-4-5"
 	defaultOpenAI    = "gpt-5"
 )
 
-// bases are the servers that speak OpenAI's language, by the name that a
-// model is given with.
+// bases are the servers that speak OpenAI's language, by provider.
 var bases = map[string]string{
 	"openai":     openai.DefaultBaseURL,
 	"openrouter": "https://openrouter.ai/api/v1",
@@ -71,160 +70,78 @@ var bases = map[string]string{
 	"vllm":       "http://127.0.0.1:8000/v1",
 }
 
-// choose returns the model that is asked now. If decide has found none, it is
-// the one of --model, then of the configuration, then of whichever key or local
-// server there is, then the built-in one.
-func (a *app) choose(ctx context.Context) (*voice, error) {
-	if a.voice != nil {
-		return a.voice, nil
-	}
-	c, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	switch spec := cmp.Or(a.model, c.Model); {
-	case spec != "":
-		a.voice, err = a.named(spec)
-	case c.Providers["anthropic"].APIKey != "":
-		a.voice, err = a.named("anthropic/" + defaultAnthropic)
-	case c.Providers["openai"].APIKey != "":
-		a.voice, err = a.named("openai/" + defaultOpenAI)
-	default:
-		a.voice, err = a.fallback(ctx)
-	}
-	return a.voice, err
-}
+// providers are the names of the providers whose address is known.
+func providers() []string { return append([]string{"anthropic"}, slices.Sorted(maps.Keys(bases))...) }
 
-// fallback is the model that is asked where there is no key: one of a server
-// on this machine, or the built-in one.
-func (a *app) fallback(ctx context.Context) (*voice, error) {
-	if s, ok := a.localServer(ctx); ok {
-		return a.localVoice(s, s.Models[0])
-	}
-	v, err := a.named(offline.Name)
-	if err == nil && v.note == "" {
-		v.tell("no API key and no local model server found: the built-in offline model answers (it is not a language model)")
-	}
-	return v, err
-}
-
-// localServer looks once for a server on this machine that has a model.
-func (a *app) localServer(ctx context.Context) (local.Server, bool) {
-	if a.getenv("GOCLAW_NO_LOCAL") != "" {
-		return local.Server{}, false
-	}
-	if a.server == nil {
-		s, _ := local.Find(ctx, nil)
-		a.server = &s
-	}
-	return *a.server, len(a.server.Models) > 0
-}
-
-// localVoice is the model m of the server s.
-func (a *app) localVoice(s local.Server, m local.Model) (*voice, error) {
-	spec := s.Name + "/" + m.Name
-	known := a.voices[spec] != nil
-	v, err := a.namedAs(spec, m)
-	if err != nil || known {
-		return v, err
-	}
-	v.noImages = !m.Images
-	if a.conf.ContextWindow == 0 && m.Window+m.Trained > 0 {
-		v.budget.Window = m.Usable()
-		v.note = v.reserve(a.conf)
-	}
-	v.tell(fmt.Sprintf("using %s of %s on this machine", v.model, s.Name))
-	return v, nil
-}
-
-// named returns the model of a spec such as anthropic/claude-sonnet-4-5.
-func named(c *config.Loaded, spec string, getenv func(string) string) (*voice, error) {
+// newModel returns the model of a spec such as anthropic/claude-sonnet-4-5.
+func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model, error) {
 	if spec == offline.Name {
-		v := &voice{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true}
-		v.settle(c)
-		v.Provider = offline.New(offline.Config{Window: v.budget.Window})
-		return v, nil
+		m := &model{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true}
+		m.settle(c)
+		m.Provider = offline.New(offline.Config{Window: m.budget.Window})
+		return m, nil
 	}
-	prov, model, ok := strings.Cut(spec, "/")
-	if !ok || prov == "" || model == "" {
+	prov, name, ok := strings.Cut(spec, "/")
+	if !ok || prov == "" || name == "" {
 		return nil, usage("model %q must be provider/model, such as anthropic/%s or ollama/llama3.2, or offline", spec, defaultAnthropic)
 	}
 	p := c.Providers[prov]
-	v := &voice{provider: prov, model: model}
-	missing := false
+	m := &model{provider: prov, model: name}
+	needsKey := p.BaseURL == "" && (prov == "anthropic" || prov == "openai" || prov == "openrouter")
 	if prov == "anthropic" {
-		missing = p.APIKey == "" && p.BaseURL == ""
-		v.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
-		v.api = "anthropic-messages"
-		v.at = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
+		m.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
+		m.api = "anthropic-messages"
+		m.at = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
 	} else {
-		base := p.BaseURL
+		base := cmp.Or(p.BaseURL, bases[prov])
 		if base == "" {
-			base = bases[prov]
+			return nil, fmt.Errorf("the provider %q of model %s is not known: set its address as providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
 		}
-		if base == "" {
-			return nil, fmt.Errorf("provider %q of model %s is not known: name its address in providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
-		}
-		key := p.APIKey
-		if key == "" {
-			key = getenv(strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(prov)) + "_API_KEY")
-		}
-		missing = key == "" && (prov == "openai" || prov == "openrouter") && p.BaseURL == ""
-		v.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
-		v.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
-		v.api = "openai-completions"
+		key := cmp.Or(p.APIKey, getenv(strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(prov))+"_API_KEY"))
+		m.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
+		m.api = "openai-completions"
+		m.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
 	}
-	v.settle(c)
-	if missing {
-		return nil, &keyError{v, fmt.Sprintf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)}
+	m.settle(c)
+	if needsKey && m.at.Key == "" {
+		return nil, &keyError{m, fmt.Sprintf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)}
 	}
-	return v, nil
+	return m, nil
 }
 
-// keyError says that a model cannot be asked without a key. What is known of
-// it without one is in voice.
+// keyError says that a model cannot be asked without a key. model holds what is
+// known of it without one.
 type keyError struct {
-	voice *voice
+	model *model
 	text  string
 }
 
 func (e *keyError) Error() string { return e.text }
 
-func providers() []string {
-	names := []string{"anthropic"}
-	for n := range bases {
-		names = append(names, n)
+// settle fills in the window, the output limit and the prices: from the
+// catalogue, then from the configuration, then from what refusals have taught.
+func (m *model) settle(c *config.Loaded) {
+	m.tokens = counterOf(m.provider)
+	name := m.provider + "/" + m.model
+	if known, ok := catalogue.Lookup(name); ok {
+		m.noImages = !known.Images
+		m.budget.Window, m.maxTokens = known.Prompt(), known.Output
 	}
-	sort.Strings(names)
-	return names
-}
-
-// settle fills in window, output limit and prices: from the catalogue, then
-// from the configuration.
-func (v *voice) settle(c *config.Loaded) {
-	v.tokens = counterOf(v.provider)
-	if m, ok := catalogue.Lookup(v.provider + "/" + v.model); ok {
-		v.noImages = !m.Images
-		v.budget.Window, v.maxTokens = m.Prompt(), m.Output
-	}
-	v.price = prices(c, v.provider+"/"+v.model)
-	over := c.Models[v.provider+"/"+v.model]
-	v.budget.Window = lastSet(v.budget.Window, c.ContextWindow, over.ContextWindow)
-	v.maxTokens = lastSet(v.maxTokens, c.MaxTokens, over.MaxTokens)
-	learnt := limitsOf(c.Home, v.name())
-	v.budget.Window = leastSet(v.budget.Window, learnt.Window)
-	v.maxTokens = leastSet(v.maxTokens, learnt.Answer)
-	problem := v.reserve(c)
-	if v.budget.Window != c.ContextWindow { // of which it was said already
-		v.note = problem
+	m.price = prices(c, name)
+	over, learnt := c.Models[name], limitsOf(c.Home, m.name())
+	m.budget.Window = leastSet(cmp.Or(over.ContextWindow, c.ContextWindow, m.budget.Window), learnt.Window)
+	m.maxTokens = leastSet(cmp.Or(over.MaxTokens, c.MaxTokens, m.maxTokens), learnt.Answer)
+	problem := m.reserve(c)
+	if m.budget.Window != c.ContextWindow { // else config has warned of it
+		m.note = problem
 	}
 }
 
-// reserve fills in what of the window is kept free for the answer, and returns
-// what is wrong with the configuration of it.
-func (v *voice) reserve(c *config.Loaded) (problem string) {
-	least, problem := c.Reserve(v.budget.Window)
-	v.budget.Reserve = window.Reserve(v.budget.Window, v.maxTokens, least)
+// reserve fills in how much of the window is kept free for the answer, and
+// returns what is wrong with the configuration of it.
+func (m *model) reserve(c *config.Loaded) (problem string) {
+	least, problem := c.Reserve(m.budget.Window)
+	m.budget.Reserve = window.Reserve(m.budget.Window, m.maxTokens, least)
 	return problem
 }
 
@@ -241,31 +158,17 @@ func counterOf(provider string) *window.Counter {
 	return window.NewCounter(encoding(bpe.O200K), 1.1)
 }
 
-// lastSet returns the last of ns that is not zero.
-func lastSet(ns ...int) int {
-	out := 0
-	for _, n := range ns {
-		if n > 0 {
-			out = n
-		}
+// leastSet returns the smaller of a and b, where 0 means not set.
+func leastSet(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return out
+	return min(a, b)
 }
 
-// leastSet returns the least of ns that is not zero.
-func leastSet(ns ...int) int {
-	out := 0
-	for _, n := range ns {
-		if n > 0 && (out == 0 || n < out) {
-			out = n
-		}
-	}
-	return out
-}
-
-// prompt returns what every request of the voice begins with.
-func (v *voice) prompt(c *config.Loaded) window.Prompt {
-	return window.Prompt{Provider: v.provider, Model: v.model, System: systemPrompt(c.Workspace), MaxTokens: v.maxTokens, Thinking: c.Thinking, NoImages: v.noImages}
+// prompt returns what every request to m begins with.
+func (m *model) prompt(c *config.Loaded) window.Prompt {
+	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, Thinking: c.Thinking, NoImages: m.noImages}
 }
 
 // systemPrompt changes with nothing but the workspace, so that prompt caches
@@ -274,8 +177,8 @@ func systemPrompt(workspace string) string {
 	return `You are goclaw, a helpful agent that talks with its user in a terminal. Be direct and brief; use Markdown where it helps.
 
 Your tools work in the folder ` + workspace + `. Read before you write, and say what you changed.
-What must outlive this conversation belongs into memory/YYYY-MM-DD.md (today's date; get_current_time tells it), lasting facts about the user and the work into MEMORY.md. Look there when the user refers to something that you cannot see.
-Everything that was ever said stays word for word, also what a summary stands for: session_search finds it and session_read reads it, memory_search and memory_get do so for the memory files.
+What must outlive this conversation belongs in memory/YYYY-MM-DD.md (today's date; get_current_time tells it), lasting facts about the user and the work in MEMORY.md. Look there when the user refers to something that you cannot see.
+Everything that was ever said is kept word for word, including what a summary stands for: session_search finds it and session_read reads it; memory_search and memory_get do the same for the memory files.
 A line such as [Context: 156k/200k tokens (78%)] at the end of a message tells how full your window is; it is not from the user.`
 }
 
@@ -285,11 +188,11 @@ func modelHint(err error) string {
 	case errors.Is(err, llm.ErrAuth):
 		return "check the API key: goclaw config shows where it comes from"
 	case errors.Is(err, llm.ErrModel):
-		return "choose another with --model provider/model, or \"model\" in the configuration"
+		return `choose another with --model provider/model, or "model" in the configuration`
 	case errors.Is(err, llm.ErrNetwork):
-		return "your words are kept: goclaw ask --continue asks again"
+		return "your message is kept: goclaw ask --continue asks again"
 	case errors.Is(err, llm.ErrOverflow):
-		return "begin anew with goclaw sessions new, or ask a model with a larger window"
+		return "start a new session with goclaw sessions new, or ask a model with a larger window"
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func TestCommandsOnANarrowTerminal(t *testing.T) {
 		want string // as the program writes it, a line of the terminal each
 	}{
 		{"import --dry-run " + dir, 0, "\npi          pi:w:aaaa0001\n  " + path + "\n"},
-		{"import " + dir, 0, "1 session: 1 new; 2 records taken in"},
+		{"import " + dir, 0, "1 session: 1 new; 2 records imported in"},
 		{"sessions show aaaa0001", 0, "Could you establish which counterparties\nacknowledged the outstanding\nreconciliation statements?\n"},
 		{"sessions show there-is-none", 1, "goclaw: there is no session\n\"there-is-none\""},
 		{"search reconciliation", 0, " 1. pi:w:aaaa…  user  record 2\n"},

@@ -111,15 +111,15 @@ func cutSaid(raw, part []byte) (json.RawMessage, error) {
 func replaceLast(raw, old, with []byte) (json.RawMessage, error) {
 	i := bytes.LastIndex(raw, old)
 	if i < 0 {
-		return nil, fmt.Errorf("the message ends otherwise than was thought: %.200s", raw)
+		return nil, fmt.Errorf("the message does not end as expected: %.200s", raw)
 	}
 	return slices.Concat(raw[:i], with, raw[i+len(old):]), nil
 }
 
-// encoderOf returns who writes the requests of v: its provider if the form of
-// its own API is wanted and it has one, else Anthropic's.
-func encoderOf(v *voice, own bool) encoder {
-	if e, ok := v.Provider.(encoder); ok && own {
+// encoderOf returns what writes requests to m: its provider if the form of its
+// own API is wanted and it has one, else Anthropic's.
+func encoderOf(m *model, own bool) encoder {
+	if e, ok := m.Provider.(encoder); ok && own {
 		return e
 	}
 	return anthropic.New(anthropic.Config{})

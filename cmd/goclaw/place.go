@@ -12,7 +12,7 @@ import (
 // place decides where goclaw's own sessions are. A folder in which another
 // program keeps its sessions is inherited from and never written to, unless
 // session.shared says so: then goclaw's own are in its home.
-func (a *app) place(c *config.Loaded) {
+func (e *env) place(c *config.Loaded) {
 	dir, own := c.Session.Path, filepath.Join(c.Home, "sessions")
 	if c.Session.Store != "jsonl" {
 		dir, own = filepath.Dir(dir), filepath.Join(c.Home, "sessions.db")
@@ -30,8 +30,8 @@ func (a *app) place(c *config.Loaded) {
 		c.Session.Path = root
 	case c.Session.Shared:
 	default:
-		a.foreign = root
-		a.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
+		e.foreign = root
+		e.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
 		c.Session.Path = own
 	}

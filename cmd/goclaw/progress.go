@@ -13,8 +13,8 @@ import (
 	"goclaw/internal/inherit"
 )
 
-// bar shows how far an import is: on a terminal in one line that is written
-// anew, elsewhere in a plain line now and then, for whoever reads a log later.
+// bar shows the progress of an import: on a terminal in one line that is
+// overwritten, elsewhere in a plain line now and then, for a log file.
 type bar struct {
 	w     io.Writer
 	plain bool
@@ -27,11 +27,11 @@ type bar struct {
 // sayEvery is how often a plain line is written.
 const sayEvery = 10 * time.Second
 
-func (a *app) newBar() *bar {
+func newBar(e *env) *bar {
 	now := time.Now()
-	b := &bar{w: a.err, begin: now, said: now, plain: !a.isTerminal(a.err) || a.getenv("TERM") == "dumb"}
+	b := &bar{w: e.err, begin: now, said: now, plain: !isTerminal(e.err) || e.getenv("TERM") == "dumb"}
 	b.width = func() int {
-		if f, ok := a.err.(*os.File); ok {
+		if f, ok := e.err.(*os.File); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 				return w
 			}
@@ -53,7 +53,7 @@ func (b *bar) show(p inherit.Progress) {
 	}
 }
 
-// end takes the line away, however the import has ended.
+// end clears the line, however the import has ended.
 func (b *bar) end() {
 	if b.shown {
 		fmt.Fprint(b.w, "\r\x1b[K")
@@ -61,7 +61,7 @@ func (b *bar) end() {
 	}
 }
 
-// progressLine says how far it is in at most width columns: files, bytes, the
+// progressLine shows the progress in at most width columns: files, bytes, the
 // speed of reading, and what is left. With a width of 0 there is no bar, and
 // no limit.
 func progressLine(p inherit.Progress, took time.Duration, width int) string {

@@ -3,17 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"goclaw/internal/config"
 	"goclaw/session"
 )
 
-// expire moves to the trash what has been idle for longer than its ttl, if
-// retention.expired is trash, and tells of it. Other programs' sessions and
-// those that somebody holds stay.
-func (a *app) expire(ctx context.Context, st session.Store) error {
+// expire moves sessions that were idle for longer than their ttl to the trash,
+// if retention.expired is trash, and tells the user. Other programs' sessions
+// and those that are locked stay.
+func expire(ctx context.Context, a *app, st session.Store) error {
 	keep := a.conf.Session.Retention
 	if keep.Expired != "trash" {
 		return nil
@@ -43,16 +42,16 @@ func (a *app) expire(ctx context.Context, st session.Store) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.err, "moved %s (%q) to the trash: it was idle since %s (its ttl is %s); goclaw sessions restore %s\n",
+		say(a.err, "moved %s (%q) to the trash: it was idle since %s (its ttl is %s); goclaw sessions restore %s brings it back",
 			in.Key, in.Title, in.Updated.Local().Format(time.DateOnly), config.Duration(keep.For(in.Key)), in.ID)
 	}
 	return nil
 }
 
-// sweep removes for good what has been in the trash for longer than
-// retention.trash says, and tells of it: nothing goes in silence.
-func (a *app) sweep(ctx context.Context, st session.Store) error {
-	if err := a.expire(ctx, st); err != nil {
+// sweep expires sessions, and removes for good those that were in the trash for
+// longer than retention.trash. It tells the user: nothing goes in silence.
+func sweep(ctx context.Context, a *app, st session.Store) error {
+	if err := expire(ctx, a, st); err != nil {
 		return err
 	}
 	keep := time.Duration(a.conf.Session.Retention.Trash)
@@ -70,26 +69,26 @@ func (a *app) sweep(ctx context.Context, st session.Store) error {
 	}
 	for _, in := range old {
 		title := session.Titled(ctx, st, in)
-		if err := a.purge(ctx, st, in); err != nil {
+		if err := purge(ctx, a, st, in); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)\n",
+		say(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)",
 			in.Key, title, in.Trashed.Local().Format(time.DateOnly), a.conf.Session.Retention.Trash)
 	}
 	return nil
 }
 
 // purge removes a session in the trash for good, its words in the search index
-// first. If it was another agent's, the next import does not bring it back.
-func (a *app) purge(ctx context.Context, st session.Store, in session.Info) error {
-	removed, err := a.removed()
+// first. The next import does not bring it back if it was another agent's.
+func purge(ctx context.Context, a *app, st session.Store, in session.Info) error {
+	removed, err := a.stores.removed()
 	if err == nil {
 		err = removed.Add(in)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.prune(ctx); err != nil {
+	if err := a.search.prune(ctx); err != nil {
 		return err
 	}
 	return st.Purge(ctx, in.ID)

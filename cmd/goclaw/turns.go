@@ -11,67 +11,63 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
+	"goclaw/llm"
+	"goclaw/recall"
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/tool"
 )
 
-// waitHeld is how long a session in another's hands is waited for.
-const waitHeld = 30 * time.Second
+// waitLocked is how long a turn waits for a session that another process has
+// locked.
+const waitLocked = 30 * time.Second
 
-// runner returns what runs turns, and what ends it: it waits a moment for
-// work in the background.
-func (a *app) runner(ctx context.Context, ask tool.Approver) (*runner.Runner, func(), error) {
-	st, err := a.store()
+// turns runs turns with tools.
+type turns struct {
+	*runner.Runner
+	tools *tool.Set
+}
+
+// close waits a moment for work in the background.
+func (t *turns) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	t.Close(ctx)
+	t.tools.Close()
+}
+
+// newTurns opens what is needed to run turns. ask may be nil: then the model's
+// commands are refused.
+func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
+	st, err := a.stores.imported(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	a.firstStart(ctx, st)
-	if _, err := a.config(); err != nil {
-		return nil, nil, err
-	}
-	tools, err := a.toolSet(ask)
+	tools, err := newTools(a, ask)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r := runner.New(runner.Options{
-		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitHeld, TTLFor: a.conf.Session.Retention.For,
+		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitLocked, TTLFor: a.conf.Session.Retention.For,
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
-			v, _, err := a.decide(ctx, s)
+			m, _, err := a.models.decide(ctx, s)
 			if err != nil {
 				return agent.Env{}, err
 			}
 			env := agent.Env{
-				Provider: v.Provider, Prompt: v.prompt(a.conf), Tools: asking{tools, s.ID}, Budget: v.budget, Tokens: v.tokens, API: v.api, Price: v.cost,
+				Provider: m.Provider, Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 			}
-			a.guard(&env, v)
+			a.models.policy(&env, m)
 			return env, nil
 		},
-		Learnt: a.learn, Detach: a.detach,
+		Learnt: a.models.learn,
+		Detach: func(id session.ID) bool { return detach(a, id) },
 	})
-	return r, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		r.Close(ctx)
-		tools.Close()
-	}, nil
+	return &turns{r, tools}, nil
 }
 
-// toolSet returns the tools of a turn.
-func (a *app) toolSet(ask tool.Approver) (*tool.Set, error) {
-	tools, err := a.tools(ask)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.recallTools(tools); err != nil {
-		tools.Close()
-		return nil, err
-	}
-	a.specs = tools.Specs()
-	return tools, nil
-}
-
-func (a *app) tools(ask tool.Approver) (*tool.Set, error) {
+// newTools returns the tools of a turn, those that search among them.
+func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	c := a.conf
 	if err := checkWorkspace(c); err != nil {
 		return nil, err
@@ -82,13 +78,32 @@ func (a *app) tools(ask tool.Approver) (*tool.Set, error) {
 	if c.Tools.Bash == "on" {
 		ask = tool.ApproverFunc(func(context.Context, tool.Request) (tool.Decision, error) { return tool.Once, nil })
 	}
-	return tool.New(tool.Options{
+	tools, err := tool.New(tool.Options{
 		Workspace: c.Workspace, Fence: fence(c), Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
-		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: a.allowed(),
+		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: allowed(c.Home),
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.search.addTools(tools); err != nil {
+		tools.Close()
+		return nil, err
+	}
+	return tools, nil
 }
 
-// whoAmI tells another goclaw who holds a session.
+// toolsOf are the tools that the session id calls: its searches leave out what
+// it has just asked.
+type toolsOf struct {
+	*tool.Set
+	id session.ID
+}
+
+func (t toolsOf) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+	return t.Set.Run(recall.Asking(ctx, t.id), call)
+}
+
+// whoAmI tells another goclaw which program has locked a session.
 func whoAmI() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -97,10 +112,10 @@ func whoAmI() string {
 	return fmt.Sprintf("%s on %s", filepath.Base(os.Args[0]), host)
 }
 
-// allowed returns the commands that the user has allowed for always. Tools
-// cannot write the file: it is behind the fence.
-func (a *app) allowed() []string {
-	data, err := os.ReadFile(filepath.Join(a.conf.Home, "allowed"))
+// allowed returns the commands that the user has allowed for good. Tools cannot
+// write the file: it is outside their fence.
+func allowed(home string) []string {
+	data, err := os.ReadFile(filepath.Join(home, "allowed"))
 	if err != nil {
 		return nil
 	}
@@ -114,9 +129,9 @@ func (a *app) allowed() []string {
 	return out
 }
 
-// allow remembers a command as allowed for always.
-func (a *app) allow(cmd string) error {
-	f, err := os.OpenFile(filepath.Join(a.conf.Home, "allowed"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+// allow remembers a command as allowed for good.
+func (e *env) allow(cmd string) error {
+	f, err := os.OpenFile(filepath.Join(e.conf.Home, "allowed"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -127,12 +142,9 @@ func (a *app) allow(cmd string) error {
 	return err
 }
 
-// approver asks the user on the terminal before a command runs. Without one,
-// or in quiet, the answer is no.
-func (a *app) approver(quiet bool) tool.Approver {
-	if quiet {
-		return nil
-	}
+// approver asks the user on the terminal before a command runs. Without a
+// terminal it is nil.
+func (e *env) approver() tool.Approver {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil
@@ -140,5 +152,5 @@ func (a *app) approver(quiet bool) tool.Approver {
 	// Lines are read when there is a question, and not before: what is typed
 	// ahead is for someone else, and standard input is never an answer.
 	in := line.NewPlain(tty, tty)
-	return repl.Approver{Style: a.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: a.allow}
+	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: e.allow}
 }

@@ -10,13 +10,13 @@ import (
 	"goclaw/session"
 )
 
-// checkpointLimit is how long a process that makes a checkpoint may live. It may
+// checkpointLimit is how long a process that makes a checkpoint may run. It may
 // have to wait for the end of a long turn.
 const checkpointLimit = 30 * time.Minute
 
-// checkpointCmd is what the chat and ask start as a process of its own, so that
-// nobody waits for a checkpoint and none that was paid for is thrown away.
-func (a *app) checkpointCmd() *cobra.Command {
+// checkpointCmd is what chat and ask start as a process of its own, so that
+// the user does not wait for a checkpoint, and none that was paid for is lost.
+func checkpointCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "checkpoint ID",
 		Short:  "Make the checkpoint that is due in a session",
@@ -26,26 +26,26 @@ func (a *app) checkpointCmd() *cobra.Command {
 			defer time.AfterFunc(checkpointLimit+time.Minute, func() { os.Exit(1) }).Stop()
 			ctx, cancel := context.WithTimeout(cmd.Context(), checkpointLimit)
 			defer cancel()
-			a.noInherit, a.spawn = true, nil
-			r, done, err := a.runner(ctx, nil)
+			a.stores.noImport, a.spawn = true, nil
+			r, err := newTurns(ctx, a, nil)
 			if err != nil {
 				return err
 			}
-			defer done()
+			defer r.close()
 			_, err = r.Finish(ctx, session.ID(args[0]))
 			return err
 		},
 	}
 }
 
-// detach starts a process that makes what is due in the session id.
-func (a *app) detach(id session.ID) bool {
+// detach starts a process that makes the checkpoint that is due in a session.
+func detach(a *app, id session.ID) bool {
 	if a.spawn == nil {
 		return false
 	}
 	args := []string{"checkpoint", string(id)}
-	if a.model != "" {
-		args = append(args, "--model", a.model)
+	if a.models.flag != "" {
+		args = append(args, "--model", a.models.flag)
 	}
 	return a.spawn(args...) == nil
 }

@@ -18,15 +18,15 @@ import (
 func TestWindowsAreRemembered(t *testing.T) {
 	home := t.TempDir()
 	c := &config.Loaded{Config: config.Default(), Home: home}
-	load := func(model string) *voice {
-		v := &voice{provider: "anthropic", model: model}
+	load := func(name string) *model {
+		v := &model{provider: "anthropic", model: name}
 		v.settle(c)
 		return v
 	}
-	a := &app{conf: c, voice: load("claude-sonnet-4-5")}
+	a := &models{env: &env{conf: c}, now: load("claude-sonnet-4-5")}
 	a.learn(agent.Learnt{Provider: "anthropic", Model: "another", Window: 9000})
 	a.learn(agent.Learnt{Provider: "anthropic", Model: "claude-sonnet-4-5", Window: 12_000})
-	if got := a.voice.budget; got.Window != 12_000 || got.Reserve != 3000 {
+	if got := a.now.budget; got.Window != 12_000 || got.Reserve != 3000 {
 		t.Errorf("this run goes on with %+v", got)
 	}
 	if got := load("claude-sonnet-4-5").budget.Window; got != 12_000 {
@@ -47,13 +47,13 @@ func TestWindowsAreRemembered(t *testing.T) {
 	}
 }
 
-func TestGuardIsConfigured(t *testing.T) {
+func TestPolicyIsConfigured(t *testing.T) {
 	c := &config.Loaded{Config: config.Default(), Home: t.TempDir()}
-	a := &app{conf: c, getenv: func(string) string { return "" }}
-	v := &voice{provider: "anthropic", model: "claude-sonnet-4-5"}
+	a := &models{env: &env{conf: c, getenv: func(string) string { return "" }}}
+	v := &model{provider: "anthropic", model: "claude-sonnet-4-5"}
 	v.settle(c)
 	var env agent.Env
-	a.guard(&env, v)
+	a.policy(&env, v)
 	var as []string
 	for _, th := range env.Flush {
 		as = append(as, th.As)
@@ -68,23 +68,23 @@ func TestGuardIsConfigured(t *testing.T) {
 		t.Errorf("without a key for the small model: %+v", chain)
 	}
 	c.Providers = map[string]config.Provider{"anthropic": {APIKey: "k"}}
-	a.guard(&env, v)
+	a.policy(&env, v)
 	if chain := env.Summarizer.(compact.Chain); len(chain) != 2 || chain[0].Name != "claude-haiku-5-5" || chain[1].Name != "claude-sonnet-4-5" {
 		t.Errorf("by default: %+v", chain)
 	}
 
 	c.Session.Checkpoint.Model = "ollama/small"
-	a.guard(&env, v)
+	a.policy(&env, v)
 	if chain := env.Summarizer.(compact.Chain); len(chain) != 2 || chain[0].Name != "small" || chain[1].Name != "claude-sonnet-4-5" {
 		t.Errorf("with a cheap model: %+v", chain)
 	}
 	c.Session.Checkpoint.FallbackToMain = false
-	a.guard(&env, v)
+	a.policy(&env, v)
 	if chain := env.Summarizer.(compact.Chain); len(chain) != 1 || chain[0].Name != "small" {
 		t.Errorf("without fallback: %+v", chain)
 	}
 	c.Session.Checkpoint.Enabled, c.Session.MemoryFlush.Enabled, c.Session.Compaction.PreferCheckpoint = false, false, false
-	a.guard(&env, v)
+	a.policy(&env, v)
 	if len(env.Flush) != 0 || env.Compact.Percents != nil || env.Compact.Turns != 0 || !env.Compact.NoCheckpoints {
 		t.Errorf("switched off: %+v %+v", env.Flush, env.Compact)
 	}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"goclaw/internal/config"
+	"goclaw/internal/repl/line"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+// env is what every command has: the streams, the environment and the
+// configuration.
+type env struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+
+	conf    *config.Loaded // nil until config has loaded it
+	foreign string         // the folder that session.path names, if it is another program's
+	placed  string         // tells the user so
+
+	interrupted atomic.Bool // Ctrl-C was pressed
+}
+
+// config loads the configuration once and shows its warnings.
+func (e *env) config() (*config.Loaded, error) {
+	if e.conf != nil {
+		return e.conf, nil
+	}
+	c, err := config.Load(e.getenv, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range c.Warnings {
+		e.warn("%s", w)
+	}
+	e.place(c)
+	e.conf = c
+	return c, nil
+}
+
+// warn tells the user on standard error that something is wrong.
+func (e *env) warn(format string, args ...any) { say(e.err, "goclaw: "+format, args...) }
+
+// note tells the user, dimmed and on standard error, what is not the answer.
+func (e *env) note(format string, args ...any) {
+	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, args...)), columnsOf(e.err))))
+}
+
+// say writes a line of prose. On a terminal it is broken between words.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, args...), columnsOf(w)))
+}
+
+// print writes lines to standard output.
+func (e *env) print(lines ...string) error {
+	for _, l := range lines {
+		if _, err := fmt.Fprintln(e.out, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// result prints what a command did: v for programs, or one line for people.
+func (e *env) result(asJSON bool, v any, format string, args ...any) error {
+	if asJSON {
+		return e.printJSON(v)
+	}
+	return e.print(fmt.Sprintf(format, args...))
+}
+
+func (e *env) printJSON(v any) error { return writeJSON(e.out, v) }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// damage reports on standard error what could not be read. The output is then
+// incomplete, and the exit code tells programs so.
+func (e *env) damage(ds ...*session.Damage) error {
+	for _, d := range ds {
+		e.warn("damaged: %s", d.Error())
+	}
+	if len(ds) > 0 {
+		return errQuiet
+	}
+	return nil
+}
+
+// style has colours if the output is a terminal that shows them.
+func (e *env) style() transcript.Style {
+	return transcript.Style{Colour: isTerminal(e.out) && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columns returns the width of the terminal that is written to, or 0 if there
+// is none.
+func (e *env) columns() int {
+	if !isTerminal(e.out) {
+		return 0
+	}
+	return e.width()
+}
+
+func (e *env) width() int { return cmp.Or(columnsOf(e.out), 100) }
+
+// columnsOf returns the width of the terminal w; 0 if w is no terminal, or
+// claims to be too narrow to be believed.
+func columnsOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
+			return n
+		}
+	}
+	return 0
+}
+
+// confirm asks a yes-or-no question on a terminal; elsewhere the answer is no.
+func (e *env) confirm(question string) bool {
+	if !isTerminal(e.in) {
+		return false
+	}
+	answer, err := line.NewPlain(e.in, e.err).Ask(context.Background(), question+" [y/N] ")
+	if err != nil {
+		return false
+	}
+	answer = strings.TrimSpace(answer)
+	return answer == "y" || answer == "Y" || answer == "yes"
+}
+
+// interruptible returns a context that the first Ctrl-C cancels; the second
+// ends the program at once.
+func (e *env) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signal.Ignore(syscall.SIGPIPE) // a reader that leaves does not end the turn
+	sig := make(chan os.Signal, 2)
+	signal.Notify(sig, os.Interrupt)
+	var once sync.Once
+	stop := func() { once.Do(func() { signal.Stop(sig); close(sig); cancel() }) }
+	go func() {
+		if _, ok := <-sig; !ok {
+			return
+		}
+		e.interrupted.Store(true)
+		cancel()
+		if _, ok := <-sig; ok {
+			os.Exit(130)
+		}
+	}()
+	return ctx, stop
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"goclaw/session"
+)
+
+// errQuiet fails without a message: what is wrong was already shown.
+var errQuiet = errors.New("failed")
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+}
+
+// hinted is an error with a hint that only its command knows.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// noRecord adds how to find the records of the session id, if err is that there
+// is no such record.
+func noRecord(err error, id session.ID) error {
+	if !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	return &hinted{err, fmt.Sprintf("goclaw sessions show %s --records lists its records", id)}
+}
+
+// noSession adds how to start a session, if err is that there is none.
+func (e *env) noSession(err error) error {
+	var none *session.NoneError
+	if !errors.As(err, &none) {
+		return err
+	}
+	example := "main:cli:trip"
+	if p := session.Key(e.conf.Session.DefaultKey).Parts(); p.Agent != "" && p.Channel != "" {
+		example = p.Agent + ":" + p.Channel + ":trip"
+	}
+	return &hinted{err, "goclaw sessions lists what there is; a whole key, such as " + example + ", starts a session"}
+}
+
+// hint says what to do about an error, where there is something.
+func hint(err error) string {
+	var amb *session.AmbiguousError
+	var held *session.HeldError
+	var own *hinted
+	switch {
+	case errors.As(err, &own):
+		return own.hint
+	case errors.As(err, &amb):
+		return "type more of the key, or the id"
+	case errors.As(err, &held):
+		return "wait for it, or continue in a copy: goclaw sessions fork " + string(held.ID)
+	case errors.Is(err, session.ErrNotFound):
+		return "goclaw sessions lists what there is; goclaw sessions --trash lists what was deleted"
+	case errors.Is(err, session.ErrStale):
+		return "goclaw doctor --fix rebuilds the index from the logs"
+	}
+	return modelHint(err)
+}

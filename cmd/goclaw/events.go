@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"goclaw/agent"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+)
+
+// addressed says which session a reference was taken for.
+type addressed struct {
+	agent.Event
+	note string
+	key  session.Key
+}
+
+// plainEvents shows an answer as text on standard output, and everything else
+// on standard error.
+func (e *env) plainEvents() func(agent.Event, error) error {
+	st := e.style()
+	open := false // in the middle of a line
+	return func(ev agent.Event, err error) error {
+		said, _ := ev.(agent.Said)
+		if open && (err != nil || said.Text == "" && said.Thinking == "") {
+			open = false
+			fmt.Fprintln(e.out)
+		}
+		switch ev := ev.(type) {
+		case agent.Said:
+			if ev.Text == "" {
+				return nil
+			}
+			open = !strings.HasSuffix(ev.Text, "\n")
+			_, err := io.WriteString(e.out, transcript.Printable(ev.Text))
+			return err
+		case agent.Calling:
+			fmt.Fprintln(e.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))
+		case agent.Called:
+			if ev.Result.IsError {
+				fmt.Fprintln(e.err, st.Red("← "+transcript.OneLine(transcript.Printable(ev.Result.Text()), 160)))
+			}
+		case addressed:
+			e.note("%s", ev.note)
+		default:
+			if text := transcript.Event(ev); text != "" {
+				e.note("%s", text)
+			}
+		}
+		return nil
+	}
+}
+
+// jsonEvents prints every event as one line of JSON. Other programs rely on
+// the form.
+func (e *env) jsonEvents() func(agent.Event, error) error {
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	return func(ev agent.Event, err error) error {
+		if err != nil {
+			return enc.Encode(map[string]any{"type": "error", "message": oneLine(err)})
+		}
+		if ev, ok := ev.(agent.Recorded); ok {
+			line, err := recordJSON(ev.Record)
+			if err != nil {
+				return err
+			}
+			if err := enc.Encode(map[string]any{"type": "recorded", "record": line}); err != nil {
+				return err
+			}
+		}
+		if fields := eventJSON(ev); fields != nil {
+			return enc.Encode(fields)
+		}
+		return nil
+	}
+}
+
+// eventJSON returns the fields of the line that tells programs of ev; nil if
+// there is none.
+func eventJSON(ev agent.Event) map[string]any {
+	switch ev := ev.(type) {
+	case agent.Said:
+		switch {
+		case ev.Text != "":
+			return map[string]any{"type": "delta", "text": ev.Text}
+		case ev.Thinking != "":
+			return map[string]any{"type": "thinking", "text": ev.Thinking}
+		}
+		return nil
+	case agent.Calling:
+		return map[string]any{"type": "tool", "state": "running", "id": ev.Call.ID, "name": ev.Call.Name, "input": ev.Call.Args}
+	case agent.Called:
+		return map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()}
+	case agent.Done:
+		u := ev.Usage
+		return map[string]any{"type": "done", "stopReason": ev.Stop, "cut": ev.Stop == llm.StopLength, "usage": map[string]any{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite, "cost": u.Cost.Total}}
+	}
+	text, fields := noticeJSON(ev)
+	if text == "" {
+		return nil
+	}
+	out := map[string]any{"type": "notice", "text": text}
+	maps.Copy(out, fields)
+	return out
+}
+
+// noticeJSON returns the text of a notice and its other fields.
+func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
+	text = transcript.Event(ev)
+	switch ev := ev.(type) {
+	case agent.Recorded:
+		if n, ok := ev.Record.Body.(session.Notice); ok {
+			return n.Text, map[string]any{"percent": n.Percent, "injectAs": n.As}
+		}
+	case addressed:
+		return ev.note, map[string]any{"key": ev.key}
+	case agent.Squeezed:
+		fields = map[string]any{"squeeze": ev.To.String()}
+	case agent.Compacting:
+		fields = map[string]any{"folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}
+	case agent.NotCompacted:
+		fields = map[string]any{"tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After}
+	case agent.Learnt:
+		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer}
+	case agent.Silent:
+		fields = map[string]any{"noReply": true}
+	case runner.Switched:
+		fields = map[string]any{"model": ev.To.Name(), "before": ev.From.Name()}
+	case runner.Continued:
+		fields = map[string]any{"session": ev.To.ID, "key": ev.To.Key}
+	}
+	return text, fields
+}

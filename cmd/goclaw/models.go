@@ -1,0 +1,274 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/provider/catalogue"
+	"goclaw/provider/local"
+	"goclaw/provider/offline"
+	"goclaw/session"
+)
+
+// models chooses the model that a session is asked with.
+type models struct {
+	*env
+	flag   string            // --model
+	now    *model            // the model that is asked now; nil until one is chosen
+	byName map[string]*model // those that were asked for so far
+	server *local.Server     // on this machine; nil until it was looked for
+}
+
+// decide chooses the model that s is asked with. It is the one rule, for every
+// turn and every command. The first of these that exists is taken:
+//
+//  1. --model
+//  2. what the user chose in s with /model
+//  3. "model" in the configuration
+//  4. the model that s names last, whoever wrote that, if it can be asked here
+//  5. whichever key or local server there is; else the built-in model
+//
+// problem says which choice is not available, and why.
+func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, problem string, err error) {
+	c, err := ms.config()
+	if err != nil {
+		return nil, "", err
+	}
+	before := ms.now
+	ms.now = nil
+	if chosen, ok := s.Chosen(); ok && ms.flag == "" {
+		name := chosen.Body.(session.ModelChange).Name()
+		if ms.now, err = ms.named(name); err != nil {
+			problem = fmt.Sprintf("%s, which was chosen for this session, is not available (%s)", name, oneLine(err))
+		}
+	}
+	if last, ok := s.LastModel(); ok && ms.now == nil && ms.flag == "" && c.Model == "" {
+		ms.now = ms.available(ctx, last)
+	}
+	if m, err = ms.choose(ctx); err != nil {
+		ms.now = before
+	}
+	return m, problem, err
+}
+
+// decideOnce is decide for a command that answers once: it shows the problem.
+func (ms *models) decideOnce(ctx context.Context, s *session.Session) (*model, error) {
+	m, problem, err := ms.decide(ctx, s)
+	if problem != "" {
+		ms.note("%s", problem)
+	}
+	return m, err
+}
+
+// choose returns the model that is asked now. If decide has found none, that is
+// the one of --model, then of the configuration, then of whichever key or local
+// server there is, then the built-in one.
+func (ms *models) choose(ctx context.Context) (*model, error) {
+	if ms.now != nil {
+		return ms.now, nil
+	}
+	c, err := ms.config()
+	if err != nil {
+		return nil, err
+	}
+	switch spec := cmp.Or(ms.flag, c.Model); {
+	case spec != "":
+		ms.now, err = ms.named(spec)
+	case c.Providers["anthropic"].APIKey != "":
+		ms.now, err = ms.named("anthropic/" + defaultAnthropic)
+	case c.Providers["openai"].APIKey != "":
+		ms.now, err = ms.named("openai/" + defaultOpenAI)
+	default:
+		ms.now, err = ms.keyless(ctx)
+	}
+	return ms.now, err
+}
+
+// keyless returns the model that is asked where there is no key: one of a
+// server on this machine, or the built-in one.
+func (ms *models) keyless(ctx context.Context) (*model, error) {
+	if s, ok := ms.localServer(ctx); ok {
+		return ms.local(s, s.Models[0])
+	}
+	m, err := ms.named(offline.Name)
+	if err == nil && m.note == "" {
+		m.tell("no API key and no local model server found: the built-in offline model answers (it is not a language model)")
+	}
+	return m, err
+}
+
+// available returns the model c if it can be asked here, as far as that is
+// known without asking it: there is a key for it, or a server on this machine
+// has it. The built-in model is not returned: it answers where nothing else can.
+func (ms *models) available(ctx context.Context, c session.ModelChange) *model {
+	if c.Provider == offline.Name {
+		return nil
+	}
+	var m *model
+	var err error
+	if strings.HasPrefix(bases[c.Provider], "http://127.0.0.1:") && ms.conf.Providers[c.Provider].BaseURL == "" {
+		s, ok := ms.localServer(ctx)
+		i := slices.IndexFunc(s.Models, func(m local.Model) bool { return m.Name == c.Model })
+		if !ok || s.Name != c.Provider || i < 0 {
+			return nil
+		}
+		m, err = ms.local(s, s.Models[i])
+	} else {
+		m, err = ms.named(c.Name())
+	}
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// localServer looks once for a server on this machine that has a model.
+func (ms *models) localServer(ctx context.Context) (local.Server, bool) {
+	if ms.getenv("GOCLAW_NO_LOCAL") != "" {
+		return local.Server{}, false
+	}
+	if ms.server == nil {
+		s, _ := local.Find(ctx, nil)
+		ms.server = &s
+	}
+	return *ms.server, len(ms.server.Models) > 0
+}
+
+// local returns the model lm of the server s.
+func (ms *models) local(s local.Server, lm local.Model) (*model, error) {
+	spec := s.Name + "/" + lm.Name
+	known := ms.byName[spec] != nil
+	m, err := ms.sized(spec, lm)
+	if err != nil || known {
+		return m, err
+	}
+	m.noImages = !lm.Images
+	if ms.conf.ContextWindow == 0 && lm.Window+lm.Trained > 0 {
+		m.budget.Window = lm.Usable()
+		m.note = m.reserve(ms.conf)
+	}
+	m.tell(fmt.Sprintf("using %s of %s on this machine", m.model, s.Name))
+	return m, nil
+}
+
+// named returns the model of a spec such as anthropic/claude-sonnet-4-5, the
+// same one each time: what is learnt about it holds for the whole run.
+func (ms *models) named(spec string) (*model, error) { return ms.sized(spec, local.Model{}) }
+
+// sized is named for a model of which its server has already told lm.
+func (ms *models) sized(spec string, lm local.Model) (*model, error) {
+	if m := ms.byName[spec]; m != nil {
+		return m, nil
+	}
+	m, err := newModel(ms.conf, spec, ms.getenv)
+	if err != nil {
+		return nil, err
+	}
+	m.findWindow(ms.conf, lm)
+	if ms.byName == nil {
+		ms.byName = map[string]*model{}
+	}
+	ms.byName[spec] = m
+	return m, nil
+}
+
+// forContext returns the model that s is shown for: the one that is asked, even
+// if its key is missing. For a file, whose model may be out of reach, it is the
+// one that the file names.
+func (ms *models) forContext(ctx context.Context, s *session.Session, file bool) (m *model, err error) {
+	if file {
+		m, err = ms.choose(ctx)
+	} else {
+		m, _, err = ms.decide(ctx, s)
+	}
+	var key *keyError
+	if errors.As(err, &key) {
+		m, err = key.model, nil
+	}
+	if err != nil || !file || ms.flag != "" || s.Model == "" {
+		return m, err
+	}
+	own := &model{provider: s.Provider, model: s.Model}
+	own.settle(ms.conf)
+	if own.budget.Window == 0 {
+		own.budget = m.budget
+	}
+	return own, nil
+}
+
+// learn remembers what a refusal teaches about the model that is asked now, for
+// this run and later ones.
+func (ms *models) learn(l agent.Learnt) {
+	m := ms.now
+	if m.provider != l.Provider || m.model != l.Model {
+		return
+	}
+	if l.Window > 0 {
+		m.budget.Window = l.Window
+	}
+	if l.Answer > 0 {
+		m.maxTokens = l.Answer
+	}
+	m.reserve(ms.conf)
+	// If it cannot be written, the next refusal teaches it again.
+	_ = rememberLimits(ms.conf.Home, m.name(), limits{l.Window, l.Answer})
+}
+
+// summarizer returns what summarises for m: the model that the configuration
+// names for it, or else the small one of m's vendor; then m itself. The built-in
+// model cannot summarise.
+func (ms *models) summarizer(m *model) compact.Summarizer {
+	c := ms.conf.Session.Checkpoint
+	var chain compact.Chain
+	add := func(m *model) {
+		if m.provider != offline.Name {
+			chain = append(chain, compact.Model{Provider: m.Provider, Name: m.model, Window: m.budget.Window, Output: m.maxTokens, Tokens: m.tokens, Price: m.cost})
+		}
+	}
+	cheap := c.Model
+	if small, ok := catalogue.Small(m.name()); cheap == "" && ok && c.FallbackToMain {
+		cheap = small.ID
+	}
+	if cheap != "" && cheap != m.name() {
+		// Without a key for it, the others remain.
+		if small, err := ms.named(cheap); err == nil {
+			add(small)
+		}
+	}
+	if len(chain) == 0 || c.FallbackToMain {
+		add(m)
+	}
+	if len(chain) == 0 {
+		return compact.Extractor{}
+	}
+	return chain
+}
+
+// names are what a model can be called: what the configuration names, what the
+// catalogue knows of the providers that can be asked, and the beginnings of the
+// rest.
+func (ms *models) names() []string {
+	out := []string{offline.Name}
+	for name := range ms.conf.Models {
+		out = append(out, name)
+	}
+	if ms.conf.Model != "" {
+		out = append(out, ms.conf.Model)
+	}
+	known := providers()
+	for _, m := range catalogue.Models() {
+		if vendor, _, _ := strings.Cut(m.ID, "/"); slices.Contains(known, vendor) {
+			out = append(out, m.ID)
+		}
+	}
+	for _, p := range known {
+		out = append(out, p+"/")
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"goclaw/internal/config"
+	"goclaw/recall"
+	"goclaw/tool"
+)
+
+// searcher has the search index.
+type searcher struct {
+	*stores
+	ix        *recall.Index // nil until something is searched for
+	embedding bool          // the user waits for vectors
+}
+
+// indexAt returns where the search index is: index.db in goclaw's home, or beside
+// a database of sessions that lies elsewhere.
+func indexAt(c *config.Loaded) string {
+	path := c.Session.Path
+	if c.Session.Store != "sqlite" || path == filepath.Join(c.Home, "sessions.db") {
+		return filepath.Join(c.Home, "index.db")
+	}
+	return strings.TrimSuffix(path, ".db") + ".index.db"
+}
+
+// index opens the search index once.
+func (x *searcher) index() (*recall.Index, error) {
+	if x.ix != nil {
+		return x.ix, nil
+	}
+	st, err := x.open()
+	if err != nil {
+		return nil, err
+	}
+	c := x.conf
+	o := recall.Options{
+		Store: st, Path: indexAt(c), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
+		Private: func(path string) bool { return fence(c).Check(path) != nil },
+		Progress: func(done, total int) {
+			if isTerminal(x.err) {
+				fmt.Fprintf(x.err, "\rindexing: %d of %d records ", done, total)
+				if done >= total {
+					fmt.Fprint(x.err, "\r\x1b[K")
+				}
+			}
+		},
+		Embedded: func(made int) {
+			if x.embedding && isTerminal(x.err) {
+				fmt.Fprintf(x.err, "\rmaking vectors: %d ", made)
+			}
+		},
+	}
+	switch c.Search.Embeddings {
+	case "builtin":
+		o.Embedder = recall.Local{}
+	case "endpoint":
+		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
+	}
+	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) && c.Session.Store == "sqlite" {
+		if err := recall.RemoveFrom(c.Session.Path); err != nil {
+			x.warn("the search index of an older version stays in the database: %s", oneLine(err))
+		}
+	}
+	ix, err := recall.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	x.ix = ix
+	return ix, nil
+}
+
+// addTools lets the model search memory files and past conversations. Without
+// an index the conversation goes on without them.
+func (x *searcher) addTools(tools *tool.Set) error {
+	ix, err := x.index()
+	if err != nil {
+		x.warn("the model cannot search: %s", oneLine(err))
+		return nil
+	}
+	for _, t := range ix.Tools() {
+		if err := tools.Add(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// examine returns what is wrong with the search index. If fix, it is rebuilt.
+func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
+	wrong, err := recall.Examine(ctx, indexAt(x.conf))
+	if err != nil || len(wrong) == 0 {
+		return nil, err
+	}
+	if fix {
+		ix, err := x.index()
+		if err != nil {
+			return nil, err
+		}
+		return nil, ix.Rebuild(ctx)
+	}
+	var out []finding
+	for _, w := range wrong {
+		out = append(out, finding{What: "search index", Problem: w, Hint: "goclaw doctor --fix makes it again from the logs; so does the next search"})
+	}
+	return out, nil
+}
+
+// prune takes the words of deleted sessions out of the search index. An index
+// that cannot be written, because the disk is full, is removed: the next search
+// makes a new one.
+func (x *searcher) prune(ctx context.Context) error {
+	path := indexAt(x.conf)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	ix, err := x.index()
+	if err == nil {
+		err = ix.Prune(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return recall.Remove(path)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+
+	"goclaw/recall"
+	"goclaw/session"
+	"goclaw/store/jsonl"
+	"goclaw/store/sqlite"
+)
+
+// stores opens the store that is configured and finds sessions in it.
+type stores struct {
+	*env
+	st       store // nil until open has opened it
+	readOnly bool  // not even projections are written
+	noImport bool  // other programs' sessions were imported already, or must not be
+}
+
+// store is what both stores can do beyond session.Store.
+type store interface {
+	session.Store
+	Check(ctx context.Context, report func(session.ID, error)) error
+	Rebuild(ctx context.Context) (changed int, err error)
+}
+
+var layouts = map[string]jsonl.Layout{"openclaw": jsonl.OpenClaw, "claw0": jsonl.Claw0New, "claw0-old": jsonl.Claw0Old}
+
+// open opens the store once.
+func (ss *stores) open() (store, error) {
+	if ss.st != nil {
+		return ss.st, nil
+	}
+	c, err := ss.config()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(c.Session.Path); err != nil && ss.placed != "" {
+		ss.warn("%s", ss.placed)
+	}
+	var st store
+	if c.Session.Store == "jsonl" {
+		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], Still: ss.readOnly})
+	} else if err = notForeign(c.Session.Path); err == nil {
+		st, err = sqlite.Open(c.Session.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ss.st = st
+	return st, nil
+}
+
+// imported opens the store and imports other programs' sessions if that was
+// never done.
+func (ss *stores) imported(ctx context.Context) (store, error) {
+	st, err := ss.open()
+	if err == nil {
+		ss.firstImport(ctx, st)
+	}
+	return st, err
+}
+
+// find resolves what the user typed for a session.
+func (ss *stores) find(ctx context.Context, ref string) (store, session.Info, error) {
+	st, err := ss.imported(ctx)
+	if err != nil {
+		return nil, session.Info{}, err
+	}
+	in, err := session.Find(ctx, st, ref, false)
+	return st, in, err
+}
+
+// findAll resolves refs, or lists all sessions if there are none: those in the
+// trash last, if trash.
+func findAll(ctx context.Context, st session.Store, refs []string, trash bool) (infos []session.Info, err error) {
+	for _, ref := range refs {
+		in, err := session.Find(ctx, st, ref, false)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, in)
+	}
+	for _, q := range []session.Query{{}, {Trash: true}} {
+		if len(refs) > 0 || q.Trash && !trash {
+			break
+		}
+		for in, err := range st.List(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			infos = append(infos, in)
+		}
+	}
+	return infos, nil
+}
+
+// replay reads the whole log of a session. A ref such as search cites, ID#12,
+// is session ID, and record is then "12" if it was empty.
+func (ss *stores) replay(ctx context.Context, ref string, record *string) (store, *session.Session, error) {
+	st, in, err := ss.find(ctx, ref)
+	if id, seq, ok := recall.Cited(ref); ok && *record == "" && errors.Is(err, session.ErrNotFound) {
+		*record = seq
+		st, in, err = ss.find(ctx, id)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
+	return st, s, err
+}
+
+// undamaged passes on the records of a log and hands what is damaged to report.
+func undamaged(log iter.Seq2[session.Record, error], report func(*session.Damage)) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		for r, err := range log {
+			var d *session.Damage
+			if errors.As(err, &d) {
+				report(d)
+			} else if !yield(r, err) {
+				return
+			}
+		}
+	}
+}

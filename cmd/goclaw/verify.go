@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+func verifyCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify [KEY...]",
+		Short: "Read every record of conversations and report damage",
+		RunE:  func(cmd *cobra.Command, args []string) error { return verifyAll(cmd.Context(), a, args, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
+	return cmd
+}
+
+// verdict is a session in the output of verify --json.
+type verdict struct {
+	Key      session.Key `json:"key"`
+	ID       session.ID  `json:"id"`
+	Records  int         `json:"records"`
+	Problems []string    `json:"problems"`
+}
+
+func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
+	st, err := a.stores.open()
+	if err != nil {
+		return err
+	}
+	infos, err := findAll(ctx, st, refs, false)
+	if err != nil {
+		return err
+	}
+	bad, verdicts := 0, []verdict{}
+	for _, in := range infos {
+		v := verdict{in.Key, in.ID, in.Records, verify(ctx, st, in)}
+		if len(v.Problems) > 0 {
+			bad++
+		}
+		verdicts = append(verdicts, v)
+		for _, p := range v.Problems {
+			if !asJSON {
+				fmt.Fprintf(a.out, "%s (%s): %s\n", v.Key, v.ID, p)
+			}
+		}
+	}
+	err = a.result(asJSON, verdicts, "%s verified, %d damaged", transcript.Count(len(infos), "session"), bad)
+	if err == nil && bad > 0 {
+		err = errQuiet
+	}
+	return err
+}
+
+// verify reads one log from its first record and says what is wrong with it.
+func verify(ctx context.Context, st session.Store, in session.Info) []string {
+	problems := []string{}
+	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	for _, d := range s.Damage {
+		problems = append(problems, d.Error())
+	}
+	s.Trashed = in.Trashed
+	if s.Info != in {
+		problems = append(problems, "the index differs from the log: goclaw doctor --fix rebuilds it")
+	}
+	return problems
+}
