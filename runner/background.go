@@ -118,7 +118,7 @@ func (r *Runner) due(ctx context.Context, s *session.Session, env agent.Env) (jo
 // which has no number if there was nothing to do or if another process is at
 // it. A failure is recorded as well: it keeps the next attempt off for a while.
 func (r *Runner) Finish(ctx context.Context, id session.ID) (session.Record, error) {
-	release, err := r.o.Store.Lock(ctx, session.ID("late\x00"+id), r.o.Who)
+	release, err := r.o.Store.Lock(ctx, "late\x00"+string(id), r.o.Who)
 	if errors.Is(err, session.ErrHeld) {
 		return session.Record{}, nil
 	}
@@ -356,7 +356,7 @@ func (r *Runner) brieflyHold(id session.ID) (release func(), err error) {
 		r.mu.Unlock()
 		close(brief)
 	}
-	unlock, err := r.o.Store.Lock(r.ctx, id, r.o.Who)
+	unlock, err := r.o.Store.Lock(r.ctx, string(id), r.o.Who)
 	if err != nil {
 		done()
 		return nil, err

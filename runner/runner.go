@@ -323,7 +323,7 @@ func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event
 	began := time.Now()
 	deadline := began.Add(r.o.Wait)
 	for {
-		release, err := r.o.Store.Lock(ctx, id, r.o.Who)
+		release, err := r.o.Store.Lock(ctx, string(id), r.o.Who)
 		var held *session.HeldError
 		if errors.As(err, &held) {
 			r.mu.Lock()

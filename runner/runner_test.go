@@ -172,7 +172,7 @@ func TestAnotherWroteInBetween(t *testing.T) {
 func TestHeldByAnother(t *testing.T) {
 	st := memory.New()
 	s := load(t, st)
-	release, err := st.Lock(context.Background(), s.ID, "the other")
+	release, err := st.Lock(context.Background(), string(s.ID), "the other")
 	if err != nil {
 		t.Fatal(err)
 	}

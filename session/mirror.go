@@ -55,7 +55,7 @@ func ContinuationOf(ctx context.Context, st Store, in Info) (Info, error) {
 // Origin says so.
 func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 	// Two must not begin the same continuation.
-	release, err := lockSoon(ctx, st, in.ID, "goclaw, continuing it")
+	release, err := lockSoon(ctx, st, string(in.ID), "goclaw, continuing it")
 	if err != nil {
 		return Info{}, err
 	}
@@ -150,7 +150,7 @@ func takenIn(r Record, mirror ID) (Seq, bool) {
 // to the last answer that is complete. Nothing that own has changes, nor does the
 // model that it used last. It returns how many messages that were.
 func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) {
-	release, err := lockSoon(ctx, st, own.ID, "goclaw, merging")
+	release, err := lockSoon(ctx, st, string(own.ID), "goclaw, merging")
 	if err != nil {
 		return 0, err
 	}

@@ -448,7 +448,7 @@ func TestErrorsSayWhatTheyKnow(t *testing.T) {
 	for err, want := range map[error]string{
 		&session.Damage{File: "a.jsonl", Line: 3, After: 2, Size: 17, Reason: "no JSON"}: "a.jsonl:3: no JSON (17 bytes, after record 2)",
 		&session.Damage{File: "sessions.db", After: 2, Size: 17, Reason: "no JSON"}:      "sessions.db: no JSON (17 bytes, after record 2)",
-		&session.HeldError{ID: "s1", Who: "the repl", PID: 42, Since: Start}:             "session: s1 is held by the repl (pid 42) since 00:00:00",
+		&session.HeldError{Name: "s1", Who: "the repl", PID: 42, Since: Start}:           "session: s1 is held by the repl (pid 42) since 00:00:00",
 	} {
 		if err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)

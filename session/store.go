@@ -48,10 +48,11 @@ type Store interface {
 	Restore(ctx context.Context, id ID) error
 	Purge(ctx context.Context, id ID) error
 
-	// Lock makes the caller the one hand of the session, across processes,
-	// until release is called or the process ends. If another has it, the
-	// error is a *HeldError at once.
-	Lock(ctx context.Context, id ID, who string) (release func(), err error)
+	// Lock gives the caller the lock called name, across processes, until
+	// release is called or the process ends. If another has it, the error is a
+	// *HeldError at once. Whoever performs turns on a session has the lock
+	// called by its ID; other locks have a NUL in their names, as no ID has.
+	Lock(ctx context.Context, name, who string) (release func(), err error)
 
 	// Close is polite. No Store loses data for want of it.
 	Close() error
@@ -120,14 +121,14 @@ func (d *Damage) Error() string {
 
 // HeldError is an ErrHeld that says by whom.
 type HeldError struct {
-	ID    ID
+	Name  string // of the lock: an ID, or another name
 	Who   string // as given to Lock
 	PID   int
 	Since time.Time
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("session: %s is held by %s (pid %d) since %s", e.ID, e.Who, e.PID, e.Since.Format(time.TimeOnly))
+	return fmt.Sprintf("session: %s is held by %s (pid %d) since %s", e.Name, e.Who, e.PID, e.Since.Format(time.TimeOnly))
 }
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
@@ -266,14 +267,14 @@ func Draft(h Header, c Clock) *Session {
 // until release is called. Beginning one takes moments, and so does waiting.
 // No session has the id that is locked: ids have no NUL.
 func claim(ctx context.Context, st Store, key Key) (release func(), err error) {
-	return lockSoon(ctx, st, ID("key\x00"+key), fmt.Sprintf("who begins a session of %q", key))
+	return lockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("who begins a session of %q", key))
 }
 
 // lockSoon is Lock for what others hold for moments only.
-func lockSoon(ctx context.Context, st Store, id ID, who string) (release func(), err error) {
+func lockSoon(ctx context.Context, st Store, name, who string) (release func(), err error) {
 	wait := time.Millisecond
 	for begin := time.Now(); ; wait = min(2*wait, 20*time.Millisecond) {
-		release, err = st.Lock(ctx, id, who)
+		release, err = st.Lock(ctx, name, who)
 		if !errors.Is(err, ErrHeld) || time.Since(begin) > 10*time.Second {
 			return release, err
 		}

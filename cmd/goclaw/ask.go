@@ -157,7 +157,7 @@ func target(ctx context.Context, a *app, r *turns, ref string) (s *session.Sessi
 func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool) error {
 	t, ok := runner.InterruptedIn(s)
 	if ok {
-		release, err := a.stores.st.Lock(ctx, s.ID, whoAmI())
+		release, err := a.stores.st.Lock(ctx, string(s.ID), whoAmI())
 		var held *session.HeldError
 		switch {
 		case errors.As(err, &held) && goOn:

@@ -63,7 +63,7 @@ func hint(err error) string {
 	case errors.As(err, &amb):
 		return "type more of the key, or the id"
 	case errors.As(err, &held):
-		return "wait for it, or continue in a copy: goclaw sessions fork " + string(held.ID)
+		return "wait for it, or continue in a copy: goclaw sessions fork " + held.Name
 	case errors.Is(err, session.ErrNotFound):
 		return "goclaw sessions lists what there is; goclaw sessions --trash lists what was deleted"
 	case errors.Is(err, session.ErrStale):

@@ -27,7 +27,7 @@ func expire(ctx context.Context, a *app, st session.Store) error {
 		}
 	}
 	for _, in := range idle {
-		release, err := st.Lock(ctx, in.ID, whoAmI())
+		release, err := st.Lock(ctx, string(in.ID), whoAmI())
 		if errors.Is(err, session.ErrHeld) {
 			continue
 		}

@@ -202,7 +202,7 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 // at st must still hold when it is written.
 func (o ImportOptions) turn(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
-		release, err := st.Lock(ctx, "import\x00", "an import") // no session has this id
+		release, err := st.Lock(ctx, "import\x00", "an import")
 		var held *session.HeldError
 		if !errors.As(err, &held) {
 			return release, err

@@ -193,7 +193,7 @@ func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 	if !ok {
 		return
 	}
-	release, err := c.o.Store.Lock(ctx, s.ID, "")
+	release, err := c.o.Store.Lock(ctx, string(s.ID), "")
 	var held *session.HeldError
 	if errors.As(err, &held) {
 		c.view.note("%s (pid %d) is working in this session: your messages wait until it is done", held.Who, held.PID)

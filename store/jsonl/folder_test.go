@@ -463,7 +463,7 @@ func TestOpenClawHolds(t *testing.T) {
 	}
 	note(os.Getpid(), time.Now())
 	var held *session.HeldError
-	if _, err := st.Lock(t.Context(), "s1", "me"); !errors.As(err, &held) || held.Who != "openclaw" || held.PID != os.Getpid() || held.ID != "s1" {
+	if _, err := st.Lock(t.Context(), "s1", "me"); !errors.As(err, &held) || held.Who != "openclaw" || held.PID != os.Getpid() || held.Name != "s1" {
 		t.Fatalf("a lock beside OpenClaw's: %v", err)
 	}
 	for what, set := range map[string]func(){

@@ -360,17 +360,17 @@ func (s *Store) flock(ctx context.Context, name string) (unlock func(), err erro
 func lockName(id session.ID) string { return "log-" + storekit.FileName(string(id)) }
 
 // Lock implements session.Store.
-func (s *Store) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	if h := s.foreignHold(id); h != nil {
+	if h := s.foreignHold(session.ID(name)); h != nil {
 		return nil, h
 	}
-	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+storekit.FileName(string(id))+".lock"), who)
+	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+storekit.FileName(name)+".lock"), who)
 	var h *session.HeldError
 	if errors.As(err, &h) {
-		h.ID = id
+		h.Name = name
 	}
 	return release, err
 }

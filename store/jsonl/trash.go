@@ -119,5 +119,5 @@ func (s *Store) foreignHold(id session.ID) *session.HeldError {
 	if err != nil || json.Unmarshal(b, &note) != nil || note.PID <= 0 || !alive(note.PID) || s.clock.Now().Sub(note.CreatedAt) > 30*time.Minute {
 		return nil
 	}
-	return &session.HeldError{ID: id, Who: "openclaw", PID: note.PID, Since: note.CreatedAt}
+	return &session.HeldError{Name: string(id), Who: "openclaw", PID: note.PID, Since: note.CreatedAt}
 }

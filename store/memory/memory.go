@@ -18,7 +18,7 @@ import (
 type Store struct {
 	mu     sync.Mutex
 	logs   map[session.ID]*log
-	held   map[session.ID]*session.HeldError
+	held   map[string]*session.HeldError
 	closed bool
 	grown  chan struct{} // closed and replaced at every append
 }
@@ -31,7 +31,7 @@ type log struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{logs: map[session.ID]*log{}, held: map[session.ID]*session.HeldError{}, grown: make(chan struct{})}
+	return &Store{logs: map[session.ID]*log{}, held: map[string]*session.HeldError{}, grown: make(chan struct{})}
 }
 
 func (m *Store) enter(ctx context.Context) error {
@@ -161,20 +161,20 @@ func (m *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 }
 
 // Lock implements session.Store.
-func (m *Store) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+func (m *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	if h := m.held[id]; h != nil {
+	if h := m.held[name]; h != nil {
 		return nil, h
 	}
-	h := &session.HeldError{ID: id, Who: who, PID: os.Getpid(), Since: time.Now()}
-	m.held[id] = h
+	h := &session.HeldError{Name: name, Who: who, PID: os.Getpid(), Since: time.Now()}
+	m.held[name] = h
 	return sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.held, id)
+		delete(m.held, name)
 	}), nil
 }
 

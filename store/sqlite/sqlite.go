@@ -334,7 +334,7 @@ func (s *Store) wrap(err error) error {
 
 // Lock implements session.Store. The locks are files beside the database, in
 // the folder locks.
-func (s *Store) Lock(ctx context.Context, id session.ID, who string) (release func(), err error) {
+func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -343,10 +343,10 @@ func (s *Store) Lock(ctx context.Context, id session.ID, who string) (release fu
 		return nil, session.ErrClosed
 	default:
 	}
-	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(string(id))+".lock"), who)
+	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(name)+".lock"), who)
 	var held *session.HeldError
 	if errors.As(err, &held) {
-		held.ID = id
+		held.Name = name
 	}
 	return release, err
 }

@@ -63,11 +63,11 @@ func (f *faulty) Purge(ctx context.Context, id session.ID) error {
 	return f.do(func() error { return f.Store.Purge(ctx, id) })
 }
 
-func (f *faulty) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+func (f *faulty) Lock(ctx context.Context, name, who string) (func(), error) {
 	if fails, _ := f.fate(); fails {
 		return nil, ErrFault
 	}
-	return f.Store.Lock(ctx, id, who)
+	return f.Store.Lock(ctx, name, who)
 }
 
 func (f *faulty) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {

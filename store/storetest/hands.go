@@ -169,7 +169,7 @@ func (s suite) lock(t *testing.T) {
 		if !errors.As(err, &held) || !errors.Is(err, session.ErrHeld) {
 			t.Fatalf("second lock through %s: %v, want a HeldError", name, err)
 		}
-		if held.ID != "s1" || held.Who != "the repl" || held.PID != os.Getpid() || time.Since(held.Since).Abs() > time.Minute {
+		if held.Name != "s1" || held.Who != "the repl" || held.PID != os.Getpid() || time.Since(held.Since).Abs() > time.Minute {
 			t.Errorf("through %s the lock is held as %+v", name, held)
 		}
 	}

@@ -84,11 +84,11 @@ func (d *door) Purge(ctx context.Context, id session.ID) error {
 	return d.Store.Purge(ctx, id)
 }
 
-func (d *door) Lock(ctx context.Context, id session.ID, who string) (func(), error) {
+func (d *door) Lock(ctx context.Context, name, who string) (func(), error) {
 	if err := d.shut(ctx); err != nil {
 		return nil, err
 	}
-	return d.Store.Lock(ctx, id, who)
+	return d.Store.Lock(ctx, name, who)
 }
 
 func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error {

@@ -500,7 +500,7 @@ func held(open Opener, dir string) error {
 	}
 	_, err = st.Lock(bg, "s1", "the parent")
 	var h *session.HeldError
-	if !errors.As(err, &h) || h.PID != cmd.Process.Pid || h.Who != "the child" || h.ID != "s1" {
+	if !errors.As(err, &h) || h.PID != cmd.Process.Pid || h.Who != "the child" || h.Name != "s1" {
 		return fmt.Errorf("a lock held by process %d gives %v", cmd.Process.Pid, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -27,7 +27,7 @@ type note struct {
 
 // Try locks the file path, making it and its folder if need be, and says in
 // it who has it. If another has it, in this process or elsewhere, the error
-// is a *session.HeldError without an ID.
+// is a *session.HeldError without a name.
 //
 // release removes the file, so that files do not pile up; calling it again
 // is harmless.
