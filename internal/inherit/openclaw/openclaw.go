@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/json5"
 	"goclaw/session"
 )
 
@@ -160,7 +161,7 @@ func moved(state, home string) (folders []string, err error) {
 			Store string `json:"store"`
 		} `json:"session"`
 	}
-	if source.Unmarshal(data, &c) != nil || c.Session.Store == "" {
+	if json5.Unmarshal(data, &c) != nil || c.Session.Store == "" {
 		return nil, nil
 	}
 	pattern := strings.ReplaceAll(source.Expand(c.Session.Store, home), "{agentId}", "*")

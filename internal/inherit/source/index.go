@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/internal/json5"
 	"goclaw/session"
 )
 
@@ -73,7 +74,7 @@ func ReadIndex(path, dir string, listers []Lister) (*Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		if data, err = fromJSON5(data); err != nil {
+		if data, err = json5.Standardize(data); err != nil {
 			return nil, err
 		}
 		if program, entries, err = readEntries(bytes.NewReader(data), listers); err != nil {
