@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/agent"
+	"goclaw/internal/catalogue"
 	"goclaw/internal/inherit"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
-	"goclaw/provider/catalogue"
 	"goclaw/session"
 	"goclaw/window"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"goclaw/compact"
+	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
 	"goclaw/llm"
-	"goclaw/provider/catalogue"
 	"goclaw/session"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"goclaw/internal/config"
-	"goclaw/provider/local"
+	"goclaw/internal/local"
 	"goclaw/window"
 )
 

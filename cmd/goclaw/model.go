@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
+	"goclaw/internal/local"
 	"goclaw/llm"
 	"goclaw/provider/anthropic"
-	"goclaw/provider/catalogue"
-	"goclaw/provider/local"
 	"goclaw/provider/offline"
 	"goclaw/provider/openai"
 	"goclaw/session"

@@ -10,8 +10,8 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
-	"goclaw/provider/catalogue"
-	"goclaw/provider/local"
+	"goclaw/internal/catalogue"
+	"goclaw/internal/local"
 	"goclaw/provider/offline"
 	"goclaw/session"
 )

@@ -60,22 +60,22 @@ func TestFind(t *testing.T) {
 	big := Model{Name: "unsloth/Qwen3.6-35B-A3B-GGUF", Window: 65536, Loaded: true, Images: true, Tools: true}
 	for _, c := range []struct {
 		name string
-		at   Addresses
+		at   addresses
 		want Server
 		ok   bool
 	}{
-		{"Ollama", Addresses{Ollama: ollamaURL}, Server{"ollama", ollamaURL + "/v1", []Model{qwen, {Name: "gemma3:4b"}}}, true},
-		{"Ollama with a model in memory", Addresses{Ollama: ollamaBusy + "/"}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
-		{"LM Studio", Addresses{LMStudio: studio}, Server{"lmstudio", studio + "/v1", []Model{meta, {Name: "qwen2-vl-7b-instruct", Trained: 32768, Images: true}}}, true},
-		{"LM Studio without its own API", Addresses{LMStudio: older}, Server{"lmstudio", older + "/v1", []Model{{Name: "phi-2"}}}, true},
-		{"llama.cpp", Addresses{LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
-		{"llama.cpp without an alias", Addresses{LlamaCpp: bare}, Server{"llamacpp", bare + "/v1", []Model{{Name: "tiny.Q4", Window: 2048, Loaded: true}}}, true},
-		{"in memory before the rest", Addresses{Ollama: ollamaURL, LMStudio: older, LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
-		{"in order", Addresses{Ollama: ollamaBusy, LMStudio: studio, LlamaCpp: llama}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
-		{"without models", Addresses{Ollama: empty}, Server{}, false},
-		{"other servers", Addresses{Ollama: web, LMStudio: web, LlamaCpp: web}, Server{}, false},
-		{"nobody", Addresses{Ollama: "http://127.0.0.1:1", LMStudio: "http://127.0.0.1:1", LlamaCpp: "://"}, Server{}, false},
-		{"nowhere", Addresses{}, Server{}, false},
+		{"Ollama", addresses{Ollama: ollamaURL}, Server{"ollama", ollamaURL + "/v1", []Model{qwen, {Name: "gemma3:4b"}}}, true},
+		{"Ollama with a model in memory", addresses{Ollama: ollamaBusy + "/"}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
+		{"LM Studio", addresses{LMStudio: studio}, Server{"lmstudio", studio + "/v1", []Model{meta, {Name: "qwen2-vl-7b-instruct", Trained: 32768, Images: true}}}, true},
+		{"LM Studio without its own API", addresses{LMStudio: older}, Server{"lmstudio", older + "/v1", []Model{{Name: "phi-2"}}}, true},
+		{"llama.cpp", addresses{LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
+		{"llama.cpp without an alias", addresses{LlamaCpp: bare}, Server{"llamacpp", bare + "/v1", []Model{{Name: "tiny.Q4", Window: 2048, Loaded: true}}}, true},
+		{"in memory before the rest", addresses{Ollama: ollamaURL, LMStudio: older, LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
+		{"in order", addresses{Ollama: ollamaBusy, LMStudio: studio, LlamaCpp: llama}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
+		{"without models", addresses{Ollama: empty}, Server{}, false},
+		{"other servers", addresses{Ollama: web, LMStudio: web, LlamaCpp: web}, Server{}, false},
+		{"nobody", addresses{Ollama: "http://127.0.0.1:1", LMStudio: "http://127.0.0.1:1", LlamaCpp: "://"}, Server{}, false},
+		{"nowhere", addresses{}, Server{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := c.at.Find(t.Context(), nil)
@@ -92,8 +92,8 @@ func TestHanging(t *testing.T) {
 	defer hang.Close()
 	llama := serve(t, map[string]string{"GET /props": props})
 	start := time.Now()
-	got, ok := Addresses{Ollama: hang.URL, LMStudio: hang.URL, LlamaCpp: llama}.Find(t.Context(), nil)
-	if took := time.Since(start); took > Timeout+100*time.Millisecond {
+	got, ok := addresses{Ollama: hang.URL, LMStudio: hang.URL, LlamaCpp: llama}.Find(t.Context(), nil)
+	if took := time.Since(start); took > timeout+100*time.Millisecond {
 		t.Errorf("took %s", took)
 	}
 	if !ok || got.Name != "llamacpp" {
@@ -102,7 +102,7 @@ func TestHanging(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	start = time.Now()
-	if _, ok := (Addresses{Ollama: hang.URL}).Find(ctx, nil); ok || time.Since(start) > 100*time.Millisecond {
+	if _, ok := (addresses{Ollama: hang.URL}).Find(ctx, nil); ok || time.Since(start) > 100*time.Millisecond {
 		t.Errorf("found %v after %s with a context that had ended", ok, time.Since(start))
 	}
 }
@@ -124,9 +124,9 @@ func TestUsable(t *testing.T) {
 }
 
 func TestStandard(t *testing.T) {
-	want := Addresses{"http://127.0.0.1:11434", "http://127.0.0.1:1234", "http://127.0.0.1:8080"}
-	if Standard != want {
-		t.Errorf("standard addresses are %+v, want %+v", Standard, want)
+	want := addresses{"http://127.0.0.1:11434", "http://127.0.0.1:1234", "http://127.0.0.1:8080"}
+	if standard != want {
+		t.Errorf("standard addresses are %+v, want %+v", standard, want)
 	}
 }
 

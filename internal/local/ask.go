@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// AskTimeout is how long Ask takes at most. A server that is not there refuses
-// at once; one that is elsewhere needs more than Timeout.
-const AskTimeout = time.Second
+// askTimeout is how long Ask takes at most. A server that is not there refuses
+// at once; one that is elsewhere needs more than timeout.
+const askTimeout = time.Second
 
-// Address is a server that speaks OpenAI's language, or Anthropic's.
+// Address is a server with an API like OpenAI's or Anthropic's.
 type Address struct {
-	Name string // "ollama", "lmstudio", "llamacpp" or "vllm"; what is called otherwise may be any of them
-	Base string // of its API, with /v1 or what stands for it
-	Key  string // "": it wants none
+	Name string // "ollama", "lmstudio", "llamacpp" or "vllm"; with another name it may be any of them
+	Base string // of its API, with /v1 or its equivalent
+	Key  string // "": none
 }
 
 // ErrUnknown: the server does not say how many tokens the model takes.
 var ErrUnknown = errors.New("local: the server does not tell the model's window")
 
-// Ask returns what the server at a says of a model, within AskTimeout. It asks
+// Ask returns what the server at a says of a model, within askTimeout. It asks
 // the server's own API where there is one, because that knows what is in
 // effect, and the list of models where not. The error is ErrUnknown if there
 // was an answer, and no window in it. client is for servers elsewhere; nil is
@@ -38,7 +38,7 @@ func (a Address) Ask(ctx context.Context, client *http.Client, model string) (Mo
 	if ip := net.ParseIP(u.Hostname()); client == nil || ip.IsLoopback() || u.Hostname() == "localhost" {
 		client = own()
 	}
-	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	list := asker{client, strings.TrimSuffix(a.Base, "/"), a.Key}
 	root := list

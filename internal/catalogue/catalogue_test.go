@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"goclaw/llm"
 )
 
@@ -134,30 +132,6 @@ func TestPrompt(t *testing.T) {
 		if m, _ := Lookup(name); m.Prompt() != want {
 			t.Errorf("a prompt of %s may have %d tokens, want %d", name, m.Prompt(), want)
 		}
-	}
-}
-
-func TestOverride(t *testing.T) {
-	yes := true
-	c := New(map[string]Override{
-		"openai/gpt-5":    {Window: 128_000},
-		"ollama/qwen3:8b": {Window: 40_960, Output: 8192, Reasoning: &yes, Prices: &Prices{}},
-		"claude-opus-9":   {Prices: &Prices{In: 1, Out: 2}},
-	})
-	gpt, _ := Lookup("openai/gpt-5")
-	gpt.Window, gpt.Input = 128_000, 0
-	for name, want := range map[string]Model{
-		"openai/gpt-5":    gpt,
-		"ollama/qwen3:8b": {ID: "ollama/qwen3:8b", Window: 40_960, Output: 8192, Reasoning: true, Prices: &Prices{}},
-		"claude-opus-9":   {ID: "claude-*", Window: 200_000, Output: 32_000, Images: true, Reasoning: true, Prices: &Prices{In: 1, Out: 2}},
-	} {
-		got, ok := c.Lookup(name)
-		if diff := cmp.Diff(want, got); diff != "" || !ok {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
-	}
-	if m, _ := Lookup("openai/gpt-5"); m.Window != 400_000 {
-		t.Errorf("the built-in window became %d", m.Window)
 	}
 }
 

@@ -2,9 +2,8 @@
 // llama.cpp on its standard port. It also asks a server, here or elsewhere, how
 // many tokens one of its models takes.
 //
-// It asks everything at once and gives up after a moment, because it stands
-// between a user and the first prompt. It only asks what servers have: no model
-// is loaded by it.
+// All servers are asked at once, and only for a moment, because a user waits for
+// the first prompt. They are asked for their models; none is loaded.
 package local
 
 import (
@@ -40,7 +39,7 @@ type Model struct {
 
 // Usable is the window to plan with: the one that the server gives the model
 // or, where that is not known, the 4096 tokens that Ollama and LM Studio give
-// one for which nobody chose. What is longer they cut without a word.
+// one if nothing was chosen. They silently cut longer requests.
 func (m Model) Usable() int {
 	const unchosen = 4096
 	switch {
@@ -52,14 +51,14 @@ func (m Model) Usable() int {
 	return unchosen
 }
 
-// Timeout is how long Find takes at most.
-const Timeout = 150 * time.Millisecond
+// timeout is how long Find takes at most.
+const timeout = 150 * time.Millisecond
 
-// Addresses are where to look. An empty one is not asked.
-type Addresses struct{ Ollama, LMStudio, LlamaCpp string }
+// addresses are where to look. An empty one is not asked.
+type addresses struct{ Ollama, LMStudio, LlamaCpp string }
 
-// Standard are the ports that the servers listen on unless told otherwise.
-var Standard = Addresses{
+// standard are the ports that the servers listen on unless told otherwise.
+var standard = addresses{
 	Ollama:   "http://127.0.0.1:11434",
 	LMStudio: "http://127.0.0.1:1234",
 	LlamaCpp: "http://127.0.0.1:8080",
@@ -67,15 +66,15 @@ var Standard = Addresses{
 
 // Find returns the first server at its standard address that has a model.
 func Find(ctx context.Context, client *http.Client) (Server, bool) {
-	return Standard.Find(ctx, client)
+	return standard.Find(ctx, client)
 }
 
-// Find returns a server that has a model, within Timeout. If several have one,
+// Find returns a server that has a model, within timeout. If several have one,
 // a server with a model in memory comes before one without, and then Ollama
 // before LM Studio before llama.cpp. The first of the server's models is the
 // one to use: one in memory, or the one that was used last.
-func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+func (a addresses) Find(ctx context.Context, client *http.Client) (Server, bool) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if client == nil {
 		client = own()
@@ -108,7 +107,7 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 	}
 	var found []answer
 	for range probes {
-		// Every probe ends with ctx, so this waits no longer than Timeout.
+		// Every probe ends with ctx, so this waits no longer than timeout.
 		if got := <-answers; len(got.srv.Models) > 0 {
 			found = append(found, got)
 		}
@@ -128,8 +127,8 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 	return best.srv, true
 }
 
-// own returns a client for this machine: no proxy stands between a machine and
-// itself, and connections to servers that may go away are not kept.
+// own returns a client for this machine: it uses no proxy, and keeps no
+// connections to servers that may go away.
 func own() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
 
 // asker asks one server.
@@ -208,7 +207,7 @@ func ollama(ctx context.Context, a asker) ([]Model, error) {
 	if len(models) == 0 {
 		return nil, nil
 	}
-	_ = models[0].show(ctx, a) // else it is there, and more is not known of it
+	_ = models[0].show(ctx, a) // without it only the name is known
 	return models, nil
 }
 
@@ -295,7 +294,7 @@ func lmStudio(ctx context.Context, a asker) ([]Model, error) {
 }
 
 // llamaCpp asks /props, which no other server on that port answers in this
-// form. It serves the one model that it was started with.
+// form. The server has the one model that it was started with.
 func llamaCpp(ctx context.Context, a asker) ([]Model, error) {
 	var props struct {
 		Alias    string `json:"model_alias"`

@@ -2,8 +2,8 @@
 // cost, and whether they see pictures or reason.
 //
 // The knowledge is a small JSON file with its sources and its date in it. It is
-// read when it is first asked for. Anything in it can be overridden, and a name
-// that is not in it is found by its family, with what is safe for all of it.
+// read on first use. A name that is not in it is found by its family, with
+// limits that are safe for every model of the family.
 package catalogue
 
 import (
@@ -69,62 +69,10 @@ func (m Model) Cost(u llm.Usage) (usd llm.Cost, known bool) {
 	return llm.Cost{Input: in / 1e6, Output: out / 1e6, CacheRead: read / 1e6, CacheWrite: write / 1e6, Total: (in + out + read + write) / 1e6}, true
 }
 
-// Override replaces what is known of a model. What is zero or nil stays.
-type Override struct {
-	Window, Input, Output int
-	Images, Reasoning     *bool
-	Prices                *Prices
-}
-
-// Catalogue looks models up. It is safe for concurrent use.
-type Catalogue struct{ over map[string]Override }
-
-// New returns the built-in catalogue with changes, by the names under which
-// they are looked up.
-func New(over map[string]Override) *Catalogue { return &Catalogue{over} }
-
-// Lookup finds a model in the built-in catalogue.
-func Lookup(name string) (Model, bool) { return (&Catalogue{}).Lookup(name) }
-
-// Lookup finds a model by the name that users write: provider/model, the model
-// alone, a dated one, or one as OpenRouter spells it. The provider before it
-// does not matter, so that a model is the same wherever it is bought.
-func (c *Catalogue) Lookup(name string) (Model, bool) {
-	m, ok := find(name)
-	o, changed := c.over[name]
-	if !changed {
-		return m, ok
-	}
-	if !ok {
-		m = Model{ID: name}
-	}
-	m.Guess = false
-	if o.Window > 0 {
-		// A prompt limit that belongs to another window says nothing of this one.
-		m.Window, m.Input = o.Window, 0
-	}
-	if o.Input > 0 {
-		m.Input = o.Input
-	}
-	if o.Output > 0 {
-		m.Output = o.Output
-	}
-	if o.Images != nil {
-		m.Images = *o.Images
-	}
-	if o.Reasoning != nil {
-		m.Reasoning = *o.Reasoning
-	}
-	if o.Prices != nil {
-		m.Prices, m.Above = o.Prices, nil
-	}
-	return m, true
-}
-
 // Small returns the small model of the vendor of the model name, for work that
 // needs no better one. ok is false if there is none that is known to cost less.
 func Small(name string) (m Model, ok bool) {
-	of, known := find(name)
+	of, known := Lookup(name)
 	vendor, _, _ := strings.Cut(of.ID, "/")
 	if given, _, _ := strings.Cut(name, "/"); !known || of.Guess || given != vendor {
 		return Model{}, false
@@ -147,9 +95,6 @@ func Models() []Model {
 	}
 	return out
 }
-
-// Date says when the built-in catalogue was last held against its sources.
-func Date() string { return load().Date }
 
 //go:embed models.json
 var file []byte
@@ -200,7 +145,10 @@ var load = sync.OnceValue(func() *book {
 // spell makes one of the ways to write a model's name the only one.
 func spell(model string) string { return strings.ReplaceAll(strings.ToLower(model), ".", "-") }
 
-func find(name string) (Model, bool) {
+// Lookup finds a model by the name that users write: provider/model, the model
+// alone, a dated one, or one as OpenRouter spells it. The provider before it
+// does not matter, so that a model is the same wherever it is bought.
+func Lookup(name string) (Model, bool) {
 	b := load()
 	model := strings.ToLower(strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:]))
 	model, tag, _ := strings.Cut(model, ":") // :free, :nitro, or the size of a local one
