@@ -95,18 +95,14 @@ func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 		return session.Info{}, err
 	}
 	var main session.Info
-	begun := false
 	agent := c.o.DefaultKey.Parts().Agent
-	for in, err := range c.o.Store.List(ctx, session.Query{}) {
+	for in, err := range c.o.Store.List(ctx, session.Query{Channel: "main"}) {
 		if err != nil {
 			return session.Info{}, err
 		}
 		p := in.Key.Parts()
 		switch {
-		case in.Turns == 0:
-		case !in.Mirror():
-			begun = true
-		case p.Channel != "main" || p.Peer != "":
+		case in.Turns == 0 || !in.Mirror() || p.Peer != "":
 		case main.ID == "" || p.Agent == agent && main.Key.Parts().Agent != agent: // of several, the one used last
 			main = in
 		}
@@ -118,11 +114,13 @@ func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 	if err == nil || !errors.Is(err, session.ErrNotFound) {
 		return own, err
 	}
+	for in, err := range c.o.Store.List(ctx, session.Query{}) {
+		if err != nil || in.Turns > 0 && !in.Mirror() { // the user has begun one
+			return session.Info{}, err
+		}
+	}
 	what := fmt.Sprintf("%s of %s (%s)", main.Key, main.Origin.Program, transcript.Count(main.Turns, "turn"))
-	switch {
-	case begun:
-		return session.Info{}, nil
-	case !c.o.Interactive:
+	if !c.o.Interactive {
 		c.view.note("goclaw --session %s continues %s", main.Key, what)
 		return session.Info{}, nil
 	}

@@ -163,8 +163,9 @@ type Row struct{ *sqlite3.Stmt }
 // Int returns a number.
 func (r Row) Int(col int) int64 { return r.ColumnInt64(col) }
 
-// Text returns a text.
-func (r Row) Text(col int) string { return string(r.ColumnRawText(col)) }
+// Text returns a text. SQLite would copy it to end it with a zero if it were
+// asked for a text.
+func (r Row) Text(col int) string { return string(r.ColumnRawBlob(col)) }
 
 // Bytes is valid until the next row.
 func (r Row) Bytes(col int) []byte { return r.ColumnRawBlob(col) }
