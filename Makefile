@@ -39,7 +39,7 @@ soak: ## the long forms of the crash and two-process tests (SOAK=2m each)
 	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
 
 .PHONY: soak-window
-soak-window: ## 3,000-turn sessions on three windows against bad models (docs/design/window.md)
+soak-window: ## 3,000-turn sessions on three windows against bad models (docs/lab/window.md)
 	GOCLAW_TURNS=$${TURNS:-3000} $(GO) test -count=1 -timeout 30m -run TestLongSessions -v ./runner
 
 .PHONY: fuzz

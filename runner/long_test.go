@@ -264,7 +264,7 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 }
 
 // Long sessions on small and large windows, with models that are not what
-// they should be. GOCLAW_TURNS=3000 is the whole of it; see docs/design/window.md.
+// they should be. GOCLAW_TURNS=3000 is the whole of it; see docs/lab/window.md.
 func TestLongSessions(t *testing.T) {
 	n := 120
 	if v, err := strconv.Atoi(os.Getenv("GOCLAW_TURNS")); err == nil && v > 0 {
