@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"goclaw/internal/mirrors"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -125,7 +126,7 @@ func TestContinuedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := session.Continue(t.Context(), w, in, session.System{})
+	own, err := mirrors.Continue(t.Context(), w, in, session.System{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -178,7 +179,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 	}
 	hits = oneEach(newestFirst(hits, len(hits)), q.Limit, func(id session.ID) bool { return !infos[id].Mirror() })
 	for i, h := range hits {
-		hits[i].Title = session.Titled(ctx, ix.o.Store, infos[h.Session])
+		hits[i].Title = naming.Title(ctx, ix.o.Store, infos[h.Session])
 	}
 	return hits, nil
 }

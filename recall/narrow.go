@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -16,10 +17,10 @@ import (
 // or a part of one, is all that was ever said under it; an id, a title, a part
 // of these, or a citation is one log.
 func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
-	in, err := session.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false)
 	if id, _, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		ref = id
-		in, err = session.Find(ctx, st, ref, false)
+		in, err = naming.Find(ctx, st, ref, false)
 	}
 	if err != nil {
 		return err

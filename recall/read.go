@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -76,12 +77,12 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 // if a record is meant. record is such a number, or a record's id or a prefix
 // of it; "" if there is none.
 func Place(ctx context.Context, st session.Store, ref, record string) (session.Info, session.Seq, error) {
-	in, err := session.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false)
 	if id, seq, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		if record == "" {
 			record = seq
 		}
-		in, err = session.Find(ctx, st, id, false)
+		in, err = naming.Find(ctx, st, id, false)
 	}
 	if err != nil || record == "" {
 		return in, 0, err
@@ -89,7 +90,7 @@ func Place(ctx context.Context, st session.Store, ref, record string) (session.I
 	if i := strings.LastIndexByte(record, '#'); i >= 0 {
 		record = record[i+1:]
 	}
-	seq, err := session.Locate(st.Read(ctx, in.ID, 0), in, record)
+	seq, err := naming.Locate(st.Read(ctx, in.ID, 0), in, record)
 	return in, seq, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -461,7 +462,7 @@ func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res
 				}
 				in = i
 			}
-			in.Title = session.Titled(ctx, ix.o.Store, in)
+			in.Title = naming.Title(ctx, ix.o.Store, in)
 			infos[id] = in
 		}
 		if in.ID == "" {

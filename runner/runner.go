@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/internal/mirrors"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -147,7 +148,7 @@ func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session
 	}
 	seen = in.ID
 	if in.Mirror() {
-		own, err := session.ContinuationOf(ctx, r.o.Store, in)
+		own, err := mirrors.ContinuationOf(ctx, r.o.Store, in)
 		switch {
 		case errors.Is(err, session.ErrNotFound): // begun when something is said
 			return in.ID, seen, nil
@@ -284,7 +285,7 @@ func (r *Runner) own(ctx context.Context, id session.ID, yield func(agent.Event,
 	if !from.Mirror() {
 		return id, true
 	}
-	to, err := session.Continue(ctx, r.o.Store, from, r.o.Clock)
+	to, err := mirrors.Continue(ctx, r.o.Store, from, r.o.Clock)
 	if err != nil {
 		yield(nil, err)
 		return id, false

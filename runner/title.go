@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"goclaw/agent"
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -13,7 +14,7 @@ func (h hand) title(ctx context.Context, yield func(agent.Event, error) bool) er
 	if h.s.Title != "" {
 		return nil
 	}
-	t := h.s.Topic()
+	t := naming.Topic(h.s)
 	if t == "" {
 		return nil
 	}

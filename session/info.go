@@ -51,6 +51,11 @@ func (in Info) ModelName() string {
 	return in.Provider + "/" + in.Model
 }
 
+// Mirror reports whether in is the log of another program's session, taken
+// from a file that the program may go on writing. It is for reading only: what
+// is said in it is said in a continuation.
+func (in Info) Mirror() bool { return in.Origin.Path != "" }
+
 // Add counts r, which must be the record behind in.Last, and reports whether
 // that was possible without the rest of the log. If not, in is unchanged and
 // the log must be outlined. find returns the position of the record with an

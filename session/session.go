@@ -166,7 +166,7 @@ func (s *Session) LastModel() (c ModelChange, ok bool) {
 // away ends in what was loaded.
 func (s *Session) continues(r Record) bool {
 	_, unfold := r.Body.(Undo)
-	if first := firstKept(r.Body); first != "" && first != r.ID && !s.has(first) {
+	if first := firstKept(r.Body); first != "" && first != r.ID && !s.Has(first) {
 		return false
 	}
 	return !unfold && r.ID != "" && !r.Side && r.Link == Given && r.Parent == s.Leaf && canonical(r.Body)
@@ -267,14 +267,15 @@ func (s *Session) Next(b Body, c Clock) Record {
 		at = time.UnixMilli(ms + 1)
 	}
 	r := Record{Seq: s.Last + 1, ID: recordID(at, n), Parent: s.Leaf, Time: now, Body: b}
-	for s.has(r.ID) { // ends even where neither time nor chance moves on
+	for s.Has(r.ID) { // ends even where neither time nor chance moves on
 		n++
 		r.ID = recordID(at, n)
 	}
 	return r
 }
 
-func (s *Session) has(id string) bool {
+// Has reports whether a record that was loaded has the id.
+func (s *Session) Has(id string) bool {
 	_, ok := s.outline.byID[id]
 	return ok
 }

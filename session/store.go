@@ -267,11 +267,12 @@ func Draft(h Header, c Clock) *Session {
 // until release is called. Beginning one takes moments, and so does waiting.
 // No session has the id that is locked: ids have no NUL.
 func claim(ctx context.Context, st Store, key Key) (release func(), err error) {
-	return lockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("who begins a session of %q", key))
+	return LockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("who begins a session of %q", key))
 }
 
-// lockSoon is Lock for what others hold for moments only.
-func lockSoon(ctx context.Context, st Store, name, who string) (release func(), err error) {
+// LockSoon is st.Lock for a lock that others have for moments only: it waits,
+// for ten seconds at most.
+func LockSoon(ctx context.Context, st Store, name, who string) (release func(), err error) {
 	wait := time.Millisecond
 	for begin := time.Now(); ; wait = min(2*wait, 20*time.Millisecond) {
 		release, err = st.Lock(ctx, name, who)

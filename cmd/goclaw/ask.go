@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/agent"
+	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/runner"
@@ -72,7 +74,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 	if err := checkInterrupted(ctx, a, s, len(in.Blocks) == 0); err != nil {
 		return err
 	}
-	if mirror, n, err := session.NewSince(ctx, a.stores.st, s.Info); err == nil && n > 0 && !asJSON {
+	if mirror, n, err := mirrors.NewSince(ctx, a.stores.st, s.Info); err == nil && n > 0 && !asJSON {
 		a.note("%s", transcript.GoneOn(mirror, s.Info, n, "goclaw sessions merge "+string(s.Key)))
 	}
 	ctx, stop := a.interruptible(ctx)
@@ -133,7 +135,7 @@ func target(ctx context.Context, a *app, r *turns, ref string) (s *session.Sessi
 		s, err = r.Peek(ctx, session.Key(a.conf.Session.DefaultKey))
 		return s, "", err
 	}
-	in, err := session.Address(ctx, a.stores.st, ref)
+	in, err := naming.Address(ctx, a.stores.st, ref)
 	if err != nil {
 		return nil, "", a.noSession(err)
 	}
@@ -141,7 +143,7 @@ func target(ctx context.Context, a *app, r *turns, ref string) (s *session.Sessi
 	case in.ID == "":
 		note = "a new session, " + string(in.Key)
 	case string(in.ID) != ref && string(in.Key) != ref:
-		in.Title = session.Titled(ctx, a.stores.st, in)
+		in.Title = naming.Title(ctx, a.stores.st, in)
 		note = "continuing " + transcript.Called(in)
 	}
 	if string(in.Key) == ref && string(in.ID) != ref {

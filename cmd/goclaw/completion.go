@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -75,7 +76,7 @@ func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.
 		}
 		if strings.HasPrefix(name, typed) && !seen[name] && transcript.Printable(name) == name && !strings.ContainsAny(name, " \t\n") {
 			seen[name] = true
-			out = append(out, cobra.CompletionWithDesc(name, transcript.OneLine(transcript.Printable(session.Titled(ctx, st, in)), 60)))
+			out = append(out, cobra.CompletionWithDesc(name, transcript.OneLine(transcript.Printable(naming.Title(ctx, st, in)), 60)))
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -67,7 +68,7 @@ func confirmPurge(ctx context.Context, a *app, in session.Info, ref string, yes 
 	switch {
 	case yes && !strings.HasPrefix(string(in.Key), ref) && !strings.HasPrefix(string(in.ID), ref):
 		return fmt.Errorf("%q is the title of %s or a part of it: --purge --yes needs the key or the id, %s", ref, in.Key, in.ID)
-	case !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, session.Titled(ctx, a.stores.st, in), in.Records)):
+	case !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, naming.Title(ctx, a.stores.st, in), in.Records)):
 		return fmt.Errorf("%s was not removed: --purge needs a yes on a terminal, or --yes", in.Key)
 	}
 	return nil
@@ -81,7 +82,7 @@ func findToDelete(ctx context.Context, st session.Store, ref string, purge bool)
 		if trash && !purge {
 			break
 		}
-		in, err = session.Find(ctx, st, ref, trash)
+		in, err = naming.Find(ctx, st, ref, trash)
 		exact := err == nil && (string(in.ID) == ref || string(in.Key) == ref)
 		if exact || err == nil && !session.Key(ref).Complete() {
 			return in, trash, nil
@@ -90,7 +91,7 @@ func findToDelete(ctx context.Context, st session.Store, ref string, purge bool)
 			return in, trash, err
 		}
 	}
-	none := &session.NoneError{Ref: ref}
+	none := &naming.NoneError{Ref: ref}
 	if in.ID != "" { // one that begins alike
 		none.Near = []session.Info{in}
 	}
@@ -114,7 +115,7 @@ func restore(ctx context.Context, a *app, ref string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	in, err := session.Find(ctx, st, ref, true)
+	in, err := naming.Find(ctx, st, ref, true)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -41,7 +42,7 @@ func noRecord(err error, id session.ID) error {
 
 // noSession adds how to start a session, if err is that there is none.
 func (e *env) noSession(err error) error {
-	var none *session.NoneError
+	var none *naming.NoneError
 	if !errors.As(err, &none) {
 		return err
 	}
@@ -54,7 +55,7 @@ func (e *env) noSession(err error) error {
 
 // hint says what to do about an error, where there is something.
 func hint(err error) string {
-	var amb *session.AmbiguousError
+	var amb *naming.AmbiguousError
 	var held *session.HeldError
 	var own *hinted
 	switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -44,9 +45,15 @@ func fork(ctx context.Context, a *app, ref string, key session.Key, at string, a
 		return err
 	}
 	stillThere := replaced(ctx, a, key)
-	f, err := session.Fork(ctx, st, s, key, at, session.System{})
+	var last session.Seq
+	if at != "" {
+		if last, err = naming.Locate(st.Read(ctx, s.ID, 0), s.Info, at); err != nil {
+			return noRecord(err, s.ID)
+		}
+	}
+	f, err := session.Fork(ctx, st, s, key, last, session.System{})
 	if err != nil {
-		return noRecord(err, s.ID)
+		return err
 	}
 	stillThere()
 	return a.result(asJSON, rowOf(f.Info), "forked %s as %s (%s)", s.Key, f.Key, f.ID)

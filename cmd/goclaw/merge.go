@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/mirrors"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -34,7 +35,7 @@ func merge(ctx context.Context, a *app, ref string, asJSON bool) error {
 	}
 	if in.Mirror() {
 		mirror := in.Key
-		in, err = session.ContinuationOf(ctx, st, in)
+		in, err = mirrors.ContinuationOf(ctx, st, in)
 		if errors.Is(err, session.ErrNotFound) {
 			return fmt.Errorf("nothing was said here in %s yet: there is nothing to merge it into", mirror)
 		}
@@ -42,14 +43,14 @@ func merge(ctx context.Context, a *app, ref string, asJSON bool) error {
 			return err
 		}
 	}
-	mirror, _, err := session.NewSince(ctx, st, in)
+	mirror, _, err := mirrors.NewSince(ctx, st, in)
 	if err != nil {
 		return err
 	}
 	if mirror.ID == "" {
 		return fmt.Errorf("%s does not continue another program's session", in.Key)
 	}
-	n, err := session.Merge(ctx, st, in, session.System{})
+	n, err := mirrors.Merge(ctx, st, in, session.System{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/window"
@@ -96,7 +97,7 @@ func listSessions(ctx context.Context, a *app, q session.Query, asJSON bool) err
 	}
 	rows := []row{}
 	var infos []session.Info
-	for in, err := range session.List(ctx, st, q) {
+	for in, err := range naming.List(ctx, st, q) {
 		if err != nil {
 			return err
 		}

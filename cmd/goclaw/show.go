@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
@@ -77,7 +78,7 @@ func show(ctx context.Context, a *app, ref string, f showFlags) error {
 // printSession prints records of s for people. The one with number at is marked.
 func printSession(e *env, s *session.Session, recs []session.Record, at session.Seq, f showFlags) {
 	st := e.style()
-	fmt.Fprintln(e.out, transcript.Wrap(st.Bold(string(s.Key))+"  "+transcript.Printable(cmp.Or(s.Title, s.Topic())), e.columns()))
+	fmt.Fprintln(e.out, transcript.Wrap(st.Bold(string(s.Key))+"  "+transcript.Printable(cmp.Or(s.Title, naming.Topic(s))), e.columns()))
 	about := fmt.Sprintf("%s, %s, %s, %s", s.ID, transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))
 	fmt.Fprintln(e.out, st.Dim(transcript.Wrap(about, e.columns())))
 	fmt.Fprintln(e.out)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 
+	"goclaw/internal/naming"
 	"goclaw/recall"
 	"goclaw/session"
 	"goclaw/store/jsonl"
@@ -70,7 +71,7 @@ func (ss *stores) find(ctx context.Context, ref string) (store, session.Info, er
 	if err != nil {
 		return nil, session.Info{}, err
 	}
-	in, err := session.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false)
 	return st, in, err
 }
 
@@ -78,7 +79,7 @@ func (ss *stores) find(ctx context.Context, ref string) (store, session.Info, er
 // trash last, if trash.
 func findAll(ctx context.Context, st session.Store, refs []string, trash bool) (infos []session.Info, err error) {
 	for _, ref := range refs {
-		in, err := session.Find(ctx, st, ref, false)
+		in, err := naming.Find(ctx, st, ref, false)
 		if err != nil {
 			return nil, err
 		}

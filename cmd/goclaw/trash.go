@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goclaw/internal/config"
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -68,7 +69,7 @@ func sweep(ctx context.Context, a *app, st session.Store) error {
 		}
 	}
 	for _, in := range old {
-		title := session.Titled(ctx, st, in)
+		title := naming.Title(ctx, st, in)
 		if err := purge(ctx, a, st, in); err != nil {
 			return err
 		}

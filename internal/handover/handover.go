@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
@@ -31,7 +32,7 @@ func Write(w io.Writer, s *session.Session, format string, secrets bool) error {
 	}
 	if s.Title == "" {
 		titled := *s
-		titled.Title = s.Topic()
+		titled.Title = naming.Topic(s)
 		s = &titled
 	}
 	switch format {

@@ -17,6 +17,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
+	"goclaw/internal/naming"
 	"goclaw/internal/repl/line"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
@@ -693,7 +694,7 @@ func TestStart(t *testing.T) {
 		at(0, b, t, "s1", "main:cli:a")
 		at(0, b, t, "s2", "main:cli:b")
 		_, _, err := b.pipe(t, "", func(o *Options) { o.Session = "main" })
-		var amb *session.AmbiguousError
+		var amb *naming.AmbiguousError
 		if !errors.As(err, &amb) {
 			t.Errorf("the chat ends with %v, want an *AmbiguousError", err)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/runner"
 	"goclaw/session"
@@ -83,7 +85,7 @@ func slug(label string) string {
 }
 
 func (c *commands) switchTo(ctx context.Context, ref string) error {
-	in, err := session.Find(ctx, c.o.Store, ref, false)
+	in, err := naming.Find(ctx, c.o.Store, ref, false)
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 		q.Limit = listed + 1
 	}
 	var infos []session.Info
-	for in, err := range session.List(ctx, c.o.Store, q) {
+	for in, err := range naming.List(ctx, c.o.Store, q) {
 		if err != nil {
 			return err
 		}
@@ -185,7 +187,7 @@ func (c *commands) history(ctx context.Context, arg string) error {
 var errEmpty = errors.New("nothing has been said yet")
 
 func (c *commands) delete(ctx context.Context, ref string) error {
-	in, err := session.Find(ctx, c.o.Store, ref, false)
+	in, err := naming.Find(ctx, c.o.Store, ref, false)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (c *commands) model(ctx context.Context, spec string) error {
 		return fmt.Errorf("%w (still using %s)", err, c.o.Model().Name)
 	}
 	if c.cur.Mirror() { // never written to
-		own, err := session.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
+		own, err := mirrors.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
 		if err != nil {
 			return err
 		}
@@ -234,7 +236,7 @@ func (c *commands) title(ctx context.Context, text string) error {
 		if err := c.chat.news(ctx); err != nil {
 			return err
 		}
-		if t := session.Titled(ctx, c.o.Store, c.cur.Info); t != "" {
+		if t := naming.Title(ctx, c.o.Store, c.cur.Info); t != "" {
 			c.view.print("%s", transcript.Printable(t))
 		} else {
 			c.view.print("%s has no title yet", c.cur.Key)
@@ -249,14 +251,14 @@ func (c *commands) title(ctx context.Context, text string) error {
 }
 
 func (c *commands) merge(ctx context.Context, _ string) error {
-	mirror, _, err := session.NewSince(ctx, c.o.Store, c.cur.Info)
+	mirror, _, err := mirrors.NewSince(ctx, c.o.Store, c.cur.Info)
 	if err != nil {
 		return err
 	}
 	if mirror.ID == "" {
 		return fmt.Errorf("%s does not continue another program's session", c.cur.Key)
 	}
-	n, err := session.Merge(ctx, c.o.Store, c.cur.Info, c.o.Clock)
+	n, err := mirrors.Merge(ctx, c.o.Store, c.cur.Info, c.o.Clock)
 	if err != nil {
 		return err
 	}
@@ -282,7 +284,7 @@ func (c *commands) fork(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	f, err := session.Fork(ctx, c.o.Store, s, session.Key(key), "", c.o.Clock)
+	f, err := session.Fork(ctx, c.o.Store, s, session.Key(key), 0, c.o.Clock)
 	if err != nil {
 		return err
 	}
@@ -385,7 +387,7 @@ func (c *commands) export(ctx context.Context, arg string) error {
 		if format == "markdown" || format == "md" {
 			ext = ".md"
 		}
-		name := slug(session.Titled(ctx, c.o.Store, c.cur.Info))
+		name := slug(naming.Title(ctx, c.o.Store, c.cur.Info))
 		if name == "" {
 			name = slug(string(c.cur.Key))
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/runner"
@@ -34,7 +36,7 @@ func (c *Chat) start(ctx context.Context) (*session.Session, error) {
 		if c.o.Session == string(c.o.DefaultKey) { // a key, whatever its form
 			return c.o.Runner.Peek(ctx, c.o.DefaultKey)
 		}
-		in, err := session.Address(ctx, c.o.Store, c.o.Session)
+		in, err := naming.Address(ctx, c.o.Store, c.o.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +112,7 @@ func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 	if main.ID == "" {
 		return session.Info{}, nil
 	}
-	own, err := session.ContinuationOf(ctx, c.o.Store, main)
+	own, err := mirrors.ContinuationOf(ctx, c.o.Store, main)
 	if err == nil || !errors.Is(err, session.ErrNotFound) {
 		return own, err
 	}
@@ -142,7 +144,7 @@ func (c *Chat) enter(ctx context.Context, s *session.Session) {
 func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	c.cur.Info = s.Info
 	if s.Title == "" && s.Mirror() {
-		s.Title = s.Topic()
+		s.Title = naming.Topic(s)
 	}
 	switch {
 	case s.Turns > 0:
@@ -156,7 +158,7 @@ func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	for _, d := range s.Damage {
 		c.view.note("damaged: %v", d)
 	}
-	if mirror, n, err := session.NewSince(ctx, c.o.Store, s.Info); err == nil && n > 0 {
+	if mirror, n, err := mirrors.NewSince(ctx, c.o.Store, s.Info); err == nil && n > 0 {
 		c.view.note("%s", transcript.GoneOn(mirror, s.Info, n, "/merge"))
 	}
 	c.interrupted(ctx, s)

@@ -631,7 +631,7 @@ func (s suite) oneOfKey(t *testing.T) {
 	keys := make([]session.Key, 4)
 	for i := range keys {
 		wg.Go(func() {
-			f, err := session.Fork(bg, doors[i%len(doors)], whole, "", "", session.System{})
+			f, err := session.Fork(bg, doors[i%len(doors)], whole, "", 0, session.System{})
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,4 +1,4 @@
-package session_test
+package naming_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
 	"goclaw/store/memory"
@@ -23,7 +24,7 @@ func shelf(t *testing.T, rows ...[3]string) session.Store {
 		if row[2] != "" {
 			recs = append(recs, session.Record{Seq: 2, ID: "t" + row[0], Time: at, Body: session.Title{Title: row[2]}})
 		}
-		if err := st.Append(ctx, id, recs...); err != nil {
+		if err := st.Append(t.Context(), id, recs...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,9 +35,9 @@ func shelf(t *testing.T, rows ...[3]string) session.Store {
 // "none" and those that are near.
 func found(t *testing.T, st session.Store, ref string, trash bool) string {
 	t.Helper()
-	in, err := session.Find(ctx, st, ref, trash)
-	var many *session.AmbiguousError
-	var none *session.NoneError
+	in, err := naming.Find(t.Context(), st, ref, trash)
+	var many *naming.AmbiguousError
+	var none *naming.NoneError
 	ids := func(infos []session.Info) string {
 		var out []string
 		for _, in := range infos {
@@ -82,7 +83,7 @@ func TestFind(t *testing.T) {
 		[3]string{"0505-qq", "main:signal:deadbeef01", ""},
 		[3]string{"gone", "gone:key", ""},
 	)
-	if err := st.Delete(ctx, "gone"); err != nil {
+	if err := st.Delete(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	for ref, want := range map[string]string{
@@ -127,7 +128,7 @@ func TestFindPrefersTheContinuation(t *testing.T) {
 		"o": {ID: "o", Key: "goclaw:main:main", Origin: session.Origin{Program: "goclaw", Key: "agent:main:main", ID: "m"}},
 	} {
 		recs := []session.Record{{Seq: 1, Time: Start, Body: h}, {Seq: 2, ID: "t", Time: Start, Body: session.Title{Title: "Harbour"}}}
-		if err := st.Append(ctx, id, recs...); err != nil {
+		if err := st.Append(t.Context(), id, recs...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,19 +146,19 @@ func TestAddress(t *testing.T) {
 		// Whole keys that are not there begin a session, even if one begins alike.
 		"main:telegram:4": {Key: "main:telegram:4"}, "home:cli:job-1": {Key: "home:cli:job-1"}, "home:cli:job": {Key: "home:cli:job"}, "work:cli:eve": {Key: "work:cli:eve"},
 	} {
-		in, err := session.Address(ctx, st, ref)
+		in, err := naming.Address(t.Context(), st, ref)
 		if err != nil || in.ID != want.ID || want.ID == "" && in != want {
 			t.Errorf("Address(%q) = %q %q, %v, want %q %q", ref, in.ID, in.Key, err, want.ID, want.Key)
 		}
 	}
-	var none *session.NoneError
+	var none *naming.NoneError
 	for _, ref := range []string{"nobody", "", "main:cli", "main:cli:", "a b:c:d"} {
-		if in, err := session.Address(ctx, st, ref); !errors.As(err, &none) {
+		if in, err := naming.Address(t.Context(), st, ref); !errors.As(err, &none) {
 			t.Errorf("Address(%q) = %q, %v, want that nothing fits", ref, in.Key, err)
 		}
 	}
-	var many *session.AmbiguousError
-	if in, err := session.Address(ctx, st, "home"); !errors.As(err, &many) {
+	var many *naming.AmbiguousError
+	if in, err := naming.Address(t.Context(), st, "home"); !errors.As(err, &many) {
 		t.Errorf("Address(home) = %q, %v, want that it is ambiguous", in.ID, err)
 	}
 }

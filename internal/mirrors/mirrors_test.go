@@ -1,4 +1,4 @@
-package session_test
+package mirrors_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/store/memory"
@@ -31,11 +33,11 @@ func TestContinue(t *testing.T) {
 	if err != nil || !m.Mirror() {
 		t.Fatalf("%+v, %v: not a mirror", m, err)
 	}
-	own, err := session.Continue(ctx, st, m, session.System{})
+	own, err := mirrors.Continue(ctx, st, m, session.System{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := session.Continue(ctx, st, m, session.System{})
+	again, err := mirrors.Continue(ctx, st, m, session.System{})
 	if err != nil || again.ID != own.ID {
 		t.Errorf("continued twice: %s and %s, %v", own.ID, again.ID, err)
 	}
@@ -86,7 +88,7 @@ func TestContinueWhatMoved(t *testing.T) {
 		if err != nil || m.ID != "m" || m.Leaf != "a" {
 			t.Fatalf("%s: %+v, %v", key, m, err)
 		}
-		got, err := session.Continue(ctx, st, m, session.System{})
+		got, err := mirrors.Continue(ctx, st, m, session.System{})
 		if err != nil || own != "" && got.ID != own {
 			t.Errorf("%s is continued in %s, %v; want %s", key, got.ID, err, own)
 		}
@@ -133,7 +135,7 @@ func TestCurrentOfCopies(t *testing.T) {
 			if err != nil || in.ID != test.want {
 				t.Errorf("Current is %s, %v; want %s", in.ID, err, test.want)
 			}
-			if in, err = session.Find(ctx, st, "k", false); err != nil || in.ID != test.want {
+			if in, err = naming.Find(ctx, st, "k", false); err != nil || in.ID != test.want {
 				t.Errorf("Find is %s, %v; want %s", in.ID, err, test.want)
 			}
 		})
@@ -160,13 +162,13 @@ func TestNewSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := session.Continue(ctx, st, m, session.System{})
+	own, err := mirrors.Continue(ctx, st, m, session.System{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	behind := func(own session.Info) int {
 		t.Helper()
-		_, n, err := session.NewSince(ctx, st, own)
+		_, n, err := mirrors.NewSince(ctx, st, own)
 		if err != nil {
 			t.Error(err)
 		}
@@ -184,11 +186,11 @@ func TestNewSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := session.Fork(ctx, st, s, own.Key, "", session.System{})
+	f, err := session.Fork(ctx, st, s, own.Key, 0, session.System{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := session.Continue(ctx, st, m, session.System{})
+	again, err := mirrors.Continue(ctx, st, m, session.System{})
 	if err != nil || again.ID != f.ID || behind(again) != 0 {
 		t.Errorf("continued in %s, %v, %d behind; want %s, 0", again.ID, err, behind(again), f.ID)
 	}
@@ -221,7 +223,7 @@ func TestMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := session.Continue(ctx, st, m, session.System{})
+	own, err := mirrors.Continue(ctx, st, m, session.System{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +238,7 @@ func TestMerge(t *testing.T) {
 	}
 	merge := func(want int) []string {
 		t.Helper()
-		n, err := session.Merge(ctx, st, own, session.System{})
+		n, err := mirrors.Merge(ctx, st, own, session.System{})
 		if err != nil || n != want {
 			t.Errorf("%d messages, %v; want %d", n, err, want)
 		}
@@ -283,7 +285,7 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(past, merge(0)); diff != "" {
 		t.Errorf("a question without an answer is waited for (-want +got):\n%s", diff)
 	}
-	if _, n, err := session.NewSince(ctx, st, own); err != nil || n != 1 {
+	if _, n, err := mirrors.NewSince(ctx, st, own); err != nil || n != 1 {
 		t.Errorf("%d messages are new, %v; want the question", n, err)
 	}
 	add(say(9, "h", "g", llm.Assistant, text("third")))
@@ -291,10 +293,10 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(past, merge(2)); diff != "" {
 		t.Errorf("merged again (-want +got):\n%s", diff)
 	}
-	if _, n, err := session.NewSince(ctx, st, own); err != nil || n != 0 {
+	if _, n, err := mirrors.NewSince(ctx, st, own); err != nil || n != 0 {
 		t.Errorf("%d messages are new, %v", n, err)
 	}
-	if n, err := session.Merge(ctx, st, m, session.System{}); n != 0 || err != nil {
+	if n, err := mirrors.Merge(ctx, st, m, session.System{}); n != 0 || err != nil {
 		t.Errorf("a mirror takes in %d messages, %v", n, err)
 	}
 }

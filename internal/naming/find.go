@@ -1,4 +1,4 @@
-package session
+package naming
 
 import (
 	"cmp"
@@ -11,13 +11,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"goclaw/internal/mirrors"
 	"goclaw/internal/near"
+	"goclaw/session"
 )
 
 // AmbiguousError says that what was typed fits several sessions.
 type AmbiguousError struct {
 	Ref        string
-	Candidates []Info
+	Candidates []session.Info
 }
 
 func (e *AmbiguousError) Error() string {
@@ -31,7 +33,7 @@ func (e *AmbiguousError) Error() string {
 // NoneError is an ErrNotFound that knows which sessions may have been meant.
 type NoneError struct {
 	Ref  string
-	Near []Info // the nearest first; nil if none is near
+	Near []session.Info // the nearest first; nil if none is near
 }
 
 func (e *NoneError) Error() string {
@@ -42,10 +44,10 @@ func (e *NoneError) Error() string {
 	return text
 }
 
-func (e *NoneError) Unwrap() error { return ErrNotFound }
+func (e *NoneError) Unwrap() error { return session.ErrNotFound }
 
 // called names sessions so that each can be told from the others and typed.
-func called(infos []Info) []string {
+func called(infos []session.Info) []string {
 	var out []string
 	for _, in := range infos {
 		title := ""
@@ -77,54 +79,54 @@ func called(infos []Info) []string {
 //   - if the other key ends in a UUID or another id of 16 hex digits or more,
 //     and ref has at least 8 characters of that id;
 //   - if the other key is that of an agent's main session, agent:ID:main.
-func Find(ctx context.Context, st Store, ref string, trash bool) (Info, error) {
+func Find(ctx context.Context, st session.Store, ref string, trash bool) (session.Info, error) {
 	if strings.TrimSpace(ref) == "" {
-		return Info{}, &NoneError{Ref: ref}
+		return session.Info{}, &NoneError{Ref: ref}
 	}
-	for in, err := range st.List(ctx, Query{ID: ID(ref), Trash: trash}) {
+	for in, err := range st.List(ctx, session.Query{ID: session.ID(ref), Trash: trash}) {
 		return in, err
 	}
-	keyed, err := collect(st.List(ctx, Query{Key: Key(ref), Trash: trash}))
+	keyed, err := collect(st.List(ctx, session.Query{Key: session.Key(ref), Trash: trash}))
 	if err != nil {
-		return Info{}, err
+		return session.Info{}, err
 	}
 	if keyed = newest(keyed); len(keyed) > 0 {
 		return keyed[0], nil
 	}
-	all, err := collect(st.List(ctx, Query{Trash: trash}))
+	all, err := collect(st.List(ctx, session.Query{Trash: trash}))
 	if err != nil {
-		return Info{}, err
+		return session.Info{}, err
 	}
 	cands := fitting(all, ref)
-	if len(cands) == 0 && !Key(ref).Complete() { // perhaps one that nobody has given a title
+	if len(cands) == 0 && !session.Key(ref).Complete() { // perhaps one that nobody has given a title
 		for i := range all {
-			all[i].Title = Titled(ctx, st, all[i])
+			all[i].Title = Title(ctx, st, all[i])
 		}
 		if cands = fitting(all, ref); len(cands) == 1 {
-			return Stat(ctx, st, cands[0].ID)
+			return session.Stat(ctx, st, cands[0].ID)
 		}
 	}
 	switch len(cands) {
 	case 0:
-		return Info{}, &NoneError{Ref: ref, Near: nearest(all, ref)}
+		return session.Info{}, &NoneError{Ref: ref, Near: nearest(all, ref)}
 	case 1:
 		return cands[0], nil
 	default:
 		for i := range cands {
-			cands[i].Title = Titled(ctx, st, cands[i])
+			cands[i].Title = Title(ctx, st, cands[i])
 		}
-		return Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
+		return session.Info{}, &AmbiguousError{Ref: ref, Candidates: cands}
 	}
 }
 
 // Address resolves what a person typed for a session to say something in, as
 // Find does. If nothing fits and ref is a whole key, the Info has that key and
 // no ID: what is said begins the session.
-func Address(ctx context.Context, st Store, ref string) (Info, error) {
+func Address(ctx context.Context, st session.Store, ref string) (session.Info, error) {
 	in, err := Find(ctx, st, ref, false)
 	var none *NoneError
-	if errors.As(err, &none) && Key(ref).Complete() {
-		return Info{Key: Key(ref)}, nil
+	if errors.As(err, &none) && session.Key(ref).Complete() {
+		return session.Info{Key: session.Key(ref)}, nil
 	}
 	return in, err
 }
@@ -142,9 +144,9 @@ const (
 // fitting returns the sessions that ref fits best. Logs of one key are one
 // candidate unless their ids or titles are what fits, and a mirror gives way
 // to the session that continues it.
-func fitting(all []Info, ref string) []Info {
+func fitting(all []session.Info, ref string) []session.Info {
 	best := unfit
-	var byKey, others []Info
+	var byKey, others []session.Info
 	ref = folded(ref)
 	for _, in := range all {
 		key, other := fits(in, ref)
@@ -162,18 +164,18 @@ func fitting(all []Info, ref string) []Info {
 		}
 	}
 	cands := append(newest(byKey), others...)
-	return slices.DeleteFunc(cands, func(in Info) bool {
-		return in.Mirror() && slices.ContainsFunc(cands, func(own Info) bool {
-			return own.Origin.ID == in.ID && !own.Mirror() && own.Key == OwnKey(own.Origin.Key)
+	return slices.DeleteFunc(cands, func(in session.Info) bool {
+		return in.Mirror() && slices.ContainsFunc(cands, func(own session.Info) bool {
+			return own.Origin.ID == in.ID && !own.Mirror() && own.Key == mirrors.OwnKey(own.Origin.Key)
 		})
 	})
 }
 
 // fits says how well ref, which is folded, fits the key of in, and how well
 // its title and id.
-func fits(in Info, ref string) (key, other fit) {
+func fits(in session.Info, ref string) (key, other fit) {
 	k := folded(string(in.Key))
-	if Key(ref).Complete() {
+	if session.Key(ref).Complete() {
 		if rest, ok := strings.CutPrefix(k, ref); ok && goesOn(in.Key, ref, rest) {
 			return begins, unfit
 		}
@@ -201,13 +203,13 @@ func fits(in Info, ref string) (key, other fit) {
 
 // goesOn reports whether the whole key ref may stand for key, which has rest
 // after it.
-func goesOn(key Key, ref, rest string) bool {
+func goesOn(key session.Key, ref, rest string) bool {
 	if strings.HasPrefix(rest, ":") { // agent:main:telegram and who is talked to there
 		return strings.HasPrefix(ref, "agent:") && strings.Count(ref, ":") == 2
 	}
 	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "-"))
 	switch p := key.Parts(); {
-	case p.Channel == Terminal:
+	case p.Channel == session.Terminal:
 		return !unicode.IsDigit(next)
 	case p.Channel == "main" && p.Peer == "" && p.Thread == "":
 		return true
@@ -255,9 +257,9 @@ func beginsWord(text, ref string) bool {
 }
 
 // nearest returns up to three sessions that ref may be a misspelling of.
-func nearest(all []Info, ref string) []Info {
+func nearest(all []session.Info, ref string) []session.Info {
 	type near struct {
-		Info
+		session.Info
 		d int
 	}
 	var found []near
@@ -268,7 +270,7 @@ func nearest(all []Info, ref string) []Info {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.d, b.d) })
-	var out []Info
+	var out []session.Info
 	for _, n := range found[:min(len(found), 3)] {
 		out = append(out, n.Info)
 	}
@@ -276,7 +278,7 @@ func nearest(all []Info, ref string) []Info {
 }
 
 // misspelt says how far ref is from a name of in, or from its beginning.
-func misspelt(in Info, ref string) (best int, ok bool) {
+func misspelt(in session.Info, ref string) (best int, ok bool) {
 	try := func(name string) {
 		name = folded(name)
 		r := []rune(name)
@@ -298,8 +300,8 @@ func misspelt(in Info, ref string) (best int, ok bool) {
 	return best, ok
 }
 
-func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
-	var out []Info
+func collect(infos iter.Seq2[session.Info, error]) ([]session.Info, error) {
+	var out []session.Info
 	for in, err := range infos {
 		if err != nil {
 			return nil, err
@@ -310,9 +312,9 @@ func collect(infos iter.Seq2[Info, error]) ([]Info, error) {
 }
 
 // newest keeps of each key its current log.
-func newest(infos []Info) []Info {
-	var out []Info
-	at := map[Key]int{}
+func newest(infos []session.Info) []session.Info {
+	var out []session.Info
+	at := map[session.Key]int{}
 	for _, in := range infos {
 		i, ok := at[in.Key]
 		switch {

@@ -1,9 +1,10 @@
-package session_test
+package naming_test
 
 import (
 	"strings"
 	"testing"
 
+	"goclaw/internal/naming"
 	"goclaw/llm"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
@@ -31,15 +32,15 @@ func TestTopic(t *testing.T) {
 		// Alone, it is no topic.
 		"hello": "", "Hello!": "", "hi there": "", "Hi Ana": "", "Good morning": "", "hey, how are you?": "", "你好": "", "こんにちは。": "", "Guten Tag!": "", "ok thanks": "", "test": "", "👋": "", "?": "", "": "",
 	} {
-		if got := Replay(t, User(said), Answer("I am here")).Topic(); got != want {
+		if got := naming.Topic(Replay(t, User(said), Answer("I am here"))); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}
 	picture := session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Image{MIME: "image/png", Data: "AAAA"}}}}
-	if got := Replay(t, User("hello"), Answer("Hello. What can I do?"), picture, Answer("A harbour at dawn. It is red.")).Topic(); got != "A harbour at dawn" {
+	if got := naming.Topic(Replay(t, User("hello"), Answer("Hello. What can I do?"), picture, Answer("A harbour at dawn. It is red."))); got != "A harbour at dawn" {
 		t.Errorf("of a picture: got %q", got)
 	}
-	if got := Replay(t, User("hello"), Answer("hi"), User("The ferry is late")).Topic(); got != "The ferry is late" {
+	if got := naming.Topic(Replay(t, User("hello"), Answer("hi"), User("The ferry is late"))); got != "The ferry is late" {
 		t.Errorf("after a greeting: got %q", got)
 	}
 }

@@ -1,4 +1,6 @@
-package session
+// Package naming holds how people name sessions: titles, made from what was
+// said, and what they type for a session or one of its records.
+package naming
 
 import (
 	"context"
@@ -9,24 +11,25 @@ import (
 	"unicode"
 
 	"goclaw/llm"
+	"goclaw/session"
 )
 
 // Topic makes a title of what was said in s: of the first request that says
 // what it is about, or of an answer if the request was a picture. It is "" as
 // long as there were only greetings.
-func (s *Session) Topic() string {
+func Topic(s *session.Session) string {
 	wordless := false
 	for _, r := range s.Branch {
-		m, ok := r.Body.(Message)
+		m, ok := r.Body.(session.Message)
 		switch {
 		case !ok || m.Excluded:
-		case IsTurn(m):
-			if t := TopicOf(m.Text()); t != "" {
+		case session.IsTurn(m):
+			if t := topicOf(m.Text()); t != "" {
 				return t
 			}
 			wordless = strings.TrimSpace(m.Text()) == "" && !slices.ContainsFunc(m.Blocks, isText)
 		case wordless && m.Role == llm.Assistant:
-			if t := TopicOf(m.Text()); t != "" {
+			if t := topicOf(m.Text()); t != "" {
 				return t
 			}
 		}
@@ -39,9 +42,9 @@ func isText(b llm.Block) bool {
 	return ok
 }
 
-// TopicOf returns the first sentence of text that is more than a greeting,
+// topicOf returns the first sentence of text that is more than a greeting,
 // without Markdown and markup, cut at a word; "" if there is none.
-func TopicOf(text string) string {
+func topicOf(text string) string {
 	if len(text) > maxTopicText {
 		text = strings.ToValidUTF8(text[:maxTopicText], "")
 	}
@@ -157,10 +160,10 @@ func isGreeting(sentence string) bool {
 // lookFor is how many records are read for a title.
 const lookFor = 200
 
-// Titled returns the title of in, or, if nobody has given it one, what it is
+// Title returns the title of in, or, if nobody has given it one, what it is
 // about: the logs of other programs are not written to, so that theirs is
 // made when it is wanted. It is "" if that cannot be told.
-func Titled(ctx context.Context, st Store, in Info) string {
+func Title(ctx context.Context, st session.Store, in session.Info) string {
 	if in.Title != "" || in.Turns == 0 || !in.Mirror() {
 		return in.Title
 	}
@@ -173,15 +176,15 @@ func Titled(ctx context.Context, st Store, in Info) string {
 			continue
 		}
 		switch b := r.Body.(type) {
-		case Message:
-			if IsTurn(b) && !b.Excluded {
-				if t := TopicOf(b.Text()); t != "" {
+		case session.Message:
+			if session.IsTurn(b) && !b.Excluded {
+				if t := topicOf(b.Text()); t != "" {
 					return t
 				}
 			}
-		case Compaction:
+		case session.Compaction:
 			if summary == "" {
-				summary = TopicOf(b.Summary)
+				summary = topicOf(b.Summary)
 			}
 		}
 	}
@@ -189,16 +192,16 @@ func Titled(ctx context.Context, st Store, in Info) string {
 }
 
 // List returns the sessions that q selects as people are shown them: with the
-// titles of Titled, which q.Text is looked for in as well.
-func List(ctx context.Context, st Store, q Query) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
+// titles of Title, which q.Text is looked for in as well.
+func List(ctx context.Context, st session.Store, q session.Query) iter.Seq2[session.Info, error] {
+	return func(yield func(session.Info, error) bool) {
 		listed, n := q, 0
 		if q.Text != "" {
 			listed.Text, listed.Limit = "", 0
 		}
 		for in, err := range st.List(ctx, listed) {
 			if err == nil {
-				in.Title = Titled(ctx, st, in)
+				in.Title = Title(ctx, st, in)
 				if !q.Match(in) {
 					continue
 				}

@@ -1,4 +1,7 @@
-package session
+// Package mirrors continues other programs' sessions. A mirror is read-only;
+// what is said in it goes into a continuation, a session of our own, and Merge
+// appends to that what was said in the mirror since.
+package mirrors
 
 import (
 	"context"
@@ -9,34 +12,30 @@ import (
 	"time"
 
 	"goclaw/llm"
+	"goclaw/session"
 )
-
-// Mirror reports whether in is the log of another program's session, taken
-// from a file that the program may go on writing. It is for reading only: what
-// is said in it is said in the session that Continue returns.
-func (in Info) Mirror() bool { return in.Origin.Path != "" }
 
 // OwnKey is the key under which the mirror of key is continued:
 // "goclaw:main:main" for "agent:main:main".
-func OwnKey(key Key) Key {
-	return "goclaw:" + Key(strings.TrimPrefix(string(key), "agent:"))
+func OwnKey(key session.Key) session.Key {
+	return "goclaw:" + session.Key(strings.TrimPrefix(string(key), "agent:"))
 }
 
 // ContinuationOf returns the session in which the mirror in is continued: one of
 // our own with its key, else the one that Continue began, under whatever key the
 // mirror had then. ErrNotFound if there is none.
-func ContinuationOf(ctx context.Context, st Store, in Info) (Info, error) {
-	keys := []Key{in.Key, OwnKey(in.Key)}
+func ContinuationOf(ctx context.Context, st session.Store, in session.Info) (session.Info, error) {
+	keys := []session.Key{in.Key, OwnKey(in.Key)}
 	if in.Key != in.Origin.Key {
 		keys = append(keys, "")
 	}
 	for i, key := range keys {
-		var best Info
+		var best session.Info
 		any := i == 2
-		for own, err := range st.List(ctx, Query{Key: key}) {
+		for own, err := range st.List(ctx, session.Query{Key: key}) {
 			switch {
 			case err != nil:
-				return Info{}, err
+				return session.Info{}, err
 			case own.Mirror() || own.Key != key && !any || i > 0 && own.Origin.ID != in.ID:
 			case any && own.Key != OwnKey(own.Origin.Key): // a fork
 			case best.ID == "" || own.Newer(best):
@@ -47,34 +46,34 @@ func ContinuationOf(ctx context.Context, st Store, in Info) (Info, error) {
 			return best, nil
 		}
 	}
-	return Info{}, ErrNotFound
+	return session.Info{}, session.ErrNotFound
 }
 
 // Continue returns the session in which the mirror in is continued. If there
 // is none it begins one, whose past is the mirror's live branch, and whose
 // Origin says so.
-func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
+func Continue(ctx context.Context, st session.Store, in session.Info, c session.Clock) (session.Info, error) {
 	// Two must not begin the same continuation.
-	release, err := lockSoon(ctx, st, string(in.ID), "goclaw, continuing it")
+	release, err := session.LockSoon(ctx, st, string(in.ID), "goclaw, continuing it")
 	if err != nil {
-		return Info{}, err
+		return session.Info{}, err
 	}
 	defer release()
 	own, err := ContinuationOf(ctx, st, in)
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, session.ErrNotFound) {
 		return own, err
 	}
-	s, err := Replay(in.ID, st.Read(ctx, in.ID, 0))
+	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
 	if err != nil {
-		return Info{}, err
+		return session.Info{}, err
 	}
-	f, err := Fork(ctx, st, s, OwnKey(in.Key), "", c)
+	f, err := session.Fork(ctx, st, s, OwnKey(in.Key), 0, c)
 	if err != nil {
-		return Info{}, err
+		return session.Info{}, err
 	}
 	if s.Title != "" && f.Title == "" {
-		if _, err := Keep(ctx, st, f, f.Next(Title{Title: s.Title}, c), c); err != nil {
-			return Info{}, err
+		if _, err := session.Keep(ctx, st, f, f.Next(session.Title{Title: s.Title}, c), c); err != nil {
+			return session.Info{}, err
 		}
 	}
 	return f.Info, nil
@@ -82,17 +81,17 @@ func Continue(ctx context.Context, st Store, in Info, c Clock) (Info, error) {
 
 // NewSince returns the mirror that own continues, and how many messages were
 // said in it that own has not taken in.
-func NewSince(ctx context.Context, st Store, own Info) (mirror Info, n int, err error) {
+func NewSince(ctx context.Context, st session.Store, own session.Info) (mirror session.Info, n int, err error) {
 	mirror, from, err := takenUpTo(ctx, st, own)
 	if err != nil || mirror.Last <= from {
 		return mirror, 0, err
 	}
 	for r, err := range st.Read(ctx, mirror.ID, from) {
-		var d *Damage
+		var d *session.Damage
 		if err != nil && !errors.As(err, &d) {
 			return mirror, n, err
 		}
-		if m, ok := r.Body.(Message); ok && err == nil && !r.Side && len(m.Results()) == 0 {
+		if m, ok := r.Body.(session.Message); ok && err == nil && !r.Side && len(m.Results()) == 0 {
 			n++
 		}
 	}
@@ -102,20 +101,20 @@ func NewSince(ctx context.Context, st Store, own Info) (mirror Info, n int, err 
 // takenUpTo returns the mirror that own continues and its last record that own
 // has: from the fork, or from what was taken in later. There is no mirror, or
 // nothing new in it, if from is not before mirror.Last.
-func takenUpTo(ctx context.Context, st Store, own Info) (mirror Info, from Seq, err error) {
+func takenUpTo(ctx context.Context, st session.Store, own session.Info) (mirror session.Info, from session.Seq, err error) {
 	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
-		return Info{}, 0, nil
+		return session.Info{}, 0, nil
 	}
-	mirror, err = Stat(ctx, st, own.Origin.ID)
-	if errors.Is(err, ErrNotFound) {
-		return Info{}, 0, nil
+	mirror, err = session.Stat(ctx, st, own.Origin.ID)
+	if errors.Is(err, session.ErrNotFound) {
+		return session.Info{}, 0, nil
 	}
 	if err != nil || !mirror.Mirror() || mirror.Last <= own.Origin.Seq {
 		return mirror, mirror.Last, err
 	}
 	from = own.Origin.Seq
 	for r, err := range st.Read(ctx, own.ID, 0) {
-		var d *Damage
+		var d *session.Damage
 		if err != nil && !errors.As(err, &d) {
 			return mirror, from, err
 		}
@@ -131,12 +130,12 @@ func takenUpTo(ctx context.Context, st Store, own Info) (mirror Info, from Seq, 
 const typeMerged = "goclaw.merged"
 
 type merged struct {
-	ID  ID  `json:"id"`
-	Seq Seq `json:"seq"`
+	ID  session.ID  `json:"id"`
+	Seq session.Seq `json:"seq"`
 }
 
-func takenIn(r Record, mirror ID) (Seq, bool) {
-	b, ok := r.Body.(CustomMessage)
+func takenIn(r session.Record, mirror session.ID) (session.Seq, bool) {
+	b, ok := r.Body.(session.CustomMessage)
 	if !ok || b.Type != typeMerged {
 		return 0, false
 	}
@@ -149,8 +148,8 @@ func takenIn(r Record, mirror ID) (Seq, bool) {
 // since: a note that says where and when, and the messages as they were said, up
 // to the last answer that is complete. Nothing that own has changes, nor does the
 // model that it used last. It returns how many messages that were.
-func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) {
-	release, err := lockSoon(ctx, st, string(own.ID), "goclaw, merging")
+func Merge(ctx context.Context, st session.Store, own session.Info, c session.Clock) (n int, err error) {
+	release, err := session.LockSoon(ctx, st, string(own.ID), "goclaw, merging")
 	if err != nil {
 		return 0, err
 	}
@@ -159,7 +158,7 @@ func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) 
 	if err != nil || mirror.Last <= from {
 		return 0, err
 	}
-	theirs, err := Replay(mirror.ID, st.Read(ctx, mirror.ID, 0))
+	theirs, err := session.Replay(mirror.ID, st.Read(ctx, mirror.ID, 0))
 	if err != nil {
 		return 0, err
 	}
@@ -167,7 +166,7 @@ func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) 
 	if len(news) == 0 {
 		return 0, nil
 	}
-	s, err := Replay(own.ID, st.Read(ctx, own.ID, 0))
+	s, err := session.Replay(own.ID, st.Read(ctx, own.ID, 0))
 	if err != nil {
 		return 0, err
 	}
@@ -177,22 +176,22 @@ func Merge(ctx context.Context, st Store, own Info, c Clock) (n int, err error) 
 		return 0, err
 	}
 	note := fmt.Sprintf("[Meanwhile in %s of %s, %s:]", mirror.Key, mirror.Origin.Program, span(news[0].Time.UTC(), last.Time.UTC()))
-	bodies := []Body{CustomMessage{Type: typeMerged, Blocks: []llm.Block{llm.Text{Text: note}}, Display: true, Details: details}}
+	bodies := []session.Body{session.CustomMessage{Type: typeMerged, Blocks: []llm.Block{llm.Text{Text: note}}, Display: true, Details: details}}
 	for _, r := range news {
 		bodies = append(bodies, r.Body)
 	}
 	used, ok := s.LastModel()
 	if ok {
-		bodies = append(bodies, ModelChange{Provider: used.Provider, Model: used.Model})
+		bodies = append(bodies, session.ModelChange{Provider: used.Provider, Model: used.Model})
 	}
-	var recs []Record
+	var recs []session.Record
 	for i, b := range bodies {
 		r := s.Next(b, c)
 		if i > 0 && i <= len(news) {
-			if id := news[i-1].ID; id != "" && !s.has(id) {
+			if id := news[i-1].ID; id != "" && !s.Has(id) {
 				r.ID = id
 			}
-			if m, ok := b.(Message); ok {
+			if m, ok := b.(session.Message); ok {
 				m.Usage = llm.Usage{} // it says how full their window was
 				if m.At.IsZero() {
 					m.At = news[i-1].Time
@@ -225,19 +224,19 @@ func span(from, to time.Time) string {
 
 // sayings returns what was said on a branch behind from, up to the last answer
 // that is complete: the rest may still be going on.
-func sayings(branch []Record, from Seq) (out []Record) {
+func sayings(branch []session.Record, from session.Seq) (out []session.Record) {
 	end := 0
 	for _, r := range branch {
 		if r.Seq <= from {
 			continue
 		}
 		switch b := r.Body.(type) {
-		case Message:
+		case session.Message:
 			out = append(out, r)
 			if b.Role == llm.Assistant && len(b.Calls()) == 0 {
 				end = len(out)
 			}
-		case CustomMessage, Shell, BranchSummary:
+		case session.CustomMessage, session.Shell, session.BranchSummary:
 			out = append(out, r)
 		}
 	}
