@@ -24,7 +24,7 @@ var floors = []struct {
 	{"internal/json5", 1, ""},
 	{"session", 2, "llm"},
 	{"provider", 2, "llm internal/memoryfiles internal/rawjson"},
-	{"tool", 2, "llm"},
+	{"tool", 2, "llm internal/near"},
 	{"internal/watch", 2, ""},
 	{"internal/mirrors", 3, "llm session"},
 	{"internal/naming", 3, "llm session internal/mirrors internal/near"},

@@ -319,7 +319,7 @@ func (x *layout) join(i, j int) {
 func (x *layout) block(open []llm.ToolCall) {
 	for _, c := range open {
 		for i := len(x.recs) - 1; i >= 0; i-- {
-			if m, ok := x.recs[i].Body.(session.Message); ok && has(m.Calls(), c.ID) {
+			if m, ok := x.recs[i].Body.(session.Message); ok && slices.ContainsFunc(m.Calls(), func(o llm.ToolCall) bool { return o.ID == c.ID }) {
 				for k := i + 1; k < len(x.split); k++ {
 					x.split[k]++
 				}
@@ -327,15 +327,6 @@ func (x *layout) block(open []llm.ToolCall) {
 			}
 		}
 	}
-}
-
-func has(calls []llm.ToolCall, id string) bool {
-	for _, c := range calls {
-		if c.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // clean reports whether what is sent can be cut before record i.

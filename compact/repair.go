@@ -3,6 +3,8 @@ package compact
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,7 +84,7 @@ func items(v any) []string {
 			}
 		}
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			out = append(out, items(v[k])...)
 		}
 	case nil:
@@ -90,19 +92,6 @@ func items(v any) []string {
 		out = append(out, fmt.Sprint(v))
 	}
 	return out
-}
-
-func sortedKeys(m map[string]any) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	for i := 1; i < len(keys); i++ {
-		for j := i; j > 0 && keys[j] < keys[j-1]; j-- {
-			keys[j], keys[j-1] = keys[j-1], keys[j]
-		}
-	}
-	return keys
 }
 
 // loose reads JSON as models write it. It never fails: what is missing at the

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,13 +62,7 @@ func (s *Summary) list(title string) *[]string {
 }
 
 func oneOf(title string, names []string) bool {
-	title = strings.ToLower(strings.TrimSpace(title))
-	for _, n := range names {
-		if n == title {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, strings.ToLower(strings.TrimSpace(title)))
 }
 
 // String writes the summary as Markdown. Parse reads it back.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"goclaw/internal/near"
 )
 
 // clean makes text fit to be sent and stored: valid UTF-8 without NUL, which
@@ -136,47 +138,14 @@ func quoted(name string) string {
 
 // nearest returns the candidate that name was probably meant to be, or "".
 func nearest(name string, candidates []string) string {
-	if len(name) > 256 {
-		return ""
+	if n := near.Nearest(name, candidates); n != "" || len(name) < 4 || len(name) > 256 {
+		return n
 	}
-	lower := strings.ToLower(name)
-	best, bestDist := "", max(2, len(name)/3)+1
+	name = strings.ToLower(name)
 	for _, c := range candidates {
-		if len(c) > 256 {
-			continue
-		}
-		if d := distance(lower, strings.ToLower(c)); d < bestDist {
-			best, bestDist = c, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, c := range candidates {
-		if len(name) >= 4 && (strings.Contains(strings.ToLower(c), lower) || strings.Contains(lower, strings.ToLower(c))) {
+		if l := strings.ToLower(c); strings.Contains(l, name) || strings.Contains(name, l) {
 			return c
 		}
 	}
 	return ""
-}
-
-// distance is the number of bytes to insert, delete or change to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -289,7 +288,7 @@ func leaves(v reflect.Value, path, doc string, out *[]Leaf) {
 		}
 	case v.Kind() == reflect.Map:
 		keys := v.MapKeys()
-		sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, k := range keys {
 			leaves(v.MapIndex(k), join(path, k.String()), doc, out)
 		}

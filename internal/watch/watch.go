@@ -13,6 +13,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -259,9 +260,9 @@ func (w *Watcher) blind() bool {
 // nothing more has for the time quiet, or at the latest most after the first
 // sign; or when it is time to look anyway. It ends with ctx's error.
 func (w *Watcher) Wait(ctx context.Context, quiet, most time.Duration) error {
-	every := orElse(w.Every, defaultEvery)
+	every := cmp.Or(w.Every, defaultEvery)
 	if w.blind() {
-		every = orElse(w.Blind, defaultBlind)
+		every = cmp.Or(w.Blind, defaultBlind)
 	}
 	clock := time.NewTimer(max(every, quiet))
 	defer clock.Stop()
@@ -287,11 +288,4 @@ func (w *Watcher) Wait(ctx context.Context, quiet, most time.Duration) error {
 			still.Reset(quiet)
 		}
 	}
-}
-
-func orElse(d, other time.Duration) time.Duration {
-	if d <= 0 {
-		return other
-	}
-	return d
 }

@@ -8,6 +8,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -75,10 +76,10 @@ func (p Policy) Wait(n int, asked time.Duration) (time.Duration, bool) {
 		return 0, false
 	}
 	if asked > 0 {
-		return asked, asked <= or(p.Patience, time.Minute)
+		return asked, asked <= cmp.Or(p.Patience, time.Minute)
 	}
-	longest := or(p.Cap, 8*time.Second)
-	wait := or(p.Base, 500*time.Millisecond)
+	longest := cmp.Or(p.Cap, 8*time.Second)
+	wait := cmp.Or(p.Base, 500*time.Millisecond)
 	for ; n > 0 && wait < longest; n-- {
 		wait *= 2
 	}
@@ -88,13 +89,6 @@ func (p Policy) Wait(n int, asked time.Duration) (time.Duration, bool) {
 		random = p.Rand
 	}
 	return wait - time.Duration(random()*float64(wait)/4), true
-}
-
-func or(d, fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return d
 }
 
 func (p Policy) sleep(ctx context.Context, d time.Duration) error {
