@@ -129,7 +129,7 @@ func TestDenied(t *testing.T) {
 	}
 	const file, folder = "permission denied: to read it, do: chmod u+r %s", "permission denied: to read it, do: chmod u+rx %s"
 	deny("agents/main/sessions/closed.jsonl", 0, "agents/main/sessions/closed.jsonl", file)
-	deny("agents/blind/sessions/sessions.json", 0, "agents/blind/sessions/sessions.json", "the index cannot be read, its transcripts are taken without their keys: "+file)
+	deny("agents/blind/sessions/sessions.json", 0, "agents/blind/sessions/sessions.json", "the index cannot be read, its transcripts are imported without their keys: "+file)
 	deny("agents/shut/sessions", 0, "agents/shut/sessions", folder)
 	deny("agents/dark/sessions", 0o400, "agents/dark/sessions/one.jsonl", folder)
 	deny("agents/data/agent/openclaw-agent.sqlite", 0, "agents/data/agent/openclaw-agent.sqlite", file)

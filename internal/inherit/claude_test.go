@@ -16,8 +16,8 @@ import (
 	"goclaw/session"
 )
 
-// taken imports one file and returns its session and what became of it.
-func taken(t *testing.T, name string, text ...string) (*session.Session, inherit.Outcome) {
+// importedFile imports one file and returns its session and what became of it.
+func importedFile(t *testing.T, name string, text ...string) (*session.Session, inherit.Outcome) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, []byte(strings.Join(text, "\n")+"\n"), 0o400); err != nil {
@@ -140,7 +140,7 @@ func TestClaudeCode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, o := taken(t, "cc.jsonl", test.lines...)
+			s, o := importedFile(t, "cc.jsonl", test.lines...)
 			if o.Program != inherit.ClaudeCode || s.Key != "claude:proj:cc" || s.ID != "cc" || s.CWD != "/home/me/proj" {
 				t.Errorf("program %q, key %q, id %q, folder %q", o.Program, s.Key, s.ID, s.CWD)
 			}
@@ -149,7 +149,7 @@ func TestClaudeCode(t *testing.T) {
 			}
 		})
 	}
-	s, _ := taken(t, "cc.jsonl", tests["parallel calls leave results on branches"].lines...)
+	s, _ := importedFile(t, "cc.jsonl", tests["parallel calls leave results on branches"].lines...)
 	if want := (llm.Usage{Input: 6, Output: 14, CacheRead: 40, CacheWrite: 20}); s.Spent != want {
 		t.Errorf("spent %+v, want %+v: the usage of an answer counts once", s.Spent, want)
 	}
@@ -179,7 +179,7 @@ func TestClaudeCodeTitles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _ := taken(t, "cc.jsonl", test.lines...)
+			s, _ := importedFile(t, "cc.jsonl", test.lines...)
 			if s.Title != test.want || s.Turns != 1 {
 				t.Errorf("title %q and %d turns, want %q and 1", s.Title, s.Turns, test.want)
 			}
@@ -317,7 +317,7 @@ func TestCodex(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, o := taken(t, "rollout-2026-01-01T00-00-00-cx.jsonl", test.lines...)
+			s, o := importedFile(t, "rollout-2026-01-01T00-00-00-cx.jsonl", test.lines...)
 			if o.Program != inherit.Codex || s.ID != "cx" {
 				t.Errorf("program %q, key %q, id %q", o.Program, s.Key, s.ID)
 			}
@@ -326,7 +326,7 @@ func TestCodex(t *testing.T) {
 			}
 		})
 	}
-	s, _ := taken(t, "rollout-cx.jsonl", tests["calls of every kind"].lines...)
+	s, _ := importedFile(t, "rollout-cx.jsonl", tests["calls of every kind"].lines...)
 	if want := (llm.Usage{Input: 60, Output: 9, CacheRead: 40}); s.Spent != want || s.ModelName() != "openai/gpt-5-codex" {
 		t.Errorf("spent %+v by %s, want %+v", s.Spent, s.ModelName(), want)
 	}
@@ -403,7 +403,7 @@ func TestCodexNames(t *testing.T) {
 	}
 }
 
-// TestAnswerThatGoesOn: a file is taken in the middle of an answer. The rest
+// TestAnswerThatGoesOn: a file is imported in the middle of an answer. The rest
 // of it comes into the same log.
 func TestAnswerThatGoesOn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cc.jsonl")

@@ -397,7 +397,7 @@ func (f *finder) index(path string) *source.Index {
 func (f *finder) readIndex(path, dir string) *source.Index {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s, not an index: its transcripts are taken without their keys", source.KindOf(fi.Mode()))
+		err = fmt.Errorf("%s, not an index: its transcripts are imported without their keys", source.KindOf(fi.Mode()))
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -418,7 +418,7 @@ func (f *finder) readIndex(path, dir string) *source.Index {
 	ix, err := source.ReadIndex(path, dir, listers)
 	if err != nil {
 		p := source.Unreadable(path, err)
-		p.What = "the index cannot be read, its transcripts are taken without their keys: " + p.What
+		p.What = "the index cannot be read, its transcripts are imported without their keys: " + p.What
 		f.c.Problems = append(f.c.Problems, p)
 		ix = source.NewIndex(path, dir, "", nil)
 		ix.Torn = true

@@ -22,8 +22,8 @@ type FollowOptions struct {
 	// Poll is how often to look for changes without an event. 0: every thirty
 	// seconds, or every two if the system reports no changes.
 	Poll time.Duration
-	// Taken is called after each look that imported something or failed.
-	Taken func(Report, error)
+	// Imported is called after each look that imported something or failed.
+	Imported func(Report, error)
 }
 
 // settle is how long a source must be quiet before it is looked at: a program
@@ -47,8 +47,8 @@ func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptio
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if o.Taken != nil && (err != nil || rep.Records()+rep.Moved() > 0) {
-			o.Taken(rep, err)
+		if o.Imported != nil && (err != nil || rep.Records()+rep.Moved() > 0) {
+			o.Imported(rep, err)
 		}
 		if errors.Is(err, session.ErrClosed) {
 			return err

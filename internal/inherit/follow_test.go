@@ -22,7 +22,7 @@ func TestFollow(t *testing.T) {
 	go func() {
 		done <- inherit.Follow(ctx, st, []string{src}, inherit.FollowOptions{
 			Import: inherit.ImportOptions{Memo: inherit.NewMemo("")}, Poll: 500 * time.Millisecond,
-			Taken: func(_ inherit.Report, err error) {
+			Imported: func(_ inherit.Report, err error) {
 				if err != nil {
 					t.Error(err)
 				}

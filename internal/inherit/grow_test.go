@@ -143,9 +143,9 @@ func madePi(rnd *rand.Rand, n int) []string {
 	return lines
 }
 
-// TestGrowing: however often a file is taken while it is written, also in the
+// TestGrowing: however often a file is imported while it is written, also in the
 // middle of an answer or of a line, its log holds each line once and reads as
-// if it had been taken when it was whole.
+// if it had been imported when it was whole.
 func TestGrowing(t *testing.T) {
 	ctx := context.Background()
 	for name, made := range map[string]func(*rand.Rand, int) []string{"codex": madeCodex, "claude": madeClaude, "pi": madePi} {

@@ -38,15 +38,6 @@ type ImportOptions struct {
 	following bool // Follow imports, not a person
 }
 
-// Progress is how far an import is.
-type Progress struct {
-	Files, FilesDone  int // a database is one file
-	Transcripts, Done int
-	Bytes, BytesDone  int64
-	Read              int64 // bytes that had to be read
-	Records           int   // imported
-}
-
 // State is what became of a transcript.
 type State string
 
@@ -143,10 +134,11 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 		return Report{}, err
 	}
 	defer release()
-	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, families: map[origin][]session.Info{}, files: map[string]int{}, memo: o.Memo, gate: make(chan struct{}, 1)}
+	im := &importer{st: st, o: o, logs: map[session.ID]session.Info{}, origins: map[origin]session.Info{}, families: map[origin][]session.Info{}, memo: o.Memo}
 	if im.memo == nil {
 		im.memo = NewMemo("")
 	}
+	im.meter = newMeter(c, im.memo, o.Progress)
 	if err := im.memo.refresh(); err != nil {
 		return Report{}, err
 	}
@@ -155,10 +147,6 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 			return Report{}, err
 		}
 	}
-	for _, t := range c.Transcripts {
-		im.files[t.Path]++
-	}
-	im.progress = Progress{Files: len(im.files), Transcripts: len(c.Transcripts), Bytes: c.Size()}
 	rep := Report{Outcomes: make([]Outcome, len(c.Transcripts))}
 	for _, trash := range []bool{false, true} {
 		for in, err := range st.List(ctx, session.Query{Trash: trash}) {
@@ -237,13 +225,9 @@ type importer struct {
 
 	stop context.CancelCauseFunc // the store cannot be written
 
-	mu       sync.Mutex
-	progress Progress
-	told     time.Time
-	saved    time.Time
-	files    map[string]int // how many transcripts of each are left
-	again    []session.ID   // removed once, and imported again
-	gate     chan struct{}  // limits how many transcripts with long lines are in memory
+	*meter
+	mu    sync.Mutex
+	again []session.ID // removed once, and imported again
 }
 
 func (im *importer) know(in session.Info) {
@@ -279,7 +263,7 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 	from := map[session.ID]string{}
 	for i, t := range ts {
 		j := job{at: i, t: t}
-		if in, ok := im.origins[origin{source.Text(t.Path), t.ID, im.o.Strict}]; ok && !claimed[in.ID] && im.sameArchive(in, t) {
+		if in, ok := im.origins[origin{source.Text(t.Path), t.ID, im.o.Strict}]; ok && !claimed[in.ID] && sameArchive(in, t) {
 			j.log, j.have = in.ID, in
 			claimed[in.ID] = true
 			first = append(first, j)
@@ -304,7 +288,7 @@ func (im *importer) plan(ts []*Transcript) (first, second []job) {
 
 // sameArchive reports whether in is a log of t, and not of another part of the
 // same database.
-func (im *importer) sameArchive(in session.Info, t *Transcript) bool {
+func sameArchive(in session.Info, t *Transcript) bool {
 	id := session.ID(strings.TrimPrefix(string(in.ID), strictID))
 	return in.ID == t.ID || id == t.ID || isOther(t, id) || !t.Whole && strings.HasPrefix(string(in.ID), "rewrite-")
 }
@@ -322,8 +306,7 @@ func (im *importer) run(ctx context.Context, workers int, jobs []job, out []Outc
 		wg.Go(func() {
 			for j := range work {
 				done := im.watch(j.t)
-				o := im.one(ctx, j)
-				out[j.at] = o
+				out[j.at] = im.one(ctx, j)
 				done()
 			}
 		})
@@ -339,49 +322,11 @@ func (im *importer) run(ctx context.Context, workers int, jobs []job, out []Outc
 	im.tell(func(*Progress) {}, true)
 }
 
-// tell counts progress, and now and then reports it and saves the memo.
-func (im *importer) tell(f func(*Progress), now bool) {
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	f(&im.progress)
-	t := time.Now()
-	if im.o.Progress != nil && (now || t.Sub(im.told) > 100*time.Millisecond) {
-		im.told = t
-		im.o.Progress(im.progress)
-	}
-	if t.Sub(im.saved) > 5*time.Second {
-		if !im.saved.IsZero() {
-			_ = im.memo.Save() // at the end it is saved again, and the error seen
-		}
-		im.saved = t
-	}
-}
-
-// watch counts what is read of t until done is called.
-func (im *importer) watch(t *Transcript) (done func()) {
-	var seen int64
-	t.Watch(func(n int) {
-		new := max(min(int64(n), t.Size-seen), 0)
-		seen += new
-		im.tell(func(p *Progress) { p.BytesDone += new; p.Read += int64(n) }, false)
-	}, im.gate)
-	return func() {
-		t.Leave()
-		im.tell(func(p *Progress) {
-			p.Done++
-			p.BytesDone += t.Size - seen
-			if im.files[t.Path]--; im.files[t.Path] == 0 {
-				p.FilesDone++
-			}
-		}, false)
-	}
-}
-
 // one imports one transcript.
 func (im *importer) one(ctx context.Context, j job) Outcome {
 	o := Outcome{Transcript: j.t, Log: j.log}
 	var err error
-	m, known := im.memo.taken(im.ref(j.t))
+	m, known := im.memo.imported(im.ref(j.t))
 	known = known && m.Strict == im.o.Strict
 	switch {
 	case im.removed(j):
@@ -439,7 +384,7 @@ func (im *importer) removed(j job) bool {
 }
 
 // log brings the log of j up to date.
-func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outcome) error {
+func (im *importer) log(ctx context.Context, j job, m imported, known bool, o *Outcome) error {
 	t, have := j.t, j.have
 	known = known && m.Log == j.log && have.ID != "" && have.Last >= m.Last
 	switch {
@@ -454,7 +399,7 @@ func (im *importer) log(ctx context.Context, j job, m taken, known bool, o *Outc
 		return im.title(ctx, j, m, o)
 	case known && !im.o.Strict && t.Stat.Size > m.Stat.Size && t.Enters(m.Pos):
 		o.State = Unchanged
-		w := im.writer(j, o, have.Last)
+		w := &writer{im: im, id: j.log, o: o, last: have.Last}
 		pos := m.Pos
 		if err := w.all(ctx, t.Lines(ctx, m.Pos, &pos)); err != nil {
 			return err
@@ -476,7 +421,7 @@ func (im *importer) source(ctx context.Context, t *Transcript, end *source.Posit
 // begin writes a log from its first record on. again is how often its source
 // was rewritten.
 func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) error {
-	w := im.writer(j, o, 0)
+	w := &writer{im: im, id: j.log, o: o, last: 0}
 	var pos source.Position
 	for r, err := range im.source(ctx, j.t, &pos) {
 		if err == nil && w.last == 0 {
@@ -525,13 +470,13 @@ func (im *importer) done(ctx context.Context, j job, o *Outcome, w *writer, pos 
 		o.State = Grown
 	}
 	o.Records += w.n
-	m := taken{Log: j.log, Stat: j.t.Stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
-	im.memo.setTaken(im.ref(j.t), m)
+	m := imported{Log: j.log, Stat: j.t.Stat, Pos: pos, Last: w.last, Title: title, Strict: im.o.Strict, Damage: o.Damaged}
+	im.memo.setImported(im.ref(j.t), m)
 	return im.title(ctx, j, m, o)
 }
 
 // title appends the title of t if the index has changed it.
-func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error {
+func (im *importer) title(ctx context.Context, j job, m imported, o *Outcome) error {
 	if j.t.Title == "" || j.t.Title == m.Title {
 		return nil
 	}
@@ -545,7 +490,7 @@ func (im *importer) title(ctx context.Context, j job, m taken, o *Outcome) error
 		return err
 	}
 	m.Title, m.Last = j.t.Title, r.Seq
-	im.memo.setTaken(im.ref(j.t), m)
+	im.memo.setImported(im.ref(j.t), m)
 	o.Records++
 	if o.State == Unchanged {
 		o.State = Grown
@@ -581,7 +526,7 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 		return im.rewritten(ctx, j, o)
 	}
 	o.State = Unchanged
-	w := im.writer(j, o, same.last)
+	w := &writer{im: im, id: j.log, o: o, last: same.last}
 	if same.open != nil {
 		if err := w.add(ctx, same.open.rest()); err != nil {
 			return err
@@ -616,7 +561,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		// The same or less: an older copy, or an export of one of our own
 		// sessions.
 		o.State, o.Log = Copy, j.other
-		im.memo.setTaken(im.ref(j.t), taken{Log: j.other, Stat: j.t.Stat, Copy: true, Strict: im.o.Strict})
+		im.memo.setImported(im.ref(j.t), imported{Log: j.other, Stat: j.t.Stat, Copy: true, Strict: im.o.Strict})
 		return nil
 	case same.prefix && im.moved(j.other):
 		j.log, o.Log = j.other, j.other
@@ -656,10 +601,6 @@ type writer struct {
 	batch []session.Record
 	size  int
 	n     int
-}
-
-func (im *importer) writer(j job, o *Outcome, last session.Seq) *writer {
-	return &writer{im: im, id: j.log, o: o, last: last}
 }
 
 // How much one append holds: enough to share the cost of a sync, little enough

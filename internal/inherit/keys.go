@@ -115,7 +115,7 @@ func (im *importer) family(o *Outcome) (out []session.Info) {
 		}
 	}
 	for _, in := range im.families[origin{path: source.Text(o.Path), id: o.ID}] {
-		if im.sameArchive(in, o.Transcript) {
+		if sameArchive(in, o.Transcript) {
 			add(im.logs[in.ID])
 		}
 	}

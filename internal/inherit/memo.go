@@ -28,11 +28,11 @@ type Memo struct {
 }
 
 type memoData struct {
-	Version int                  `json:"version"`
-	Search  string               `json:"search,omitempty"` // how far the import of all known places is
-	Indices map[string]memoIndex `json:"indices"`
-	Files   map[string]memoFile  `json:"files"`
-	Taken   map[string]taken     `json:"taken"` // by Transcript.Ref
+	Version  int                  `json:"version"`
+	Search   string               `json:"search,omitempty"` // how far the import of all known places is
+	Indices  map[string]memoIndex `json:"indices"`
+	Files    map[string]memoFile  `json:"files"`
+	Imported map[string]imported  `json:"taken"` // by Transcript.Ref
 }
 
 type memoIndex struct {
@@ -55,8 +55,8 @@ type memoFile struct {
 	Sniff source.Sniffed `json:"w"`
 }
 
-// taken is how far a transcript was imported.
-type taken struct {
+// imported is how far a transcript was imported.
+type imported struct {
 	Log    session.ID      `json:"id"`
 	Stat   source.Stat     `json:"s"`
 	Pos    source.Position `json:"p"`
@@ -78,7 +78,7 @@ const (
 // NewMemo returns an empty memo that is saved at path, or nowhere.
 func NewMemo(path string) *Memo {
 	m := &Memo{path: path}
-	m.data = memoData{Version: memoVersion, Indices: map[string]memoIndex{}, Files: map[string]memoFile{}, Taken: map[string]taken{}}
+	m.data = memoData{Version: memoVersion, Indices: map[string]memoIndex{}, Files: map[string]memoFile{}, Imported: map[string]imported{}}
 	return m
 }
 
@@ -114,7 +114,7 @@ func (m *Memo) file() (d memoData, ok bool, err error) {
 		return d, false, err
 	}
 	m.seen = source.StatOf(fi)
-	ok = json.Unmarshal(data, &d) == nil && d.Version == memoVersion && d.Indices != nil && d.Files != nil && d.Taken != nil
+	ok = json.Unmarshal(data, &d) == nil && d.Version == memoVersion && d.Indices != nil && d.Files != nil && d.Imported != nil
 	return d, ok, nil
 }
 
@@ -255,16 +255,16 @@ func (m *Memo) setIndex(path string, i memoIndex) {
 	m.dirt = true
 }
 
-func (m *Memo) taken(ref string) (taken, bool) {
+func (m *Memo) imported(ref string) (imported, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, ok := m.data.Taken[ref]
+	t, ok := m.data.Imported[ref]
 	return t, ok
 }
 
-func (m *Memo) setTaken(ref string, t taken) {
+func (m *Memo) setImported(ref string, t imported) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Taken[ref] = t
+	m.data.Imported[ref] = t
 	m.dirt = true
 }

@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -109,7 +108,7 @@ func DatabaseOwner(path string) (program string, n int) {
 	}
 	defer d.Close()
 	id := int64(0)
-	err = d.Each("PRAGMA application_id", nil, func(s *sqlite3.Stmt) error { id = s.ColumnInt64(0); return nil })
+	err = d.Each("PRAGMA application_id", nil, func(s sqlx.Row) error { id = s.Int(0); return nil })
 	if err != nil || id == goclawID || len(d.Tables) == 0 && id == 0 {
 		return "", 0
 	}

@@ -77,7 +77,7 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 		for _, d := range src.Damage {
 			o.damage(d)
 		}
-		w := im.writer(j, o, have.Last)
+		w := &writer{im: im, id: j.log, o: o, last: have.Last}
 		for _, r := range add {
 			if err := w.add(ctx, r); err != nil {
 				return true, err

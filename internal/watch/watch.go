@@ -13,7 +13,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -260,9 +259,12 @@ func (w *Watcher) blind() bool {
 // nothing more has for the time quiet, or at the latest most after the first
 // sign; or when it is time to look anyway. It ends with ctx's error.
 func (w *Watcher) Wait(ctx context.Context, quiet, most time.Duration) error {
-	every := cmp.Or(w.Every, defaultEvery)
+	every, fallback := w.Every, defaultEvery
 	if w.blind() {
-		every = cmp.Or(w.Blind, defaultBlind)
+		every, fallback = w.Blind, defaultBlind
+	}
+	if every <= 0 {
+		every = fallback
 	}
 	clock := time.NewTimer(max(every, quiet))
 	defer clock.Stop()

@@ -18,10 +18,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -93,16 +92,16 @@ func (d database) sessions() (out []*source.Transcript, err error) {
 	case d.Has("sessions", "metadata"):
 		columns = "key, created_at, '', metadata"
 	}
-	err = d.Each("SELECT "+columns+", (SELECT count(*) FROM messages WHERE session_key = sessions.key) FROM sessions ORDER BY key", nil, func(s *sqlite3.Stmt) error {
-		key, id := s.ColumnText(0), session.ID(s.ColumnText(2))
+	err = d.Each("SELECT "+columns+", (SELECT count(*) FROM messages WHERE session_key = sessions.key) FROM sessions ORDER BY key", nil, func(s sqlx.Row) error {
+		key, id := s.Text(0), session.ID(s.Text(2))
 		if !source.GoodID(id) {
 			id = session.ID(fmt.Sprintf("goclaw-%x", sha256.Sum256([]byte(key)))[:23])
 		}
 		var meta struct{ Title, Label string }
 		_ = json.Unmarshal(s.ColumnRawText(3), &meta) // what else is in it is the program's own
-		begun := unixTime(s.ColumnInt64(1))
+		begun := unixTime(s.Int(1))
 		out = append(out, &source.Transcript{
-			Program: Program, Path: d.Path, ID: id, Key: session.Key(source.Text(key)), Title: cmp.Or(meta.Title, meta.Label), Size: (s.ColumnInt64(4) + 1) * 512,
+			Program: Program, Path: d.Path, ID: id, Key: session.Key(source.Text(key)), Title: cmp.Or(meta.Title, meta.Label), Size: (s.Int(4) + 1) * 512,
 			Stat: d.Stat(), Form: codec.FormNative, Listed: true, Part: "0#" + key,
 			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
 				return d.records(ctx, t, key, begun)
@@ -134,57 +133,32 @@ type row struct {
 
 // records yields the records of t, header first.
 func (d database) records(ctx context.Context, t *source.Transcript, key string, begun time.Time) iter.Seq2[session.Record, error] {
-	return func(yield func(session.Record, error) bool) {
-		h := *t.Header()
-		h.Key = t.Key
-		n := session.Seq(1)
-		head := session.Record{Seq: n, Time: begun, Body: h}
-		var err error
-		if head.Raw, err = codec.Native.Encode(head); err != nil || !yield(head, nil) {
-			return
-		}
-		for at := int64(0); ; at += pieceRows {
-			var rows []row
-			err := d.View(func() error {
-				rows = rows[:0]
-				query, ok := d.query()
-				if !ok {
-					return errors.New("its tables are no longer there")
-				}
-				return d.Each(query, []any{key, int64(pieceRows), at}, func(s *sqlite3.Stmt) error {
-					r := row{at: unixTime(s.ColumnInt64(0)), id: s.ColumnText(1), parent: s.ColumnText(2), kind: s.ColumnText(3), data: bytes.Clone(s.ColumnRawText(4))}
-					rows = append(rows, r)
-					return nil
-				})
-			})
-			if err == nil {
-				err = ctx.Err()
+	h := *t.Header()
+	h.Key = t.Key
+	head := session.Record{Seq: 1, Time: begun, Body: h}
+	head.Raw, _ = codec.Native.Encode(head) // without it, it is encoded when it is written
+	at := 0
+	next := func() (rows []source.Row, err error) {
+		err = d.View(func() error {
+			rows = nil
+			query, ok := d.query()
+			if !ok {
+				return errors.New("its tables are no longer there")
 			}
-			if err != nil {
-				yield(session.Record{}, fmt.Errorf("%s: %w", d.Path, err))
-				return
-			}
-			for i, r := range rows {
-				t.Counted(len(r.data))
+			return d.Each(query, []any{key, pieceRows, at}, func(s sqlx.Row) error {
+				r := row{at: unixTime(s.Int(0)), id: s.Text(1), parent: s.Text(2), kind: s.Text(3), data: s.ColumnRawText(4)}
 				line, err := r.line()
-				rec, err := source.Row(line, err)
 				if err != nil {
-					if !yield(session.Record{}, &session.Damage{File: d.Path + "#" + key, Line: int(at) + i + 1, After: n, Size: int64(len(r.data)), Reason: err.Error()}) {
-						return
-					}
-					continue
+					line = bytes.Clone(r.data)
 				}
-				n++
-				rec.Seq = n
-				if !yield(rec, nil) {
-					return
-				}
-			}
-			if len(rows) < pieceRows {
-				return
-			}
-		}
+				rows = append(rows, source.Row{Number: at + len(rows) + 1, Line: line, Err: err})
+				return nil
+			})
+		})
+		at += len(rows)
+		return rows, err
 	}
+	return d.Records(ctx, t, key, next, func(session.Record) (session.Record, bool) { return head, true })
 }
 
 // line returns the row as a native line. Its data may be the whole line, what

@@ -16,6 +16,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/session/storekit"
 )
@@ -63,8 +64,8 @@ func (d *database) list() ([]*source.Transcript, error) {
 	agent := source.Text(source.AgentOf(d.Path))
 	if agent == "" && d.Tables["schema_meta"] {
 		// Not every version names its agent there.
-		_ = d.Each("SELECT agent_id FROM schema_meta WHERE agent_id <> '' LIMIT 1", nil, func(s *sqlite3.Stmt) error {
-			agent = s.ColumnText(0)
+		_ = d.Each("SELECT agent_id FROM schema_meta WHERE agent_id <> '' LIMIT 1", nil, func(s sqlx.Row) error {
+			agent = s.Text(0)
 			return nil
 		})
 	}
@@ -76,10 +77,10 @@ func (d *database) list() ([]*source.Transcript, error) {
 		table, id = "session_entries", "session_id"
 	}
 	if d.Tables[table] {
-		err := d.Each("SELECT session_key, "+id+", entry_json FROM "+table+" ORDER BY 1", nil, func(s *sqlite3.Stmt) error {
-			key := s.ColumnText(0)
+		err := d.Each("SELECT session_key, "+id+", entry_json FROM "+table+" ORDER BY 1", nil, func(s sqlx.Row) error {
+			key := s.Text(0)
 			// Its copies in columns hold what matters beside the title.
-			live[s.ColumnText(1)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(2)).Title}
+			live[s.Text(1)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(2)).Title}
 			taken[key] = true
 			return nil
 		})
@@ -89,8 +90,8 @@ func (d *database) list() ([]*source.Transcript, error) {
 	}
 	owner := map[string]string{}
 	if d.Tables["session_windows"] {
-		if err := d.Each("SELECT session_id, session_key FROM session_windows", nil, func(s *sqlite3.Stmt) error {
-			owner[s.ColumnText(0)] = s.ColumnText(1)
+		if err := d.Each("SELECT session_id, session_key FROM session_windows", nil, func(s sqlx.Row) error {
+			owner[s.Text(0)] = s.Text(1)
 			return nil
 		}); err != nil {
 			return nil, err
@@ -113,8 +114,8 @@ func (d *database) list() ([]*source.Transcript, error) {
 		out = append(out, t)
 		return t
 	}
-	err := d.Each("SELECT session_id, max(seq) FROM transcript_events GROUP BY session_id", nil, func(s *sqlite3.Stmt) error {
-		id := s.ColumnText(0)
+	err := d.Each("SELECT session_id, max(seq) FROM transcript_events GROUP BY session_id", nil, func(s sqlx.Row) error {
+		id := s.Text(0)
 		archive := ""
 		if _, ok := live[id]; !ok {
 			archive = "window"
@@ -122,24 +123,24 @@ func (d *database) list() ([]*source.Transcript, error) {
 				archive = "orphan"
 			}
 		}
-		add(part{table: inEvents, session: id}, archive, (s.ColumnInt64(1)+1)*2048)
+		add(part{table: inEvents, session: id}, archive, (s.Int(1)+1)*2048)
 		return nil
 	})
 	if err == nil && d.Tables["session_transcript_cold_archives"] {
-		err = d.Each("SELECT session_id, raw_bytes FROM session_transcript_cold_archives", nil, func(s *sqlite3.Stmt) error {
-			id := s.ColumnText(0)
+		err = d.Each("SELECT session_id, raw_bytes FROM session_transcript_cold_archives", nil, func(s sqlx.Row) error {
+			id := s.Text(0)
 			archive := ""
 			if _, ok := live[id]; !ok {
 				archive = "cold"
 			}
-			add(part{table: inCold, session: id}, archive, s.ColumnInt64(1))
+			add(part{table: inCold, session: id}, archive, s.Int(1))
 			return nil
 		})
 	}
 	if err == nil && d.Tables["session_transcript_archives"] {
-		err = d.Each("SELECT session_id, generation, session_key, reason, length(archive_blob) FROM session_transcript_archives", nil, func(s *sqlite3.Stmt) error {
-			t := add(part{inArchives, s.ColumnText(0), s.ColumnText(1)}, s.ColumnText(3), s.ColumnInt64(4)*4)
-			if key := s.ColumnText(2); key != "" && !taken[key] {
+		err = d.Each("SELECT session_id, generation, session_key, reason, length(archive_blob) FROM session_transcript_archives", nil, func(s sqlx.Row) error {
+			t := add(part{inArchives, s.Text(0), s.Text(1)}, s.Text(3), s.Int(4)*4)
+			if key := s.Text(2); key != "" && !taken[key] {
 				t.Key = session.Key(key)
 			}
 			return nil
@@ -159,97 +160,68 @@ func (d *database) records(ctx context.Context, t *source.Transcript, p part) it
 	if p.table != inEvents {
 		return d.archive(ctx, t, p)
 	}
-	cols := "seq, octet_length(event_json), NULL, event_json"
-	if d.packed {
-		cols = "seq, octet_length(event_json), event_zstd, event_json"
-	}
-	query := "SELECT " + cols + " FROM transcript_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-	return func(yield func(session.Record, error) bool) {
-		n, after := session.Seq(0), int64(-1)
-		for begin := true; ; {
-			type row struct {
-				seq  int64
-				line []byte
-				err  error
-			}
-			var rows []row
-			long := false // the next row is, or the last one was
-			err := d.View(func() error {
-				rows = rows[:0]
-				size := 0
-				long = false
-				err := d.Each(query, []any{p.session, after, int64(pieceRows)}, func(s *sqlite3.Stmt) error {
-					r := row{seq: s.ColumnInt64(0)}
-					length := s.ColumnInt64(1)
-					if s.ColumnType(1) == sqlite3.NULL {
-						length = unpackedSize(s.ColumnRawBlob(2))
-					}
-					if long = length > source.LongLine; long && t.Waits() {
-						return errEnough
-					}
-					if s.ColumnType(1) != sqlite3.NULL {
-						r.line = bytes.Clone(s.ColumnRawText(3))
-					} else {
-						r.line, r.err = d.unpack.DecodeAll(s.ColumnRawBlob(2), nil)
-					}
-					rows = append(rows, r)
-					t.Counted(len(r.line))
-					if size += len(r.line); size > pieceBytes {
-						return errEnough
-					}
-					return nil
-				})
-				if err == errEnough {
-					err = nil
-				}
-				return err
-			})
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(session.Record{}, fmt.Errorf("%s: %w", d.Path, err))
-				return
-			}
-			if long {
-				if len(rows) == 0 {
-					t.Enter()
-					continue
-				}
-				d.Rest()
-				debug.FreeOSMemory()
-			}
-			if len(rows) == 0 {
-				return
-			}
-			for i, r := range rows {
-				rows[i].line = nil
-				after = r.seq
-				rec, err := source.Row(r.line, r.err)
-				if err != nil {
-					if !yield(session.Record{}, &session.Damage{File: d.Path + "#" + p.session, Line: int(r.seq) + 1, After: n, Size: int64(len(r.line)), Reason: err.Error()}) {
-						return
-					}
-					continue
-				}
-				if _, ok := rec.Body.(session.Header); begin && !ok {
-					n++
-					if !yield(session.Record{Seq: n, Time: rec.Time, Body: *t.Header()}, nil) {
-						return
-					}
-				}
-				begin = false
-				n++
-				rec.Seq = n
-				if !yield(rec, nil) {
-					return
-				}
-			}
+	after := int64(-1)
+	next := func() ([]source.Row, error) {
+		rows, err := d.rows(t, p, after)
+		if len(rows) > 0 {
+			after = int64(rows[len(rows)-1].Number) - 1
 		}
+		return rows, err
 	}
+	return d.Records(ctx, t, p.session, next, func(first session.Record) (session.Record, bool) {
+		_, header := first.Body.(session.Header)
+		return session.Record{Time: first.Time, Body: *t.Header()}, !header
+	})
 }
 
-var errEnough = errors.New("enough")
+// rows returns the next rows of p. A row with a long line is read only when t
+// may read such lines.
+func (d *database) rows(t *source.Transcript, p part, after int64) (rows []source.Row, err error) {
+	packed := "NULL"
+	if d.packed {
+		packed = "event_zstd"
+	}
+	query := "SELECT seq, octet_length(event_json), " + packed + ", event_json FROM transcript_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+	for {
+		long := false // the next row is, or the last one was
+		err := d.View(func() error {
+			rows, long = nil, false
+			size := 0
+			return d.Each(query, []any{p.session, after, pieceRows}, func(s sqlx.Row) error {
+				r := source.Row{Number: int(s.Int(0)) + 1}
+				plain, length := s.ColumnType(1) != sqlite3.NULL, s.Int(1)
+				if !plain {
+					length = unpackedSize(s.Bytes(2))
+				}
+				if long = length > source.LongLine; long && t.Waits() {
+					return sqlx.ErrStop
+				}
+				if plain {
+					r.Line = bytes.Clone(s.ColumnRawText(3))
+				} else if r.Line, r.Err = d.unpack.DecodeAll(s.Bytes(2), nil); r.Err != nil {
+					r.Err = fmt.Errorf("a packed row that cannot be unpacked: %w", r.Err)
+				}
+				rows = append(rows, r)
+				if size += len(r.Line); size > pieceBytes {
+					return sqlx.ErrStop
+				}
+				return nil
+			})
+		})
+		if err != nil && !errors.Is(err, sqlx.ErrStop) {
+			return nil, err
+		}
+		if long && len(rows) == 0 {
+			t.Enter()
+			continue
+		}
+		if long {
+			d.Rest()
+			debug.FreeOSMemory()
+		}
+		return rows, nil
+	}
+}
 
 // unpackedSize is the size that a packed row says it has, 0 if it does not.
 func unpackedSize(packed []byte) int64 {
@@ -292,16 +264,16 @@ func (d *database) whole(p part) (r io.ReadCloser, packed bool, err error) {
 	found, file := false, ""
 	err = d.View(func() error {
 		if p.table == inArchives {
-			return d.Each("SELECT rowid, length(archive_blob), encoding = 'zstd' FROM session_transcript_archives WHERE session_id = $1 AND generation = $2", []any{p.session, p.generation}, func(s *sqlite3.Stmt) error {
-				b.row, b.size, packed, found = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnBool(2), true
+			return d.Each("SELECT rowid, length(archive_blob), encoding = 'zstd' FROM session_transcript_archives WHERE session_id = $1 AND generation = $2", []any{p.session, p.generation}, func(s sqlx.Row) error {
+				b.row, b.size, packed, found = s.Int(0), s.Int(1), s.ColumnBool(2), true
 				return nil
 			})
 		}
 		b.table, packed = "session_transcript_cold_archives", true
-		return d.Each("SELECT rowid, length(archive_blob), archive_name FROM session_transcript_cold_archives WHERE session_id = $1", []any{p.session}, func(s *sqlite3.Stmt) error {
-			b.row, b.size, found = s.ColumnInt64(0), s.ColumnInt64(1), true
+		return d.Each("SELECT rowid, length(archive_blob), archive_name FROM session_transcript_cold_archives WHERE session_id = $1", []any{p.session}, func(s sqlx.Row) error {
+			b.row, b.size, found = s.Int(0), s.Int(1), true
 			if s.ColumnType(1) == sqlite3.NULL {
-				file = filepath.Join(filepath.Dir(filepath.Dir(d.Path)), "sessions", "cold", filepath.Base(s.ColumnText(2)))
+				file = filepath.Join(filepath.Dir(filepath.Dir(d.Path)), "sessions", "cold", filepath.Base(s.Text(2)))
 			}
 			return nil
 		})

@@ -2,10 +2,12 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net/url"
 	"os"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs/readervfs"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -30,7 +33,7 @@ type Database struct {
 
 	mu   sync.Mutex
 	snap *snapshot
-	conn *sqlite3.Conn
+	conn *sqlx.Conn
 	name string
 }
 
@@ -69,14 +72,13 @@ func (d *Database) tryBegin() error {
 	d.snap = snap
 	d.name = fmt.Sprintf("inherit-%d.db", databases.Add(1))
 	readervfs.Create(d.name, snap)
-	d.conn, err = sqlite3.Open("file:" + url.PathEscape(d.name) + "?vfs=reader")
-	if err == nil {
-		err = d.conn.Exec("PRAGMA cache_size = -4000; PRAGMA query_only = ON")
-	}
+	d.conn, err = sqlx.Open("file:"+url.PathEscape(d.name)+"?vfs=reader", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func(c *sqlx.Conn) error {
+		return c.Exec("PRAGMA cache_size = -4000; PRAGMA query_only = ON")
+	})
 	if err == nil {
 		d.Tables = map[string]bool{}
-		err = d.Each("SELECT name FROM sqlite_schema WHERE type = 'table'", nil, func(s *sqlite3.Stmt) error {
-			d.Tables[s.ColumnText(0)] = true
+		err = d.Each("SELECT name FROM sqlite_schema WHERE type = 'table'", nil, func(s sqlx.Row) error {
+			d.Tables[s.Text(0)] = true
 			return nil
 		})
 	}
@@ -134,30 +136,9 @@ func (d *Database) View(f func() error) error {
 	}
 }
 
-// Each calls row for every row of a query.
-func (d *Database) Each(sql string, args []any, row func(*sqlite3.Stmt) error) error {
-	s, _, err := d.conn.Prepare(sql)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	for i, a := range args {
-		switch a := a.(type) {
-		case string:
-			err = s.BindText(i+1, a)
-		case int64:
-			err = s.BindInt64(i+1, a)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for s.Step() {
-		if err := row(s); err != nil {
-			return err
-		}
-	}
-	return s.Err()
+// Each calls row for every row of a query, until it returns an error.
+func (d *Database) Each(sql string, args []any, row func(sqlx.Row) error) error {
+	return d.conn.Each(row, sql, args...)
 }
 
 // Stat is the identity of the database, its write-ahead log included. Call it
@@ -168,8 +149,8 @@ func (d *Database) Stat() Stat { return d.snap.stat }
 // before anything else.
 func (d *Database) Has(table string, columns ...string) bool {
 	found := map[string]bool{}
-	err := d.Each("SELECT name FROM pragma_table_info($1)", []any{table}, func(s *sqlite3.Stmt) error {
-		found[s.ColumnText(0)] = true
+	err := d.Each("SELECT name FROM pragma_table_info($1)", []any{table}, func(s sqlx.Row) error {
+		found[s.Text(0)] = true
 		return nil
 	})
 	return err == nil && !slices.ContainsFunc(columns, func(c string) bool { return !found[c] })
@@ -193,11 +174,65 @@ func (d *Database) Rest() {
 	d.end()
 }
 
-// Row reads the line of a row. It has one, whatever its spacing.
-func Row(line []byte, err error) (session.Record, error) {
-	if err != nil {
-		return session.Record{}, fmt.Errorf("a packed row that cannot be unpacked: %w", err)
+// Row is a row that holds a record as its line.
+type Row struct {
+	Number int // to name it by
+	Line   []byte
+	Err    error // why there is no line
+}
+
+// Records yields the records of t, one of the sessions in d. next returns their
+// rows piece by piece, none at the end. head returns the header that is due
+// before the first record, if one is.
+func (d *Database) Records(ctx context.Context, t *Transcript, part string, next func() ([]Row, error), head func(first session.Record) (session.Record, bool)) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		n := session.Seq(0)
+		put := func(r session.Record) bool {
+			n++
+			r.Seq = n
+			return yield(r, nil)
+		}
+		begin := func(first session.Record) bool {
+			h, due := head(first)
+			return !due || put(h)
+		}
+		for {
+			rows, err := next()
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				yield(session.Record{}, fmt.Errorf("%s: %w", d.Path, err))
+				return
+			}
+			if len(rows) == 0 {
+				if n == 0 {
+					begin(session.Record{})
+				}
+				return
+			}
+			for i, r := range rows {
+				rows[i].Line = nil
+				t.Counted(len(r.Line))
+				rec, err := r.record()
+				if err != nil {
+					d := &session.Damage{File: d.Path + "#" + part, Line: r.Number, After: n, Size: int64(len(r.Line)), Reason: err.Error()}
+					if !yield(session.Record{}, d) {
+						return
+					}
+					continue
+				}
+				if n == 0 && !begin(rec) || !put(rec) {
+					return
+				}
+			}
+		}
 	}
+}
+
+// record reads the line of a row, whatever its spacing.
+func (r Row) record() (session.Record, error) {
+	if r.Err != nil {
+		return session.Record{}, r.Err
+	}
+	line := r.Line
 	if bytes.IndexByte(line, '\n') >= 0 {
 		var b bytes.Buffer
 		if json.Compact(&b, line) == nil {
