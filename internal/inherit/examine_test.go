@@ -27,16 +27,16 @@ func TestExamine(t *testing.T) {
 		lines []string
 		want  []string
 	}{
-		"well":           {[]string{header("s"), userLine("1", "", "a"), userLine("2", "1", "b")}, nil},
-		"no header":      {[]string{userLine("1", "", "a")}, []string{"0 the file has no header"}},
-		"damaged line":   {[]string{header("s"), userLine("1", "", "a"), `{"type":`, userLine("2", "1", "b")}, []string{"3 not a JSON line: it breaks off at byte 8"}},
-		"dangling":       {[]string{header("s"), userLine("1", "", "a"), userLine("2", "x", "b")}, []string{`3 its parent "x" is nowhere in the file`, "0 the history is cut for a program that does not heal it"}},
-		"own parent":     {[]string{header("s"), userLine("1", "1", "a")}, []string{"2 it is its own parent"}},
-		"the same id":    {[]string{header("s"), userLine("1", "", "a"), userLine("1", "", "b")}, []string{`3 the id "1" is on line 2 already`}},
-		"no result":      {[]string{header("s"), userLine("1", "", "a"), answer}, []string{`3 the call "c1" has no result`}},
-		"silent failure": {[]string{header("s"), userLine("1", "", "a"), answer, failed(3, ""), failed(4, "why"), failed(5, " \\n")}, []string{`4 the failed result of "c1" says nothing`, `6 the failed result of "c1" says nothing`}},
-		"odd name":       {[]string{header("s"), userLine("1", "", "a"), strings.Replace(answer, "bash", "functions.bash", 1), failed(3, "why")}, []string{`3 the call "c1" is of a tool named "functions.bash"`}},
-		"folds too much": {[]string{header("s"), userLine("1", "", "a"), `{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","summary":"s","firstKeptEntryId":"gone","tokensBefore":1}`}, []string{`3 it folds up to "gone", which is not before it`}},
+		"well":              {[]string{header("s"), userLine("1", "", "a"), userLine("2", "1", "b")}, nil},
+		"no header":         {[]string{userLine("1", "", "a")}, []string{"0 the file has no header"}},
+		"damaged line":      {[]string{header("s"), userLine("1", "", "a"), `{"type":`, userLine("2", "1", "b")}, []string{"3 not a JSON line: it breaks off at byte 8"}},
+		"dangling":          {[]string{header("s"), userLine("1", "", "a"), userLine("2", "x", "b")}, []string{`3 its parent "x" is nowhere in the file`, "0 the history is cut for a program that does not heal it"}},
+		"own parent":        {[]string{header("s"), userLine("1", "1", "a")}, []string{"2 it is its own parent"}},
+		"the same id":       {[]string{header("s"), userLine("1", "", "a"), userLine("1", "", "b")}, []string{`3 the id "1" is on line 2 already`}},
+		"no result":         {[]string{header("s"), userLine("1", "", "a"), answer}, []string{`3 the call "c1" has no result`}},
+		"silent failure":    {[]string{header("s"), userLine("1", "", "a"), answer, failed(3, ""), failed(4, "why"), failed(5, " \\n")}, []string{`4 the failed result of "c1" says nothing`, `6 the failed result of "c1" says nothing`}},
+		"odd name":          {[]string{header("s"), userLine("1", "", "a"), strings.Replace(answer, "bash", "functions.bash", 1), failed(3, "why")}, []string{`3 the call "c1" names the tool "functions.bash"`}},
+		"compacts too much": {[]string{header("s"), userLine("1", "", "a"), `{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","summary":"s","firstKeptEntryId":"gone","tokensBefore":1}`}, []string{`3 it keeps records from "gone" on, which is not before it`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLongLineIsCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := x.Findings[0]; f.Line != 3 || !strings.HasPrefix(f.Cost, "goclaw takes no line of more than 32 MiB") {
+	if f := x.Findings[0]; f.Line != 3 || !strings.HasPrefix(f.Cost, "goclaw reads no line longer than 32 MiB") {
 		t.Errorf("%v", f)
 	}
 	var b bytes.Buffer

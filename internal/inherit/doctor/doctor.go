@@ -5,12 +5,14 @@ package doctor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -21,11 +23,11 @@ import (
 	"goclaw/session/storekit"
 )
 
-// Finding is something that is wrong with a transcript, and what it costs
-// whoever reads it.
+// Finding is something that is wrong with a transcript, and what it costs its
+// readers.
 type Finding struct {
 	Path string
-	Line int // of the file, or the row of the database and one; 0: all of it
+	Line int // of the file, or the number of the row; 0: the whole
 	What string
 	Cost string
 }
@@ -38,12 +40,12 @@ func (f Finding) String() string {
 	return s
 }
 
-// Examination is what is to be said of a transcript.
+// Examination is what was found out about a transcript.
 type Examination struct {
 	*source.Transcript
 	Records  int
 	Messages int // in all branches
-	Branch   int // messages on the live branch, as it is healed
+	Branch   int // messages on the healed live branch
 	Strict   int // messages that pi would show
 	Updated  time.Time
 	Findings []Finding
@@ -98,7 +100,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
 			if d.Size > storekit.MaxRecord {
-				cost = fmt.Sprintf("goclaw takes no line of more than %d MiB; another program may read it, and a healed copy has it as it is", storekit.MaxRecord>>20)
+				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a healed copy has it unchanged", storekit.MaxRecord>>20)
 			}
 			x.find(d.Line, d.Reason, cost)
 			continue
@@ -116,7 +118,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		r.ID = strings.Clone(r.ID) // not the line with it
 		if r.ID != "" {
 			if _, again := x.at[r.ID]; again {
-				x.find(line, fmt.Sprintf("the id %q is on line %d already", r.ID, x.lines[r.ID]), "one of both is not seen: the first by pi, the second by OpenClaw")
+				x.find(line, fmt.Sprintf("the id %q is on line %d already", r.ID, x.lines[r.ID]), "only one of them is shown: pi shows the second, OpenClaw the first")
 			} else {
 				x.at[r.ID], x.lines[r.ID] = len(recs), line
 			}
@@ -134,8 +136,8 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 	return recs, nil
 }
 
-// outlined is what of a record is examined: a long session is held in memory
-// without what was said in it.
+// outlined returns what is examined of a record, without its text: long sessions
+// are held in memory.
 func outlined(r session.Record) session.Record {
 	out := session.Record{Seq: r.Seq, ID: r.ID, Parent: strings.Clone(r.Parent), Link: r.Link, Side: r.Side, Body: r.Body}
 	switch b := r.Body.(type) {
@@ -149,7 +151,7 @@ func outlined(r session.Record) session.Record {
 			m.Blocks = append(m.Blocks, kept)
 		}
 		for _, res := range b.Results() {
-			// A failed one is kept as such only where it says nothing.
+			// IsError only matters if the result says nothing.
 			m.Blocks = append(m.Blocks, llm.ToolResult{CallID: strings.Clone(res.CallID), IsError: res.IsError && llm.Blank(res.Text())})
 		}
 		out.Body = m
@@ -167,51 +169,58 @@ func outlined(r session.Record) session.Record {
 	return out
 }
 
-// links looks at what each record continues. live is the branch as it is healed.
+// links looks at what each record continues. live is the healed branch.
 func (x *examiner) links(recs []session.Record, live *session.Session) {
+	if !x.Native() {
+		return // they were linked here
+	}
 	seen := map[session.Seq]bool{}
 	for _, r := range live.Branch {
 		seen[r.Seq] = true
 	}
 	said := 0
 	for i, r := range recs {
-		if !x.Native() {
-			return // put together here
-		}
 		line := x.lines[r.ID]
-		switch {
-		case r.ID == "" || i == 0:
-		case r.Link == session.Blank:
-			x.find(line, "its parentId is blank", "it belongs to no branch")
-		case r.Link == session.Absent:
-			if _, unknown := r.Body.(session.Unknown); !unknown && said > 0 {
-				x.find(line, "it has no parentId", forgets(said))
-			}
-		case r.Parent == r.ID:
-			x.find(line, "it is its own parent", "pi hangs on it")
-		case r.Parent != "":
-			if at, ok := x.at[r.Parent]; !ok {
-				x.find(line, fmt.Sprintf("its parent %q is nowhere in the file", r.Parent), forgets(said))
-			} else if at > i {
-				cost := "a reader that does not look ahead takes it for a new beginning"
-				_, message := recs[at].Body.(session.Message)
-				switch {
-				case x.circle(recs, i):
-					cost = "pi hangs on it: they continue each other"
-				case message && seen[r.Seq] && !seen[recs[at].Seq]:
-					cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it", r.Parent)
-				}
-				x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), cost)
-			}
+		if r.ID != "" && i > 0 {
+			x.link(recs, i, said, seen)
 		}
-		if c, ok := r.Body.(session.Compaction); ok && c.FirstKept != "" && c.FirstKept != r.ID {
-			if at, ok := x.at[c.FirstKept]; !ok || at > i {
-				x.find(line, fmt.Sprintf("it folds up to %q, which is not before it", c.FirstKept), "what should have been kept word for word is not sent")
+		switch b := r.Body.(type) {
+		case session.Compaction:
+			if at, ok := x.at[b.FirstKept]; b.FirstKept != "" && b.FirstKept != r.ID && (!ok || at > i) {
+				x.find(line, fmt.Sprintf("it keeps records from %q on, which is not before it", b.FirstKept), "what should have been kept word for word is not sent")
 			}
-		}
-		if _, ok := r.Body.(session.Message); ok {
+		case session.Message:
 			said++
 		}
+	}
+}
+
+// link looks at the parent of recs[i]. said is how many messages come before
+// it.
+func (x *examiner) link(recs []session.Record, i, said int, seen map[session.Seq]bool) {
+	r := recs[i]
+	line := x.lines[r.ID]
+	at, known := x.at[r.Parent]
+	switch {
+	case r.Link == session.Blank:
+		x.find(line, "its parentId is blank", "it belongs to no branch")
+	case r.Link == session.Absent:
+		if _, unknown := r.Body.(session.Unknown); !unknown && said > 0 {
+			x.find(line, "it has no parentId", forgets(said))
+		}
+	case r.Parent == r.ID:
+		x.find(line, "it is its own parent", "pi hangs on it")
+	case r.Parent == "":
+	case !known:
+		x.find(line, fmt.Sprintf("its parent %q is nowhere in the file", r.Parent), forgets(said))
+	case at > i:
+		cost := "a reader that does not look ahead takes it for a new beginning"
+		if _, message := recs[at].Body.(session.Message); x.circle(recs, i) {
+			cost = "pi hangs on it: they continue each other"
+		} else if message && seen[r.Seq] && !seen[recs[at].Seq] {
+			cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it", r.Parent)
+		}
+		x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), cost)
 	}
 }
 
@@ -237,8 +246,8 @@ func forgets(messages int) string {
 	return fmt.Sprintf("a reader that does not heal it forgets the %d messages before", messages)
 }
 
-// calls looks for calls without a result on the live branch, for the reverse,
-// and for what an API would refuse of both.
+// calls looks on the live branch for calls without a result, results without a
+// call, and for calls and results that an API would refuse.
 func (x *examiner) calls(s *session.Session) {
 	open, results := map[string]session.Record{}, map[string]bool{}
 	var order []string
@@ -255,15 +264,15 @@ func (x *examiner) calls(s *session.Session) {
 			}
 			results[c.ID] = true
 			if c.Name != "" {
-				x.find(x.lines[r.ID], fmt.Sprintf("the call %q is of a tool named %s", c.ID, c.Name), "APIs refuse every request with that name in it; goclaw sends another")
+				x.find(x.lines[r.ID], fmt.Sprintf("the call %q names the tool %s", c.ID, c.Name), "APIs refuse every request with that name; goclaw sends another one")
 			}
 		}
 		for _, res := range m.Results() {
 			delete(open, res.CallID)
 			if !results[res.CallID] {
-				x.find(x.lines[r.ID], fmt.Sprintf("a result of %q without its call", res.CallID), "no model would accept it: it is not sent")
+				x.find(x.lines[r.ID], fmt.Sprintf("a result of %q without its call", res.CallID), "no API accepts it, so it is not sent")
 			} else if res.IsError {
-				x.find(x.lines[r.ID], fmt.Sprintf("the failed result of %q says nothing", res.CallID), "Anthropic refuses every request with it in it; goclaw sends words in its place")
+				x.find(x.lines[r.ID], fmt.Sprintf("the failed result of %q says nothing", res.CallID), "Anthropic refuses every request that holds it; goclaw sends a text instead")
 			}
 		}
 	}
@@ -286,27 +295,12 @@ func messages(recs []session.Record) (n int) {
 
 // Repair writes a healed copy of t to w, in native lines that pi, OpenClaw and
 // goclaw read alike: a header first, every record of the live branch after
-// the one that it names, the others as they were, and the end of the branch
-// last. What could not be read is not in it, but for lines that are only too
-// long for goclaw: they are in it as they are.
+// its parent, the others as they were, and the end of the branch last. Damaged
+// lines are left out; lines that are only too long for goclaw are copied as
+// they are.
 func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
-	long := map[session.Seq][]longer{} // by the record before
-	all, err := source.Replay(t.ID, func(yield func(session.Record, error) bool) {
-		for r, err := range t.Raw(ctx, nil) {
-			var d *session.Damage
-			if errors.As(err, &d) && d.Size > storekit.MaxRecord && !t.Database() {
-				l, e := longerOf(t, d.Line)
-				if e != nil {
-					err = e
-				} else if l.good {
-					long[d.After] = append(long[d.After], l)
-				}
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	})
+	c := &copier{t: t, out: bufio.NewWriter(w), seen: map[string]bool{}, long: map[session.Seq][]longer{}, unread: map[string]bool{}}
+	all, err := source.Replay(t.ID, c.records(ctx))
 	if err != nil {
 		return err
 	}
@@ -314,75 +308,93 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	unread := map[string]bool{}
-	for _, ls := range long {
-		for _, l := range ls {
-			unread[l.id] = true
-		}
-	}
-	out := bufio.NewWriter(w)
-	seen := map[string]bool{}
-	last := ""
-	put := func(r session.Record) error {
-		line, err := codec.Native.Encode(r)
-		if err != nil {
-			return err
-		}
-		seen[r.ID], last = true, r.ID
-		if _, err := out.Write(line); err != nil {
-			return err
-		}
-		return out.WriteByte('\n')
-	}
 	place := map[session.Seq]int{}
 	for i, r := range branch {
 		place[r.Seq] = i
 	}
-	next, prev := 0, ""
+	next := 0
 	for i, r := range all.Log {
 		_, header := r.Body.(session.Header)
 		at, live := place[r.Seq]
 		switch {
-		case live: // after what it continues
+		case live: // after everything that it continues
 			for ; next <= at; next++ {
-				r := branch[next]
-				if r.Link != session.Given || !unread[r.Parent] {
-					r = source.Linked(r, prev)
-				}
-				if r.ID != "" {
-					prev = r.ID
-				}
-				if err := put(r); err != nil {
-					return err
-				}
+				c.live(branch[next])
 			}
-		case i > 0 && (header || r.ID != "" && seen[r.ID]):
+		case i > 0 && (header || r.ID != "" && c.seen[r.ID]):
 		default:
 			if i == 0 && r.Time.IsZero() {
 				r.Time = t.Stat.Time()
 			}
-			if err := put(r); err != nil {
-				return err
-			}
+			c.put(r)
 		}
-		for _, l := range long[r.Seq] {
-			if err := l.copy(out); err != nil {
-				return err
-			}
-			last = l.id
+		for _, l := range c.long[r.Seq] {
+			c.err = cmp.Or(c.err, l.copy(c.out))
+			c.last = l.id
 		}
 	}
-	if leaf := all.Leaf; leaf != "" && last != leaf && !unread[last] {
+	if leaf := all.Leaf; leaf != "" && c.last != leaf && !c.unread[c.last] {
 		id := fmt.Sprintf("repair-%08x", crc32.ChecksumIEEE([]byte(leaf)))
-		if err := put(session.Record{ID: id, Parent: leaf, Time: all.Updated, Body: session.Custom{Type: "goclaw.repair"}}); err != nil {
-			return err
-		}
+		c.put(session.Record{ID: id, Parent: leaf, Time: all.Updated, Body: session.Custom{Type: "goclaw.repair"}})
 	}
-	return out.Flush()
+	return cmp.Or(c.err, c.out.Flush())
 }
 
-// shown is the live branch as it is healed, with the messages that pi shows on
-// it beside: where a message comes after what continues it, pi alone finds it.
+// copier writes a healed copy.
+type copier struct {
+	t      *source.Transcript
+	out    *bufio.Writer
+	seen   map[string]bool          // ids that were written
+	last   string                   // the latest of them
+	prev   string                   // the latest of the live branch
+	long   map[session.Seq][]longer // by the record before
+	unread map[string]bool          // their ids
+	err    error                    // the first one; then nothing more is written
+}
+
+// records yields the records of the transcript, and notes the lines that are too
+// long.
+func (c *copier) records(ctx context.Context) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		for r, err := range c.t.Raw(ctx, nil) {
+			var d *session.Damage
+			if errors.As(err, &d) && d.Size > storekit.MaxRecord && !c.t.Database() {
+				l, e := longerOf(c.t, d.Line)
+				if e != nil {
+					err = e
+				} else if l.good {
+					c.long[d.After] = append(c.long[d.After], l)
+					c.unread[l.id] = true
+				}
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// live writes the next record of the live branch. One that continues a line
+// that is too long keeps its parent.
+func (c *copier) live(r session.Record) {
+	if r.Link != session.Given || !c.unread[r.Parent] {
+		r = source.Linked(r, c.prev)
+	}
+	c.prev = cmp.Or(r.ID, c.prev)
+	c.put(r)
+}
+
+func (c *copier) put(r session.Record) {
+	line, err := codec.Native.Encode(r)
+	c.seen[r.ID], c.last = true, r.ID
+	if c.err = cmp.Or(c.err, err); c.err == nil {
+		c.out.Write(line) // Flush returns its errors
+		c.out.WriteByte('\n')
+	}
+}
+
+// shown returns the healed live branch, and in it the messages that only pi
+// shows: those that come after a record that continues them.
 func shown(id session.ID, all source.Replayed) ([]session.Record, error) {
 	strict, err := session.Replay(id, source.Chain(all.Log), session.Strict())
 	if err != nil || strict.Leaf != all.Leaf {
