@@ -145,7 +145,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	defer s.rebuilding.Unlock()
 	w := &s.writer
 	do := func(f func() error) error {
-		return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error { return w.alone(f) }}))
+		return s.wrap(s.queue.put(ctx, &request{do: func() error { return w.alone(f) }}))
 	}
 	// All that could be read of an inbox is in place.
 	if err := do(func() error { return w.c.Exec("DROP TABLE IF EXISTS inbox") }); err != nil && !unreadable(err) {
@@ -223,7 +223,7 @@ func (w *writer) rewrite(l log) error {
 	if err != nil {
 		return err
 	}
-	w.book.Drop(s.Info.ID)
+	w.book.drop(s.Info.ID)
 	if !l.lost {
 		return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
-	"goclaw/store/internal/sqlstore"
 )
 
 // readFault is a file system on which one read fails.
@@ -57,19 +56,19 @@ func TestReadFault(t *testing.T) {
 		left.Store(0)
 		s = at(t, path, WithVFS("readfault"))
 		talk(t, s, "warm", 2)
-		r := func(i int) *sqlstore.Request {
-			return request(t, session.ID(fmt.Sprint("s", i)), session.Record{Seq: 62, ID: "e061", Parent: "e060", Time: sessiontest.Start, Body: sessiontest.User("on")})
+		r := func(i int) *request {
+			return newRequest(t, session.ID(fmt.Sprint("s", i)), session.Record{Seq: 62, ID: "e061", Parent: "e060", Time: sessiontest.Start, Body: sessiontest.User("on")})
 		}
-		reqs := []*sqlstore.Request{r(5), r(15)}
+		reqs := []*request{r(5), r(15)}
 		left.Store(n)
 		batch(t, s, reqs...)
 		hit := left.Load() <= 0
 		left.Store(0)
 		for _, r := range reqs {
-			in, err := session.Stat(bg, s, r.ID)
+			in, err := session.Stat(bg, s, r.id)
 			must(t, err)
-			if r.Err != nil && in.Last == 62 || r.Err == nil && in.Last != 62 || errors.Is(r.Err, session.ErrConflict) {
-				t.Errorf("read %d fails: append to %s: %v; it ends at %d", n, r.ID, r.Err, in.Last)
+			if r.err != nil && in.Last == 62 || r.err == nil && in.Last != 62 || errors.Is(r.err, session.ErrConflict) {
+				t.Errorf("read %d fails: append to %s: %v; it ends at %d", n, r.id, r.err, in.Last)
 			}
 		}
 		if got := reports(t, s); len(got) != 0 {

@@ -15,7 +15,6 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
-	"goclaw/store/internal/sqlstore"
 )
 
 // smallDisk is a file system on which the files of a folder may have so many
@@ -149,7 +148,7 @@ func TestFullDiskManyWriters(t *testing.T) {
 			text := strings.Repeat("x", size)
 			kept := map[session.ID]int{}
 			for full := false; !full; {
-				var reqs []*sqlstore.Request
+				var reqs []*request
 				for i := range 16 {
 					id := session.ID(fmt.Sprintf("s%02d", i))
 					r := header(id)
@@ -159,7 +158,7 @@ func TestFullDiskManyWriters(t *testing.T) {
 							r.Parent = fmt.Sprintf("e%06d", kept[id]-1)
 						}
 					}
-					reqs = append(reqs, request(t, id, r))
+					reqs = append(reqs, newRequest(t, id, r))
 				}
 				if err := s.writer.begin(bg); err != nil {
 					t.Log("begin:", err)
@@ -168,11 +167,11 @@ func TestFullDiskManyWriters(t *testing.T) {
 				s.writer.serveAll(reqs)
 				s.writer.after()
 				for _, r := range reqs {
-					if r.Err == nil {
-						kept[r.ID]++
+					if r.err == nil {
+						kept[r.id]++
 					} else {
 						full = true
-						t.Log(r.ID, r.Err)
+						t.Log(r.id, r.err)
 						break
 					}
 				}

@@ -27,7 +27,6 @@ import (
 	"goclaw/session/storekit"
 	"goclaw/store/internal/hold"
 	"goclaw/store/internal/space"
-	"goclaw/store/internal/sqlstore"
 )
 
 // Store is a database of sessions. It implements session.Store,
@@ -43,7 +42,7 @@ type Store struct {
 	found    sync.Map            // session.ID to int64: sessions whose rows cannot be read
 	clock    session.Clock
 
-	queue      sqlstore.Queue
+	queue      queue
 	writer     writer
 	rebuilding sync.Mutex
 	feed       feed
@@ -89,7 +88,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		slots: make(chan struct{}, maxReaders), grown: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.writer.s = s
-	s.queue.Serve, s.queue.After = s.writer.serve, s.writer.after
+	s.queue.serve, s.queue.after = s.writer.serve, s.writer.after
 	s.close = sync.OnceValue(s.shut)
 	for _, o := range opts {
 		o(s)
@@ -356,7 +355,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	s.closing.Store(true)
-	err := s.queue.Close(&sqlstore.Request{Do: s.writer.hangUp})
+	err := s.queue.close(&request{do: s.writer.hangUp})
 	close(s.closed)
 	for range maxReaders { // wait for those who read
 		s.slots <- struct{}{}

@@ -363,18 +363,18 @@ func TestRebuildWithoutAHeader(t *testing.T) {
 }
 
 // batch has reqs served in one round, as if they had come at once.
-func batch(t *testing.T, s *Store, reqs ...*sqlstore.Request) {
+func batch(t *testing.T, s *Store, reqs ...*request) {
 	t.Helper()
 	must(t, s.writer.begin(bg))
 	s.writer.serveAll(reqs)
 	s.writer.after()
 }
 
-func request(t *testing.T, id session.ID, recs ...session.Record) *sqlstore.Request {
+func newRequest(t *testing.T, id session.ID, recs ...session.Record) *request {
 	t.Helper()
 	recs, lines, err := sqlstore.Encode(recs)
 	must(t, err)
-	return &sqlstore.Request{ID: id, Recs: recs, Lines: lines}
+	return &request{id: id, recs: recs, lines: lines}
 }
 
 func TestBatch(t *testing.T) {
@@ -382,12 +382,12 @@ func TestBatch(t *testing.T) {
 		t.Run(fmt.Sprint("crowded=", crowded), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "sessions.db")
 			s := at(t, path)
-			next := func(id session.ID, seq session.Seq, name string) *sqlstore.Request {
-				return request(t, id, session.Record{Seq: seq, ID: name, Parent: "e002", Time: sessiontest.Start, Body: sessiontest.User(name)})
+			next := func(id session.ID, seq session.Seq, name string) *request {
+				return newRequest(t, id, session.Record{Seq: seq, ID: name, Parent: "e002", Time: sessiontest.Start, Body: sessiontest.User(name)})
 			}
-			var reqs []*sqlstore.Request
+			var reqs []*request
 			var want []error
-			put := func(r *sqlstore.Request, err error) { reqs, want = append(reqs, r), append(want, err) }
+			put := func(r *request, err error) { reqs, want = append(reqs, r), append(want, err) }
 			for _, id := range []session.ID{"a", "b", "c", "trash"} {
 				talk(t, s, id, 2)
 			}
@@ -399,17 +399,17 @@ func TestBatch(t *testing.T) {
 			put(next("c", 4, "e001"), nil) // an id that is there already: the log must be outlined
 			put(next("a", 5, "a-2"), nil)
 			put(next("b", 4, "b-1"), nil)
-			put(request(t, "new", session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: "new"}}), nil)
+			put(newRequest(t, "new", session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: "new"}}), nil)
 			if crowded {
 				for i := range 8 {
 					id := session.ID(fmt.Sprint("crowd", i))
-					put(request(t, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}}), nil)
+					put(newRequest(t, id, session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{ID: id}}), nil)
 				}
 			}
 			batch(t, s, reqs...)
 			for i, r := range reqs {
-				if !errors.Is(r.Err, want[i]) || (r.Err == nil) != (want[i] == nil) {
-					t.Errorf("request %d (%s): %v, want %v", i, r.ID, r.Err, want[i])
+				if !errors.Is(r.err, want[i]) || (r.err == nil) != (want[i] == nil) {
+					t.Errorf("request %d (%s): %v, want %v", i, r.id, r.err, want[i])
 				}
 			}
 			for id, last := range map[session.ID]session.Seq{"a": 5, "b": 4, "c": 4, "new": 1, "trash": 3} {
@@ -435,10 +435,10 @@ func TestBatchFailure(t *testing.T) {
 	rec := session.Record{Seq: 4, ID: "x", Parent: "e002", Time: sessiontest.Start, Body: sessiontest.User("x")}
 	over := rec
 	over.Seq = 2
-	a, b, c := request(t, "a", rec), request(t, "b", over), request(t, "c", rec)
+	a, b, c := newRequest(t, "a", rec), newRequest(t, "b", over), newRequest(t, "c", rec)
 	batch(t, s, a, b, c)
-	if a.Err != nil || !errors.Is(b.Err, session.ErrStale) || c.Err != nil {
-		t.Errorf("outcomes are %v, %v, %v, want only the second to fail", a.Err, b.Err, c.Err)
+	if a.err != nil || !errors.Is(b.err, session.ErrStale) || c.err != nil {
+		t.Errorf("outcomes are %v, %v, %v, want only the second to fail", a.err, b.err, c.err)
 	}
 	for _, id := range []session.ID{"a", "c"} {
 		if in, err := session.Stat(bg, s, id); err != nil || in.Last != 4 {
@@ -470,7 +470,7 @@ func TestPurgeOverwritesOneOfMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	s := at(t, path)
 	for round := range session.Seq(20) {
-		var reqs []*sqlstore.Request
+		var reqs []*request
 		for i := range 8 {
 			id := session.ID(fmt.Sprint("s", i))
 			r := header(id)
@@ -484,11 +484,11 @@ func TestPurgeOverwritesOneOfMany(t *testing.T) {
 			if round == 1 {
 				r.Parent = ""
 			}
-			reqs = append(reqs, request(t, id, r))
+			reqs = append(reqs, newRequest(t, id, r))
 		}
 		batch(t, s, reqs...)
 		for _, r := range reqs {
-			must(t, r.Err)
+			must(t, r.err)
 		}
 	}
 	must(t, s.Delete(bg, "s3"))

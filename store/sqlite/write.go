@@ -27,7 +27,7 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	if err != nil {
 		return err
 	}
-	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{ID: id, Recs: recs, Lines: lines}))
+	return s.wrap(s.queue.put(ctx, &request{id: id, recs: recs, lines: lines}))
 }
 
 func (s *Store) writable() error {
@@ -67,7 +67,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 	if err != nil {
 		return err
 	}
-	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: s.writer.shrink}))
+	return s.wrap(s.queue.put(ctx, &request{do: s.writer.shrink}))
 }
 
 // change does f to the log id, which must be in the trash or not. On a full
@@ -89,12 +89,12 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 				absent = session.NotFound("there is no session %q", id)
 				return nil
 			}
-			w.book.Drop(id)
+			w.book.drop(id)
 			return f(w.c, n)
 		})
 		return cmp.Or(err, absent)
 	}
-	return s.wrap(s.queue.Put(ctx, &sqlstore.Request{Do: func() error {
+	return s.wrap(s.queue.put(ctx, &request{do: func() error {
 		err := do()
 		if s.full(err) && os.Remove(s.reserve()) == nil {
 			err = do()
@@ -109,7 +109,7 @@ type writer struct {
 	s       *Store
 	c       *sqlx.Conn // nil until something is to be written
 	version int64      // of the data, as book knows it
-	book    sqlstore.Book
+	book    book
 	wal     int // pages in the write-ahead log
 	due     int // pages from which it is checkpointed
 }
@@ -117,8 +117,8 @@ type writer struct {
 // checkpointPages is how large the write-ahead log grows: 4 MB.
 const checkpointPages = 1000
 
-// serve implements sqlstore.Queue.Serve.
-func (w *writer) serve(ctx context.Context, take func() []*sqlstore.Request) error {
+// serve implements queue.serve.
+func (w *writer) serve(ctx context.Context, take func() []*request) error {
 	// Closing what was never written to costs nothing.
 	if w.c != nil || !w.s.closing.Load() {
 		if err := w.begin(ctx); err != nil {
@@ -129,10 +129,10 @@ func (w *writer) serve(ctx context.Context, take func() []*sqlstore.Request) err
 	return nil
 }
 
-func (w *writer) serveAll(reqs []*sqlstore.Request) {
-	var appends, others []*sqlstore.Request
+func (w *writer) serveAll(reqs []*request) {
+	var appends, others []*request
 	for _, r := range reqs {
-		if r.Do != nil {
+		if r.do != nil {
 			others = append(others, r)
 		} else {
 			appends = append(appends, r)
@@ -143,7 +143,7 @@ func (w *writer) serveAll(reqs []*sqlstore.Request) {
 		w.s.tell()
 	}
 	for _, r := range others {
-		r.Err = r.Do()
+		r.err = r.do()
 	}
 	if w.c != nil && !w.c.GetAutocommit() { // nothing was written
 		_ = w.commit()
@@ -185,7 +185,7 @@ func (w *writer) begin(ctx context.Context) error {
 		return w.rollback(err)
 	}
 	if v != w.version {
-		w.book.Forget()
+		w.book.forget()
 		w.version = v
 	}
 	return nil
@@ -194,7 +194,7 @@ func (w *writer) begin(ctx context.Context) error {
 // rollback ends the transaction and returns err. The database no longer has
 // what is remembered of it.
 func (w *writer) rollback(err error) error {
-	w.book.Forget()
+	w.book.forget()
 	if !w.c.GetAutocommit() {
 		err = errors.Join(err, w.c.Run("ROLLBACK"))
 	}
@@ -237,17 +237,17 @@ func (w *writer) try(f func() error) error {
 // appendAll performs reqs in the transaction that has begun, and ends it. If
 // the transaction fails, each is tried in one of its own, so that the one it
 // failed for does not harm the others.
-func (w *writer) appendAll(reqs []*sqlstore.Request) {
+func (w *writer) appendAll(reqs []*request) {
 	err := w.alone(func() error { return w.append(reqs) })
 	if err == nil {
 		return
 	}
 	for _, r := range reqs {
-		r.Err = err
+		r.err = err
 		if len(reqs) > 1 {
-			r.Err = nil
-			if err := w.alone(func() error { return w.append([]*sqlstore.Request{r}) }); err != nil {
-				r.Err = err
+			r.err = nil
+			if err := w.alone(func() error { return w.append([]*request{r}) }); err != nil {
+				r.err = err
 			}
 		}
 	}
@@ -255,20 +255,20 @@ func (w *writer) appendAll(reqs []*sqlstore.Request) {
 
 // append writes reqs one after the other, and sets the Err of those that are
 // refused. An error is of the database or the disk, and of all.
-func (w *writer) append(reqs []*sqlstore.Request) error {
+func (w *writer) append(reqs []*request) error {
 	for _, r := range reqs {
-		log, err := w.book.Plan(w, r.ID, r.Recs)
+		log, err := w.book.plan(w, r.id, r.recs)
 		var e *sqlite3.Error
 		if errors.As(err, &e) || err != nil && w.c.GetAutocommit() {
 			return err
 		}
-		if r.Err = err; err != nil || len(r.Lines) == 0 {
+		if r.err = err; err != nil || len(r.lines) == 0 {
 			continue
 		}
-		if err := w.save(log, r.Lines); err != nil {
+		if err := w.save(log, r.lines); err != nil {
 			return err
 		}
-		if err := w.insert(log.N, r.Lines); err != nil {
+		if err := w.insert(log.n, r.lines); err != nil {
 			return err
 		}
 	}
@@ -277,17 +277,17 @@ func (w *writer) append(reqs []*sqlstore.Request) error {
 
 // save writes the row of log, to which lines are added. Its key changes with a
 // record that says so, and hardly ever.
-func (w *writer) save(log *sqlstore.Log, lines []sqlstore.Line) (err error) {
-	if log.N == 0 {
-		log.N, err = insertSession(w.c, log.Info)
+func (w *writer) save(log *logEnd, lines []sqlstore.Line) (err error) {
+	if log.n == 0 {
+		log.n, err = insertSession(w.c, log.info)
 		return err
 	}
 	for _, l := range lines {
 		if l.Moves {
-			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
+			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.info), log.n)...)
 		}
 	}
-	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
+	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.info), log.n)...)
 }
 
 // insertSession writes the row of a new session and returns its number.
@@ -312,7 +312,7 @@ func (w *writer) insert(n int64, lines []sqlstore.Line) error {
 	return nil
 }
 
-// after implements sqlstore.Queue.After.
+// after implements queue.after.
 func (w *writer) after() {
 	if w.c == nil {
 		return
@@ -335,7 +335,7 @@ func (w *writer) after() {
 func (w *writer) hangUp() error {
 	c := w.c
 	w.c = nil
-	w.book.Forget()
+	w.book.forget()
 	if c == nil {
 		return nil
 	}
@@ -349,8 +349,8 @@ func sessionRow(c *sqlx.Conn, id session.ID) (n int64, in session.Info, err erro
 	return n, in, err
 }
 
-// Session implements sqlstore.Tx.
-func (w *writer) Session(id session.ID) (n int64, in session.Info, err error) {
+// session implements tx.
+func (w *writer) session(id session.ID) (n int64, in session.Info, err error) {
 	n, in, err = sessionRow(w.c, id)
 	if err != nil || n == 0 {
 		return n, in, err
@@ -362,24 +362,24 @@ func (w *writer) Session(id session.ID) (n int64, in session.Info, err error) {
 		// SQLite has rolled back because something could not be read.
 		err = fmt.Errorf("the end of session %q: %w", id, sqlite3.IOERR_READ)
 	case err == nil && end > in.Last:
-		err = fmt.Errorf("session %q: its log ends at record %d, its row says %d and must be rebuilt: %w", id, end, in.Last, session.ErrStale)
+		err = staleRow(id, end, in.Last)
 	}
 	return n, in, err
 }
 
-// Find implements sqlstore.Tx.
-func (w *writer) Find(n int64, record string) (session.Seq, error) {
+// find implements tx.
+func (w *writer) find(n int64, record string) (session.Seq, error) {
 	at, err := w.c.Int("SELECT min(pos) FROM records WHERE session = $1 AND id = $2", n, record)
 	return session.Seq(at & maxSeq), err
 }
 
-// Top implements sqlstore.Tx.
-func (w *writer) Top(n int64) (string, error) {
+// top implements tx.
+func (w *writer) top(n int64) (string, error) {
 	return w.c.Text("SELECT max(id) FROM records WHERE session = $1", n)
 }
 
-// Records implements sqlstore.Tx.
-func (w *writer) Records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
+// records implements tx.
+func (w *writer) records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
 
 // records yields the log n, and damage together with what holds its place.
 func records(c *sqlx.Conn, path string, n int64) iter.Seq2[session.Record, error] {

@@ -1,11 +1,10 @@
 // Package sqlstore holds what stores in SQL databases share: the columns of a
-// session, the statements, what an append does to a session's row, and the
-// queue in which appends wait for the next transaction.
+// session, the statements, and records as lines.
 //
 // A database has a table of sessions, one row for each log, whose columns are
 // the log's Info, and a table of records, whose data column holds the native
-// line. The records are the truth. The row of a session is a projection that
-// is kept in the same transaction, and can be computed again.
+// line. The records are the truth. The row of a session is a projection: it is
+// written in the same transaction and can be computed from the records.
 package sqlstore
 
 import (
