@@ -136,7 +136,7 @@ type late struct {
 func (s *Store) overlay(c *sqlx.Conn) error {
 	in, err := readInbox(c, s.path)
 	if err != nil && !unreadable(err) {
-		return s.wrap(err)
+		return err
 	}
 	s.late = map[session.ID]late{}
 	for id, lines := range in.lines {
@@ -147,11 +147,11 @@ func (s *Store) overlay(c *sqlx.Conn) error {
 			n, err = s.number(c, id)
 		}
 		if err != nil {
-			return s.wrap(err)
+			return err
 		}
 		log, err := session.Replay(id, l.after(s.path, 0, records(c, s.path, n)))
 		if err != nil {
-			return s.wrap(err)
+			return err
 		}
 		l.info, l.info.Trashed = log.Info, row.Trashed
 		s.late[id] = l

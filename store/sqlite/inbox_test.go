@@ -122,7 +122,7 @@ func TestInboxIsSettled(t *testing.T) {
 				}
 			}
 			must(t, s.Close())
-			if v, tables := schemaOf(t, path); v != 2 || strings.Contains(tables, "inbox") {
+			if v, tables := schemaOf(t, path); v != schemaVersion || strings.Contains(tables, "inbox") {
 				t.Errorf("settled, it has schema %d with %s", v, tables)
 			}
 			s = at(t, path)

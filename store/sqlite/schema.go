@@ -13,10 +13,25 @@ import (
 // appID marks the file as ours: "gocl".
 const appID = 0x676f636c
 
-// schemaVersion is that of the databases that this version writes. A new
-// database gets schema at once; one of version 1 is brought up to date by
-// settle. What either makes of a database never changes.
-const schemaVersion = 2
+// schemaVersion is the version of the databases that this program writes:
+//
+//	1  has a table inbox; settle puts what is in it in place
+//	2  has the older names of two columns
+//	3  schema
+const schemaVersion = 3
+
+// rename brings a database of version 1 or 2 to the names of version 3.
+const rename = `
+ALTER TABLE sessions RENAME COLUMN folds TO compactions;
+ALTER TABLE sessions RENAME COLUMN crook TO last_bend;
+`
+
+// newNames gives the columns of version 1 or 2 their new names for a connection
+// that must not write.
+const newNames = `
+PRAGMA temp_store = MEMORY;
+CREATE TEMP VIEW sessions AS SELECT *, folds AS compactions, crook AS last_bend FROM main.sessions;
+`
 
 // A record's pos is its session's number and its own, so that the records of
 // a session lie side by side without an index that says so: session and seq
@@ -32,7 +47,7 @@ CREATE TABLE sessions (
 	trashed           TEXT,
 	records           INTEGER NOT NULL,
 	last              INTEGER NOT NULL,
-	folds             INTEGER NOT NULL,
+	compactions       INTEGER NOT NULL,
 	turns             INTEGER NOT NULL,
 	provider          TEXT NOT NULL,
 	model             TEXT NOT NULL,
@@ -44,7 +59,7 @@ CREATE TABLE sessions (
 	spent_cache_write INTEGER NOT NULL,
 	leaf              TEXT NOT NULL,
 	keep_from         INTEGER NOT NULL,
-	crook             INTEGER NOT NULL,
+	last_bend         INTEGER NOT NULL,
 	parent            TEXT NOT NULL,
 	cwd               TEXT NOT NULL,
 	origin_program    TEXT NOT NULL,
@@ -123,6 +138,9 @@ func migrate(c *sqlx.Conn, path string) error {
 		if v == 0 {
 			err = c.Exec(schema)
 		} else {
+			err = c.Exec(rename)
+		}
+		if err == nil && v == 1 {
 			err = settle(c, path)
 		}
 		if err == nil {

@@ -38,6 +38,7 @@ type Store struct {
 	vfs      string // SQLite's way to the files; "": the usual one
 	free     func(dir string) (bytes int64, ok bool)
 	still    bool                // nobody writes to it: it is read as it lies there
+	older    bool                // it has an older schema and stays as it is
 	late     map[session.ID]late // what an older version left to be put in place, if that cannot be done
 	found    sync.Map            // session.ID to int64: sessions whose rows cannot be read
 	clock    session.Clock
@@ -111,12 +112,12 @@ func Open(path string, opts ...Option) (*Store, error) {
 	case s.readOnly && v == 0:
 		err = fmt.Errorf("sqlite: %s is an empty database", abs)
 	case s.readOnly:
-		err = s.overlay(c)
+		err = s.readOlder(c, v)
 	default:
 		err = s.create(c)
 		if v > 0 && (unreadable(err) || s.full(err)) {
 			s.readOnly, s.denied = true, err
-			err = s.overlay(c)
+			err = s.readOlder(c, v)
 		}
 	}
 	if err != nil {
@@ -125,6 +126,16 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.idle = append(s.idle, c)
 	return s, nil
+}
+
+// readOlder prepares the reading of a database that stays at the schema v.
+func (s *Store) readOlder(c *sqlx.Conn, v int) error {
+	s.older = true
+	err := c.Exec(newNames)
+	if err == nil && v == 1 {
+		err = s.overlay(c)
+	}
+	return s.wrap(err)
 }
 
 // first opens the first connection, and returns the version of the schema.
@@ -250,7 +261,11 @@ func (s *Store) reader() (*sqlx.Conn, error) {
 	if s.readOnly {
 		flags = sqlite3.OPEN_READONLY
 	}
-	return s.dial(flags, pragmas+"; PRAGMA cache_size = -4000")
+	pragmas := pragmas + "; PRAGMA cache_size = -4000;"
+	if s.older {
+		pragmas += newNames
+	}
+	return s.dial(flags, pragmas)
 }
 
 func (s *Store) dial(flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, error) {

@@ -24,9 +24,9 @@ import (
 // said by the header and do not change, apart from a key that a record changes.
 var (
 	fixed   = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created"}
-	growing = []string{"title", "updated", "records", "last", "folds",
+	growing = []string{"title", "updated", "records", "last", "compactions",
 		"spent_input", "spent_output", "spent_cache_read", "spent_cache_write",
-		"turns", "provider", "model", "thinking", "used", "leaf", "keep_from", "crook"}
+		"turns", "provider", "model", "thinking", "used", "leaf", "keep_from", "last_bend"}
 )
 
 // What is asked of a database, with parameters $1, $2 ... in the order in
