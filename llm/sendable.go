@@ -152,8 +152,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// RawKey holds the text of arguments that are no JSON object.
-const RawKey = "_raw"
+// rawKey holds the text of arguments that are no JSON object.
+const rawKey = "_raw"
 
 // maxDepth is how deep arguments may be nested. The parsers of the APIs give
 // up between 200 and 1000.
@@ -174,7 +174,7 @@ func Object(args json.RawMessage) json.RawMessage {
 	if t[0] == '{' && json.Valid(t) && !deep(t) {
 		return whole(t)
 	}
-	raw, err := json.Marshal(map[string]string{RawKey: string(args)})
+	raw, err := json.Marshal(map[string]string{rawKey: string(args)})
 	if err != nil {
 		panic(err) // a map of strings always has a JSON form
 	}

@@ -7,7 +7,13 @@ import (
 	"time"
 )
 
-// System is the clock on the wall.
+// Clock hands in time and randomness.
+type Clock interface {
+	Now() time.Time
+	Rand() uint64
+}
+
+// System is the Clock of the machine.
 type System struct{}
 
 // Now implements Clock.
@@ -16,19 +22,15 @@ func (System) Now() time.Time { return time.Now() }
 // Rand implements Clock.
 func (System) Rand() uint64 { return rand.Uint64() }
 
-// NewRecordID returns "{unix ms}_{hex}".
-func NewRecordID(c Clock) string {
-	return recordID(c.Now(), c.Rand())
-}
-
+// recordID returns "{unix ms}_{hex}".
 func recordID(at time.Time, n uint64) string {
 	return fmt.Sprintf("%d_%08x", at.UnixMilli(), uint32(n))
 }
 
-// IDTime returns the time in a record id "{unix ms}_{hex}", in ms. ok is false
-// for ids of other programs.
-func IDTime(id string) (ms int64, ok bool) {
-	a, b, ok := strings.Cut(id, "_")
+// IDTime returns the time in the id of r, "{unix ms}_{hex}", in milliseconds.
+// ok is false if another program made the id.
+func (r Record) IDTime() (ms int64, ok bool) {
+	a, b, ok := strings.Cut(r.ID, "_")
 	if !ok || len(a) < 12 || len(a) > 15 || a[0] == '0' || b == "" || len(b) > 32 {
 		return 0, false
 	}
@@ -41,9 +43,9 @@ func IDTime(id string) (ms int64, ok bool) {
 	return ms, strings.Trim(b, "0123456789abcdef") == ""
 }
 
-// NewID returns a fresh session id in the form of a UUIDv7, which is what
-// the other programs expect of a file name.
-func NewID(c Clock) ID {
+// newID returns a new session id in the form of a UUIDv7, which is what other
+// programs expect of a file name.
+func newID(c Clock) ID {
 	ms := uint64(c.Now().UnixMilli())
 	a, b := c.Rand(), c.Rand()
 	return ID(fmt.Sprintf("%08x-%04x-7%03x-%04x-%012x",

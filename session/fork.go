@@ -25,11 +25,11 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at Seq, c Clock) (
 		return nil, err
 	}
 	defer release()
-	h := Header{ID: NewID(c), Version: Version, Key: key, CWD: s.CWD, Parent: string(s.ID), Origin: Origin{Program: "goclaw", Key: s.Key, ID: s.ID}}
+	h := Header{ID: newID(c), Version: Version, Key: key, CWD: s.CWD, Parent: string(s.ID), Origin: Origin{Program: "goclaw", Key: s.Key, ID: s.ID}}
 	if n := len(branch); n > 0 {
 		h.Origin.Seq = branch[n-1].Seq
 	}
-	f := &Session{outline: NewOutline(h.ID)}
+	f := newSession(h.ID)
 	born, err := birth(ctx, st, key, c)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *Session) branchTo(seq Seq) ([]Record, error) {
 		return nil, fmt.Errorf("record %d of %s: %w", seq, s.Key, ErrPartial)
 	}
 	if !s.outline.nodes[i].ok {
-		then := &Session{outline: NewOutline(s.ID)}
+		then := newSession(s.ID)
 		for _, r := range s.recs[:i+1] {
 			if err := then.Apply(r); err != nil {
 				return nil, err

@@ -53,10 +53,6 @@ func (k Key) Complete() bool {
 	return len(seg) >= 3 && seg[0] != "" && seg[1] != "" && seg[2] != "" && last != "" && !kinds[last] && !strings.ContainsFunc(string(k), unicode.IsSpace)
 }
 
-// Terminal is the channel of sessions in a terminal. The last part of their
-// keys is a name that the user gave them; in other channels it is a person.
-const Terminal = "cli"
-
 // special are the first words of keys that name a purpose, not a channel.
 var special = map[string]bool{
 	"cron": true, "hook": true, "subagent": true, "acp": true, "dashboard": true,

@@ -45,14 +45,6 @@ func NewOutline(id ID) *Outline {
 	return &Outline{Info: Info{ID: id, KeepFrom: 1}, byID: map[string]int32{}, alias: map[string]int32{}, leaf: -1, append: -1, reset: -1}
 }
 
-// resume returns an outline that goes on behind info, of which it knows no
-// node: parents before the next record are not known to it.
-func resume(info Info) *Outline {
-	o := NewOutline(info.ID)
-	o.Info = info
-	return o
-}
-
 // canonical reports whether records of b's kind can end the live branch.
 func canonical(b Body) bool {
 	switch b.(type) {

@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -13,8 +14,18 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-func replay(t interface{ Fatalf(string, ...any) }, recs []session.Record, opts ...session.Option) *session.Session {
-	s, err := session.Replay("s1", sessiontest.Yield(recs...), opts...)
+func replay(t interface{ Fatalf(string, ...any) }, recs []session.Record) *session.Session {
+	return replayAs(t, session.Replay, recs)
+}
+
+// replaying is a way to read a log.
+type replaying func(session.ID, iter.Seq2[session.Record, error]) (*session.Session, error)
+
+// readings are the two ways.
+var readings = map[string]replaying{"healed": session.Replay, "strict": session.ReplayStrict}
+
+func replayAs(t interface{ Fatalf(string, ...any) }, replay replaying, recs []session.Record) *session.Session {
+	s, err := replay("s1", sessiontest.Yield(recs...))
 	if err != nil {
 		t.Fatalf("replay of %d records: %v", len(recs), err)
 	}
@@ -248,7 +259,7 @@ func TestCompactionAgreesWithSearch(t *testing.T) {
 				t.Fatal(err)
 			}
 			check("live", live)
-			strict := replay(t, recs[:i+1], session.Strict())
+			strict := replayAs(t, session.ReplayStrict, recs[:i+1])
 			check("strict", strict)
 			part := rapid.IntRange(0, len(live.Branch)).Draw(t, "part")
 			check("part", live.WithBranch(live.Branch[:part]))
@@ -270,17 +281,17 @@ func TestCompactionAgreesWithSearch(t *testing.T) {
 // Living and loading are one: a session grown record by record is the one
 // replayed, in the usual reading and in pi's.
 func TestApplyAgreesWithReplay(t *testing.T) {
-	for name, opts := range map[string][]session.Option{"healed": nil, "strict": {session.Strict()}} {
+	for name, reading := range readings {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				recs := sessiontest.Crooked(t)
 				cut := rapid.IntRange(0, len(recs)).Draw(t, "cut")
-				s := replay(t, recs[:cut], opts...)
+				s := replayAs(t, reading, recs[:cut])
 				for i := cut; i < len(recs); i++ {
 					if err := s.Apply(recs[i]); err != nil {
 						t.Fatalf("apply: %v", err)
 					}
-					if d := cmp.Diff(replay(t, recs[:i+1], opts...), s, sessiontest.Same); d != "" {
+					if d := cmp.Diff(replayAs(t, reading, recs[:i+1]), s, sessiontest.Same); d != "" {
 						t.Fatalf("after record %d (-replayed +applied):\n%s", i+1, d)
 					}
 				}
@@ -294,7 +305,7 @@ func TestApplyAgreesWithReplay(t *testing.T) {
 func TestBranchIsSane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		recs := sessiontest.Crooked(t)
-		for _, s := range []*session.Session{replay(t, recs), replay(t, recs, session.Strict())} {
+		for _, s := range []*session.Session{replay(t, recs), replayAs(t, session.ReplayStrict, recs)} {
 			seen := map[session.Seq]bool{}
 			for _, r := range s.Branch {
 				if seen[r.Seq] || r.Seq < 2 || int(r.Seq) > len(recs) || recs[r.Seq-1].ID != r.ID {

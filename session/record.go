@@ -248,9 +248,3 @@ func IsTurn(b Body) bool {
 	}
 	return true
 }
-
-// Clock hands in time and randomness.
-type Clock interface {
-	Now() time.Time
-	Rand() uint64
-}

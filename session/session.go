@@ -42,37 +42,41 @@ type effect struct {
 	ok       bool // there is one
 }
 
-// Option changes how a log is read.
-type Option func(*Session)
-
-// Strict reads a log as pi does, where the usual reading heals it: the last
-// line is the leaf, of records with one id the last counts, a parent may
-// stand anywhere in the log, and one that is unknown or absent cuts the past.
-// A cycle, on which pi hangs, cuts it as well.
-func Strict() Option { return func(s *Session) { s.strict = true } }
-
 // Replay adds up a whole log. Damage in recs is collected in Session.Damage;
 // any other error ends the reading. Records with Seq 0 are numbered as they
 // come.
-func Replay(id ID, recs iter.Seq2[Record, error], opts ...Option) (*Session, error) {
-	s := &Session{outline: NewOutline(id)}
-	s.Info = s.outline.Info
-	for _, o := range opts {
-		o(s)
-	}
+func Replay(id ID, recs iter.Seq2[Record, error]) (*Session, error) {
+	s := newSession(id)
 	return s, s.readAll(recs)
 }
 
-// Resume adds up the end of a log whose Info is known: recs begin with the
+// ReplayStrict adds up a log as pi reads it, where Replay heals it: the last
+// line is the leaf, of records with the same id the last counts, a parent may
+// stand anywhere in the log, and one that is unknown or absent cuts the past.
+// A cycle, on which pi hangs, cuts it as well.
+func ReplayStrict(id ID, recs iter.Seq2[Record, error]) (*Session, error) {
+	s := newSession(id)
+	s.strict = true
+	return s, s.readAll(recs)
+}
+
+// newSession returns the session of the empty log id.
+func newSession(id ID) *Session {
+	o := NewOutline(id)
+	return &Session{Info: o.Info, outline: o}
+}
+
+// resume adds up the end of a log whose Info is known: recs begin with the
 // record info.KeepFrom.
-func Resume(info Info, recs iter.Seq2[Record, error]) (*Session, error) {
+func resume(info Info, recs iter.Seq2[Record, error]) (*Session, error) {
 	if info.KeepFrom <= 1 {
 		s, err := Replay(info.ID, recs)
 		s.Trashed = info.Trashed
 		return s, err
 	}
-	s := &Session{Info: Info{ID: info.ID, Last: info.KeepFrom - 1}, partial: true}
-	s.outline = resume(s.Info)
+	s := newSession(info.ID)
+	s.partial = true
+	s.outline.Info = Info{ID: info.ID, Last: info.KeepFrom - 1} // parents before it are not known
 	if err := s.readAll(recs); err != nil {
 		return s, err
 	}
@@ -263,7 +267,7 @@ func (s *Session) strictly() {
 func (s *Session) Next(b Body, c Clock) Record {
 	now, n := c.Now().UTC().Truncate(time.Millisecond), c.Rand()
 	at := now
-	if ms, ok := IDTime(s.Leaf); ok && ms > at.UnixMilli() {
+	if ms, ok := (Record{ID: s.Leaf}).IDTime(); ok && ms > at.UnixMilli() {
 		at = time.UnixMilli(ms + 1)
 	}
 	r := Record{Seq: s.Last + 1, ID: recordID(at, n), Parent: s.Leaf, Time: now, Body: b}

@@ -89,9 +89,9 @@ func TestBranch(t *testing.T) {
 		{"second header", append(lines(rec("a", "")), session.Record{Seq: 3, Body: session.Header{ID: "x"}}, session.Record{Seq: 4, ID: "b", Parent: "a", Body: User("b")}), "a b", "a b"},
 		{"nothing", lines(), "", ""},
 	} {
-		for kind, opts := range map[string][]session.Option{"healed": nil, "strict": {session.Strict()}} {
+		for kind, reading := range readings {
 			want := map[string]string{"healed": c.healed, "strict": c.strict}[kind]
-			s := replay(t, c.recs, opts...)
+			s := replayAs(t, reading, c.recs)
 			if got := strings.Join(ids(s.Branch), " "); got != want {
 				t.Errorf("%s, %s: branch is %q, want %q", c.name, kind, got, want)
 			}
@@ -116,10 +116,10 @@ func with(r session.Record, b session.Body) session.Record {
 
 func TestRepeatedIDKeepsTheFirst(t *testing.T) {
 	recs := lines(rec("a", ""), with(rec("b", "a"), User("first")), with(rec("b", "a"), User("second")))
-	for want, opts := range map[string][]session.Option{"first": nil, "second": {session.Strict()}} {
-		s := replay(t, recs, opts...)
+	for kind, want := range map[string]string{"healed": "first", "strict": "second"} {
+		s := replayAs(t, readings[kind], recs)
 		if got := s.Branch[len(s.Branch)-1].Body.(session.Message).Text(); got != want {
-			t.Errorf("with %d options the branch ends with %q, want %q", len(opts), got, want)
+			t.Errorf("%s, the branch ends with %q, want %q", kind, got, want)
 		}
 	}
 }
@@ -290,8 +290,8 @@ func TestNext(t *testing.T) {
 			if seen[r.ID] || r.Seq != s.Last+1 || r.Parent != s.Leaf || !r.Time.Equal(r.Time.Truncate(time.Millisecond)) {
 				t.Fatalf("a clock that %s gives record %+v behind %q", name, r, s.Leaf)
 			}
-			before, _ := session.IDTime(s.Leaf)
-			if ms, ok := session.IDTime(r.ID); !ok || ms < before {
+			before, _ := session.Record{ID: s.Leaf}.IDTime()
+			if ms, ok := r.IDTime(); !ok || ms < before {
 				t.Fatalf("a clock that %s gives record %q behind %q", name, r.ID, s.Leaf)
 			}
 			seen[r.ID] = true

@@ -179,7 +179,7 @@ func Open(ctx context.Context, st Store, id ID) (*Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := Resume(in, st.Read(ctx, id, in.KeepFrom-1))
+		s, err := resume(in, st.Read(ctx, id, in.KeepFrom-1))
 		if !errors.Is(err, ErrStale) {
 			return s, err
 		}
@@ -234,13 +234,12 @@ func Begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 
 func begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	if h.ID == "" {
-		h.ID = NewID(c)
+		h.ID = newID(c)
 	}
 	if h.Version == 0 {
 		h.Version = Version
 	}
-	s := &Session{outline: NewOutline(h.ID)}
-	s.Info = s.outline.Info
+	s := newSession(h.ID)
 	at, err := birth(ctx, st, h.Key, c)
 	if err != nil {
 		return nil, err
@@ -256,7 +255,7 @@ func begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 // is kept: that begins with the first words.
 func Draft(h Header, c Clock) *Session {
 	h.ID = ""
-	s := &Session{outline: NewOutline("")}
+	s := newSession("")
 	if err := s.Apply(Record{Seq: 1, Time: c.Now().UTC().Truncate(time.Millisecond), Body: h}); err != nil {
 		panic(err) // a header can always be the first record
 	}

@@ -60,7 +60,7 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	put("summary", l.Summary, 1)
 	fixed := len(out.Parts)
 	_, recs := Sent(s)
-	pins := Pinned(s)
+	pins := pinned(s)
 	for i, r := range recs {
 		if l.Records[i] == 0 {
 			continue
@@ -102,9 +102,9 @@ func partName(b session.Body) string {
 	return "user"
 }
 
-// Pinned returns the ids of the loaded records that folding keeps word for
+// pinned returns the ids of the loaded records that folding keeps word for
 // word.
-func Pinned(s *session.Session) map[string]bool {
+func pinned(s *session.Session) map[string]bool {
 	var pins map[string]bool
 	for _, r := range s.Branch {
 		if l, ok := r.Body.(session.Label); ok {

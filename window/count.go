@@ -131,7 +131,7 @@ func (c *Counter) add(n *counted, blocks []llm.Block) {
 			n.text += overhead
 			c.add(n, b.Blocks)
 		case llm.Image:
-			n.images += ImageTokens(b)
+			n.images += imageCost(b)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func CountRequest(req llm.Request, tok Tokenizer) int {
 	c := counter(tok)
 	n := c.stable(req.System) + c.tok.Count(req.Tail) + c.tools(req.Tools)
 	for _, m := range req.Messages {
-		n += overhead + CountBlocks(m.Blocks, tok)
+		n += overhead + countBlocks(m.Blocks, tok)
 	}
 	return n
 }
@@ -158,8 +158,8 @@ func (c *Counter) tools(tools []llm.ToolSpec) int {
 	return n
 }
 
-// CountBlocks counts the tokens of blocks.
-func CountBlocks(blocks []llm.Block, tok Tokenizer) int {
+// countBlocks counts the tokens of blocks.
+func countBlocks(blocks []llm.Block, tok Tokenizer) int {
 	var n counted
 	counter(tok).add(&n, blocks)
 	return n.text + n.thinking + n.images

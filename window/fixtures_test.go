@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sort"
@@ -48,9 +49,9 @@ func TestContextsOfRealPrograms(t *testing.T) {
 			if !held {
 				continue
 			}
-			var opts []session.Option
+			replay := session.Replay
 			if strict {
-				opts = append(opts, session.Strict())
+				replay = session.ReplayStrict
 			}
 			if why, ok := a.Waived(name); ok {
 				skipped++
@@ -59,7 +60,7 @@ func TestContextsOfRealPrograms(t *testing.T) {
 			}
 			compared++
 			t.Run(name+"/"+strings.Fields(a.Program)[0]+strings.Fields(a.Program)[1], func(t *testing.T) {
-				s := replayFile(t, path, opts...)
+				s := replayFile(t, path, replay)
 				prov, model, _ := strings.Cut(a.Model, "/")
 				req := window.Build(s, window.Prompt{Provider: prov, Model: model}, window.Loose)
 				if diff := cmp.Diff(fixtures.Acceptable(a.Lines), fixtures.Acceptable(fixtures.Lines(req))); diff != "" {
@@ -87,14 +88,17 @@ func accepted(t *testing.T, s *session.Session) {
 	}
 }
 
-func replayFile(t *testing.T, path string, opts ...session.Option) *session.Session {
+// replaying is a way to read a log.
+type replaying func(session.ID, iter.Seq2[session.Record, error]) (*session.Session, error)
+
+func replayFile(t *testing.T, path string, replay replaying) *session.Session {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := session.Replay("f", codec.Read(path, f, codec.Options{}), opts...)
+	s, err := replay("f", codec.Read(path, f, codec.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"goclaw/llm"
 )
 
-// imageTokens is what a picture costs when its size cannot be read.
-const imageTokens = 1500
+// unknownImage is what an image costs when its size cannot be read.
+const unknownImage = 1500
 
 // Pictures are scaled down to this many pixels at their longer edge and to
 // this many tokens before they are read; 750 pixels are a token.
@@ -17,11 +17,11 @@ const (
 	pixelsPerToken = 750
 )
 
-// ImageTokens is what im costs, by its width and height.
-func ImageTokens(im llm.Image) int {
+// imageCost is how many tokens im costs, by its width and height.
+func imageCost(im llm.Image) int {
 	w, h := im.Size()
 	if w <= 0 || h <= 0 {
-		return imageTokens
+		return unknownImage
 	}
 	fw, fh := float64(w), float64(h)
 	if long := max(fw, fh); long > maxEdge {

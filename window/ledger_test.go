@@ -123,7 +123,7 @@ func TestATurnCostsItsNewTextOnly(t *testing.T) {
 	}
 }
 
-func TestImageTokens(t *testing.T) {
+func TestImageCost(t *testing.T) {
 	png := func(w, h uint32) []byte {
 		b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
 		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, w), h)
@@ -151,7 +151,7 @@ func TestImageTokens(t *testing.T) {
 		{"a torn png", png(400, 300)[:18], 1500},
 	} {
 		im := llm.Image{MIME: "image/*", Data: base64.StdEncoding.EncodeToString(c.data)}
-		if got := window.ImageTokens(im); got != c.want {
+		if got := window.ImageCost(im); got != c.want {
 			t.Errorf("%s: %d tokens, want %d", c.name, got, c.want)
 		}
 	}

@@ -169,8 +169,8 @@ func Tail(s *session.Session, b Budget, line bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// NoReply is what a model answers that has nothing to say.
-const NoReply = "NO_REPLY"
+// noReply is what a model answers that has nothing to say.
+const noReply = "NO_REPLY"
 
 // Silent reports whether m says nothing but NO_REPLY, in any case, and calls
 // no tool: it is kept, and not shown.
@@ -181,7 +181,7 @@ func Silent(m llm.Message) bool {
 // IsNoReply reports whether text is NO_REPLY, in any case, perhaps quoted or
 // with a full stop.
 func IsNoReply(text string) bool {
-	return strings.EqualFold(strings.Trim(text, noReplyTrim), NoReply)
+	return strings.EqualFold(strings.Trim(text, noReplyTrim), noReply)
 }
 
 const noReplyTrim = " \t\r\n`*\"'."
@@ -190,8 +190,8 @@ const noReplyTrim = " \t\r\n`*\"'."
 // NO_REPLY: a stream is held back for so long.
 func MayBeNoReply(begin string) bool {
 	t := strings.TrimLeft(begin, noReplyTrim)
-	if len(t) <= len(NoReply) {
-		return strings.EqualFold(t, NoReply[:len(t)])
+	if len(t) <= len(noReply) {
+		return strings.EqualFold(t, noReply[:len(t)])
 	}
 	return IsNoReply(begin)
 }

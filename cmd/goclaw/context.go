@@ -65,7 +65,7 @@ func contextOf(ctx context.Context, a *app, ref string, strict bool) (*session.S
 		return nil, err
 	}
 	if strict {
-		return session.Replay(in.ID, st.Read(ctx, in.ID, 0), session.Strict())
+		return session.ReplayStrict(in.ID, st.Read(ctx, in.ID, 0))
 	}
 	return session.Open(ctx, st, in.ID)
 }
@@ -90,16 +90,16 @@ func readFile(ctx context.Context, path string, strict bool) (*session.Session, 
 		return nil, err
 	}
 	defer cat.Close()
-	var opts []session.Option
+	replay := session.Replay
 	if strict {
-		opts = append(opts, session.Strict())
+		replay = session.ReplayStrict
 	}
 	var best *session.Session
 	for _, t := range cat.Transcripts {
 		if id != "" && id != string(t.ID) && id != string(t.Key) || id == "" && len(cat.Transcripts) > 1 && t.Archive != "" {
 			continue
 		}
-		s, err := session.Replay(t.ID, t.Records(ctx), opts...)
+		s, err := replay(t.ID, t.Records(ctx))
 		if err != nil {
 			return nil, err
 		}

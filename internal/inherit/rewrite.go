@@ -173,7 +173,7 @@ func spent(b session.Body) session.Body {
 func strictly(id session.ID, recs iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		var first session.Record
-		s, err := session.Replay(id, func(next func(session.Record, error) bool) {
+		s, err := session.ReplayStrict(id, func(next func(session.Record, error) bool) {
 			for r, err := range recs {
 				if _, ok := r.Body.(session.Header); ok && first.Body == nil {
 					first = r
@@ -182,7 +182,7 @@ func strictly(id session.ID, recs iter.Seq2[session.Record, error]) iter.Seq2[se
 					return
 				}
 			}
-		}, session.Strict())
+		})
 		if err != nil {
 			yield(session.Record{}, err)
 			return

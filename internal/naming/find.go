@@ -201,6 +201,10 @@ func fits(in session.Info, ref string) (key, other fit) {
 	return key, other
 }
 
+// terminal is the channel of sessions in a terminal. The last part of their
+// keys is a name that the user gave them; in other channels it is a person.
+const terminal = "cli"
+
 // goesOn reports whether the whole key ref may stand for key, which has rest
 // after it.
 func goesOn(key session.Key, ref, rest string) bool {
@@ -209,7 +213,7 @@ func goesOn(key session.Key, ref, rest string) bool {
 	}
 	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "-"))
 	switch p := key.Parts(); {
-	case p.Channel == session.Terminal:
+	case p.Channel == terminal:
 		return !unicode.IsDigit(next)
 	case p.Channel == "main" && p.Peer == "" && p.Thread == "":
 		return true

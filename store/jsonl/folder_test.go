@@ -249,7 +249,7 @@ func straight(n int) []session.Record {
 	parent := ""
 	for i := 2; i <= n; i++ {
 		c.Move(time.Millisecond)
-		r := session.Record{Seq: session.Seq(i), ID: session.NewRecordID(c), Parent: parent, Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("words ", 50))}
+		r := session.Record{Seq: session.Seq(i), ID: fmt.Sprintf("%d_%08x", c.Now().UnixMilli(), uint32(c.Rand())), Parent: parent, Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("words ", 50))}
 		if i == n-20 {
 			r.Body = session.Compaction{Summary: "before", FirstKept: s[i-10].ID}
 		}

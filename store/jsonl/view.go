@@ -102,7 +102,7 @@ const maxAt = 64
 
 // fresh reports that no id so far equals id. False says nothing.
 func (s *ids) fresh(id string) bool {
-	ms, ok := session.IDTime(id)
+	ms, ok := session.Record{ID: id}.IDTime()
 	switch {
 	case !ok || ms < s.max:
 		return false
@@ -113,7 +113,7 @@ func (s *ids) fresh(id string) bool {
 }
 
 func (s *ids) add(id string) {
-	ms, ok := session.IDTime(id)
+	ms, ok := session.Record{ID: id}.IDTime()
 	switch {
 	case !ok || ms < s.max:
 	case ms > s.max:

@@ -65,7 +65,7 @@ func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	}
 	x.Branch = messages(live.Branch)
 	x.links(recs, live)
-	strict, err := session.Replay(t.ID, source.Chain(recs), session.Strict())
+	strict, err := session.ReplayStrict(t.ID, source.Chain(recs))
 	if err != nil {
 		return x.Examination, err
 	}
@@ -396,7 +396,7 @@ func (c *copier) put(r session.Record) {
 // shown returns the healed live branch, and in it the messages that only pi
 // shows: those that come after a record that continues them.
 func shown(id session.ID, all source.Replayed) ([]session.Record, error) {
-	strict, err := session.Replay(id, source.Chain(all.Log), session.Strict())
+	strict, err := session.ReplayStrict(id, source.Chain(all.Log))
 	if err != nil || strict.Leaf != all.Leaf {
 		return all.Branch, err
 	}

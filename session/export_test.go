@@ -1,0 +1,7 @@
+package session
+
+// For tests in session_test.
+var (
+	Resume = resume
+	NewID  = newID
+)

@@ -1,0 +1,4 @@
+package window
+
+// For tests in window_test.
+var ImageCost = imageCost
