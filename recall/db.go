@@ -64,7 +64,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "7"
+const format = "8"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

@@ -109,7 +109,6 @@ type doc struct {
 
 const (
 	flagAsks     = 1 << iota // it ends in a question
-	flagTimes                // it tells a time
 	flagOnlyAsks             // it is a question, most of it
 	flagUser
 	flagTool
@@ -136,8 +135,7 @@ const nameMark = "@"
 // once for the term of who says it.
 func (l *lexer) digest(s said, count func(t *list)) doc {
 	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
-	n, flags := l.words(s.text, func(w word) { count(w.list) })
-	d.words, d.flags = uint32(n), flags
+	d.words = uint32(l.words(s.text, func(w word) { count(w.list) }))
 	if t := term(s.speaker); t != "" {
 		count(l.list(nameMark + t))
 		d.flags |= flagNamed

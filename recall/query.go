@@ -2,7 +2,6 @@ package recall
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,15 +10,13 @@ import (
 // maxAsked is how many bytes of a query are looked at.
 const maxAsked = 16 << 10
 
-var asksWhen = regexp.MustCompile(`(?i)\b(when|what (date|day|month|year|time)|which (date|day|month|year)|how long|since when|how (recently|soon))\b`)
-
 // ask reads a query. Nothing in it is syntax. Dates are understood as said at
 // now.
 func ask(text string, now time.Time) *question {
 	if len(text) > maxAsked {
 		text = strings.ToValidUTF8(text[:maxAsked], "")
 	}
-	q := &question{asks: asking(text)&flagAsks != 0, when: asksWhen.MatchString(text)}
+	q := &question{asks: asking(text)&flagAsks != 0}
 	var used [][2]int
 	q.spans, used = dates(text, now)
 	seen := map[string]bool{}
@@ -50,35 +47,22 @@ func ask(text string, now time.Time) *question {
 	return q
 }
 
-// spoken returns a question as those would put it whom it names: they say "I"
-// of themselves, and a vector is compared with what they said.
-func (q *question) spoken(text string) string {
-	if len(q.names) == 0 || len(text) > maxAsked {
-		return text
-	}
-	var b strings.Builder
-	end := 0
-	words(text, func(w word) {
-		if !slices.Contains(q.names, w.term) {
-			return
-		}
-		b.WriteString(text[end:w.from])
-		if strings.HasSuffix(text[w.from:w.to], "s") && strings.ContainsAny(text[w.from:w.to], "'’") {
-			b.WriteString("my")
-		} else {
-			b.WriteString("I")
-		}
-		end = w.to
-	})
-	b.WriteString(text[end:])
-	return b.String()
-}
-
 const weakWeight = 0.5
 
 // weak are words that questions are made of.
 var weak = termSet(`kind type sort name many much often describe mention say tell think feel did does get like recently currently would
 might likely considered consider person people thing things someone way specific particular according`)
+
+// termSet returns the terms of the words in s.
+func termSet(s string) map[string]bool {
+	m := map[string]bool{}
+	for w := range set(s) {
+		if t := term(w); t != "" {
+			m[t] = true
+		}
+	}
+	return m
+}
 
 // maxTerms is how many different words of a query are searched for.
 const maxTerms = 64

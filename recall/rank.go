@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -18,9 +17,6 @@ import (
 type weights struct {
 	k1, b   float64    // of BM25
 	near    [5]float64 // of the words of a message itself (2), and of those two before it and two behind it
-	answer  float64    // more of those of the one before, where it asks
-	wide    float64    // of the question's words that stand anywhere around it
-	related float64    // of a word that is related to one of the question
 	user    float64    // factor of what a person said, where it is not a name that tells
 	tool    float64    // factor of what a tool said
 	name    float64    // it is said by whom the question names, or about that one
@@ -29,20 +25,19 @@ type weights struct {
 	ask     float64    // it ends in a question
 	askOnly float64    // it is a question, most of it
 	length  float64    // of the capped logarithm of its length
-	when    float64    // it tells a time, and the question asks for one
 	cosine  float64    // of the vectors' cosine beside lexical/max
 	center  float64    // of what all candidates have in common, which tells nothing
 }
 
 var (
 	chat = weights{
-		k1: 0.5, b: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, related: 0.1, user: 1.3, tool: 0.5,
-		name: 6, mention: 0.2, date: 6, ask: -1, askOnly: -3, length: 0.5, when: 2, cosine: 0.6,
+		k1: 0.5, b: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, user: 1.3, tool: 0.5,
+		name: 6, mention: 0.2, date: 6, ask: -1, askOnly: -3, length: 0.5, cosine: 0.6,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
-		k1: 0.7, b: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, related: 0.15, user: 1, tool: 0.5,
-		name: 3, mention: 1, date: 6, ask: -0.5, askOnly: -1, length: 0.5, when: 0.7, cosine: 1.2, center: 0.5,
+		k1: 0.7, b: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, user: 1, tool: 0.5,
+		name: 3, mention: 1, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.2, center: 0.5,
 	}
 )
 
@@ -80,20 +75,6 @@ func asking(text string) (flags uint8) {
 	}
 	return flags
 }
-
-func termSet(s string) map[string]bool {
-	m := map[string]bool{}
-	for w := range set(s) {
-		if t := term(w); t != "" {
-			m[t] = true
-		}
-	}
-	return m
-}
-
-var timeWords = termSet(`yesterday today tomorrow tonight week weeks weekend month months year years ago last next day days morning evening night
-monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december
-summer winter spring autumn fall recently soon since date birthday anniversary`)
 
 // candidate is a doc with its score.
 type candidate struct {
@@ -140,10 +121,6 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 	for n := range x.length {
 		x.length[n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
 	}
-	reach := 0.0 // what stands around a doc gives it at most
-	for _, t := range q.terms {
-		reach += w.wide * t.value * max(w.user, 1)
-	}
 	best := top{k: k}
 	for si, s := range c.segs {
 		if err := c.score(w, q, si, s, l, x); err != nil {
@@ -151,17 +128,10 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 		}
 		for _, at := range x.touched {
 			d := &s.docs[at]
-			words, named := float64(x.score[at]), x.named[at]
-			spoken := d.flags&flagNamed != 0 && c.spoken(d)
-			score := w.weigh(q, d, words, named, spoken)
-			if best.full(score + reach) {
-				continue
-			}
-			if w.wide != 0 {
-				score = w.weigh(q, d, words+w.wide*q.value(around(s.docs, x.holds, int(at)), c.spoken(d)), named, spoken)
-			}
+			named := x.named[at]
+			score := w.weigh(q, d, float64(x.score[at]), named, d.flags&flagNamed != 0 && c.spoken(d))
 			if !best.full(score) && (c.allow == nil || c.allow(*d)) {
-				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score, own: x.holds[at] != 0 || named})
+				best.offer(candidate{seg: si, at: int(at), doc: *d, score: score, own: x.holds[at] || named})
 			}
 		}
 		x.clear()
@@ -173,20 +143,12 @@ func (c *corpus) rank(w *weights, q *question, k int) ([]candidate, error) {
 // looked is where the words of a question are: by term and segment.
 type looked struct {
 	lists [][][]byte
-	names [][][]byte  // of speakers that it names
-	kin   [][]kindred // of its terms
-}
-
-// kindred is a word that is related to a term.
-type kindred struct {
-	lists  [][]byte
-	weight float32 // beside that of the term itself
+	names [][][]byte // of speakers that it names
 }
 
 // look finds the words of q, and sets what each of them counts.
 func (c *corpus) look(w *weights, q *question) (looked, error) {
-	l := looked{lists: make([][][]byte, len(q.terms)), kin: make([][]kindred, len(q.terms))}
-	room := maxRelated
+	l := looked{lists: make([][][]byte, len(q.terms))}
 	for i := range q.terms {
 		t := &q.terms[i]
 		n := 0
@@ -202,25 +164,7 @@ func (c *corpus) look(w *weights, q *question) (looked, error) {
 		}
 		if spoken {
 			l.names = append(l.names, by)
-			q.names = append(q.names, t.term)
 			t.mention = w.mention * idf
-			continue
-		}
-		if w.related == 0 {
-			continue
-		}
-		for _, word := range related()[t.term] {
-			if room == 0 || len(l.kin[i]) == maxKin {
-				break
-			}
-			lists, n, err := c.lists(word)
-			if err != nil {
-				return l, err
-			}
-			if n > 0 {
-				room--
-				l.kin[i] = append(l.kin[i], kindred{lists, float32(w.related * min(1, c.idf(n)/idf))})
-			}
 		}
 	}
 	return l, nil
@@ -229,44 +173,6 @@ func (c *corpus) look(w *weights, q *question) (looked, error) {
 // idf is what a word tells that n docs have.
 func (c *corpus) idf(n int) float64 {
 	return math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
-}
-
-// How many related words are looked for, in all and for one: they take time.
-const (
-	maxRelated = 16
-	maxKin     = 6
-)
-
-// spanAround is how far around a doc words of the question count.
-const spanAround = 6
-
-// around returns which terms are held by the docs around the one at.
-func around(docs []doc, holds []uint64, at int) (terms uint64) {
-	group := docs[at].group
-	for j := at; j >= max(at-spanAround, 0) && docs[j].group == group; j-- {
-		terms |= holds[j]
-	}
-	for j := at + 1; j <= min(at+spanAround, len(docs)-1) && docs[j].group == group; j++ {
-		terms |= holds[j]
-	}
-	return terms
-}
-
-// value is what terms count together; spoken says that speakers have names
-// there.
-func (q *question) value(terms uint64, spoken bool) (sum float64) {
-	for ; terms != 0; terms &= terms - 1 {
-		sum += q.terms[bits.TrailingZeros64(terms)].in(spoken)
-	}
-	return sum
-}
-
-// in is what a term counts where speakers have names, or have none.
-func (a *asked) in(spoken bool) float64 {
-	if spoken && a.mention != 0 {
-		return a.mention
-	}
-	return a.value
 }
 
 // spoken reports whether the messages around d begin with their speakers'
@@ -341,7 +247,7 @@ const maxLength = 4096
 // scratch is what scoring a segment needs; all zero between segments.
 type scratch struct {
 	score, tf    []float32
-	holds        []uint64 // which terms a doc holds itself
+	holds        []bool // a doc holds a term itself
 	named        []bool
 	touched, hit []int32
 	ps           []posting
@@ -353,14 +259,14 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (x *scratch) fit(n int) {
 	if len(x.score) < n {
-		x.score, x.tf, x.holds, x.named = make([]float32, n), make([]float32, n), make([]uint64, n), make([]bool, n)
+		x.score, x.tf, x.holds, x.named = make([]float32, n), make([]float32, n), make([]bool, n), make([]bool, n)
 	}
 	x.touched = x.touched[:0]
 }
 
 func (x *scratch) clear() {
 	for _, at := range x.touched {
-		x.score[at], x.holds[at] = 0, 0
+		x.score[at], x.holds[at] = 0, false
 	}
 	clear(x.named)
 }
@@ -368,11 +274,10 @@ func (x *scratch) clear() {
 // score leaves in x the scores of the docs of s that hold anything of q.
 func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x *scratch) error {
 	x.fit(len(s.docs))
-	var near [2][5]float32 // of what does not ask, and of what does
+	var near [5]float32
 	for i, v := range w.near {
-		near[0][i], near[1][i] = float32(v), float32(v)
+		near[i] = float32(v)
 	}
-	near[1][1] += float32(w.answer)
 	k1 := float32(w.k1)
 	docs := s.docs
 	tfs := x.tf[:len(docs)]
@@ -382,7 +287,7 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 	}
 	var err error
 	// spread counts a word for the docs that have it and those around them.
-	spread := func(list []byte, weight float32) error {
+	spread := func(list []byte) error {
 		if x.ps, err = decode(list, len(docs), x.ps[:0]); err != nil {
 			return &segmentError{s.seg, err}
 		}
@@ -392,8 +297,8 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 		for _, p := range x.ps {
 			at := int(p.at)
 			d := &docs[at]
-			tf := weight * float32(p.n) * x.length[min(d.words, maxLength-1)]
-			near := &near[d.flags&flagAsks]
+			tf := float32(p.n) * x.length[min(d.words, maxLength-1)]
+			x.holds[at] = true
 			// What is said here is context of the two before and behind.
 			for j := max(at-2, 0); j <= min(at+2, len(docs)-1); j++ {
 				if docs[j].group != d.group {
@@ -410,21 +315,14 @@ func (c *corpus) score(w *weights, q *question, si int, s *segment, l looked, x 
 	for i, t := range q.terms {
 		x.hit = x.hit[:0]
 		if list := l.lists[i][si]; list != nil {
-			if err := spread(list, 1); err != nil {
+			if err := spread(list); err != nil {
 				return err
 			}
-			for _, p := range x.ps {
-				x.holds[p.at] |= 1 << i
-			}
 		}
-		for _, k := range l.kin[i] {
-			if list := k.lists[si]; list != nil {
-				if err := spread(list, k.weight); err != nil {
-					return err
-				}
-			}
+		value, mention := float32(t.value), float32(t.value)
+		if t.mention != 0 {
+			mention = float32(t.mention)
 		}
-		value, mention := float32(t.value), float32(t.in(true))
 		for _, j := range x.hit {
 			tf := tfs[j]
 			tfs[j] = 0
@@ -479,9 +377,6 @@ func (w *weights) weigh(q *question, d *doc, score float64, named, spoken bool) 
 		score += w.ask
 	}
 	score += w.length * lengths[min(d.words, uint32(len(lengths)-1))]
-	if q.when && d.flags&flagTimes != 0 {
-		score += w.when
-	}
 	if score > 0 {
 		if d.flags&flagTool != 0 {
 			score *= w.tool
@@ -631,9 +526,7 @@ func (t *top) sorted() []candidate {
 type question struct {
 	terms []asked
 	spans []span
-	asks  bool     // it ends in a question mark
-	when  bool     // it asks for a time
-	names []string // of speakers, as terms; set by looking them up
+	asks  bool // it ends in a question mark
 }
 
 type asked struct {

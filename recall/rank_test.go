@@ -34,43 +34,6 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-func TestRelated(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"job", "career", true},
-		{"career", "job", true},
-		{"pet", "kitten", true},
-		{"kitten", "hamster", false}, // of one kind, but not said for one another
-		{"job", "kitten", false},
-	} {
-		got := false
-		for _, r := range related()[term(c.a)] {
-			got = got || r == term(c.b)
-		}
-		if got != c.want {
-			t.Errorf("%s is related to %s: got %v, want %v", c.a, c.b, got, c.want)
-		}
-	}
-	for a, group := range related() {
-		for _, b := range append(group, a) {
-			if b == "" {
-				t.Errorf("a stop word is related to %v", group)
-			}
-		}
-	}
-}
-
-func TestRelatedSnippet(t *testing.T) {
-	for query, want := range map[string]string{"which pet?": "kitten", "a kitten, my pet": "kitten", "sleep": "sleeps"} {
-		text, marks := Snippet("My kitten sleeps all day", query, 100)
-		if len(marks) != 1 || text[marks[0][0]:marks[0][1]] != want {
-			t.Errorf("%q marks %v in %q, want %s", query, marks, text, want)
-		}
-	}
-}
-
 func TestAsking(t *testing.T) {
 	const both = flagAsks | flagOnlyAsks
 	for text, want := range map[string]uint8{
@@ -111,48 +74,11 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-func TestSpoken(t *testing.T) {
-	q := &question{names: []string{term("Ada"), term("Grace")}}
-	for text, want := range map[string]string{
-		"When did Ada buy a boat?":           "When did I buy a boat?",
-		"Is it Ada's boat, or grace’s?":      "Is it my boat, or my?",
-		"Ada":                                "I",
-		"Who is Adam, and why do we ask him": "Who is Adam, and why do we ask him",
-	} {
-		if got := q.spoken(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-	if got := new(question).spoken("Ada?"); got != "Ada?" {
-		t.Errorf("nobody is named, but got %q", got)
-	}
-}
-
 // TestEvidence holds what speaks for a message beside its words.
 func TestEvidence(t *testing.T) {
 	w := worlds["sqlite"](t, Options{})
-	say(t, w, "asked", "user: which instrument do you play in the orchestra?", "assistant: The bassoon, since I was nine.")
-	say(t, w, "told", "user: the instrument that you play in the orchestra.", "assistant: The bassoon, since I was eight.")
-	hits := cites(t, w.ix, "instrument, orchestra")
-	if at(hits, "asked#3") > at(hits, "told#3") {
-		t.Errorf("what answers a question is not lifted by it: %v", hits)
-	}
-
 	say(t, w, "tells", "user: the harvest of quinces was poor in the north this year, I fear. How is yours?", "user: quinces?")
 	first(t, w.ix, "quinces", "tells#2")
-
-	say(t, w, "kin", "assistant: my kitten sleeps all day", "user: so does my old clock")
-	first(t, w.ix, "does anybody have a pet?", "kin#2")
-
-	// The words are too far away to be context, yet it is this glacier.
-	filler := []string{"user: yes it was", "assistant: go on", "user: we went slowly", "assistant: I can imagine"}
-	say(t, w, "far", append(append([]string{"user: we were on an expedition in Patagonia"}, filler...), "user: the glacier was blue and white")...)
-	say(t, w, "near", append(append([]string{"user: we were at home as ever"}, filler...), "user: the glacier was blue and white")...)
-	first(t, w.ix, "glacier, expedition Patagonia", "far#2")
-	hits = cites(t, w.ix, "glacier expedition Patagonia")
-	if at(hits, "far#7") > at(hits, "near#7") {
-		t.Errorf("what is said around a message does not count: %v", hits)
-	}
 }
 
 func TestSubjects(t *testing.T) {

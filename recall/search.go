@@ -114,8 +114,8 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	var res Result
 	m := meaning{e: ix.o.Embedder, patience: ix.patience}
-	inMemory := q.Memory && ix.o.Workspace != ""
-	if inMemory {
+	inMemory, inSessions := q.Memory && ix.o.Workspace != "", q.Sessions && ix.o.Store != nil
+	if inMemory || inSessions { // others search in the meantime
 		if err := m.of(ctx, q.Text, &res); err != nil {
 			return res, err
 		}
@@ -127,7 +127,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	ix.db.SetInterrupt(ctx)
 	defer func() {
-		if ix.db != nil { // it may have been closed in the meantime
+		if ix.db != nil { // a damaged file may have been replaced
 			ix.db.SetInterrupt(context.Background())
 		}
 	}()
@@ -135,8 +135,8 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	var err error
 	stands, only := asLiteral(q.Text)
 	res.Literal = only
+	ix.compares(&m, &res)
 	if inMemory {
-		ix.compares(&m, &res)
 		if notes, err = ix.searchMemory(ctx, q, m.v, &res); err != nil {
 			return res, err
 		}
@@ -144,7 +144,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 			notes = ix.scanMemory(q, stands)
 		}
 	}
-	if q.Sessions && ix.o.Store != nil {
+	if inSessions {
 		if messages, err = ix.searchSessions(ctx, q, &m, &res); err != nil {
 			return res, err
 		}
@@ -340,10 +340,6 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 	if err != nil {
 		return nil, err
 	}
-	if err := ix.apart(ctx, func() error { return m.of(ctx, asked.spoken(q.Text), res) }); err != nil {
-		return nil, err
-	}
-	ix.compares(m, res)
 	if m.v != nil {
 		ix.codes = map[int64][]byte{}
 		for i := range cands {
@@ -364,24 +360,6 @@ func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Res
 		return ix.findMessages(ctx, q, m, res, maxCandidates)
 	}
 	return hits, err
-}
-
-// apart does f, which takes its time as models do, so that others can search
-// in the meantime.
-func (ix *Index) apart(ctx context.Context, f func() error) error {
-	err := func() error {
-		ix.mu.Unlock()
-		defer ix.mu.Lock()
-		return f()
-	}()
-	switch {
-	case err != nil:
-		return err
-	case ix.db == nil:
-		return session.ErrClosed
-	}
-	ix.db.SetInterrupt(ctx)
-	return nil
 }
 
 // trim drops what speaks against itself and holds no word of the question,

@@ -7,28 +7,18 @@ import (
 )
 
 // Snippet returns about n bytes of text on one line, around the place that
-// holds most of what query asks for, and where its words stand in it; where
-// there are none, those that are related to them.
+// holds most of what query asks for, and where its words stand in it.
 func Snippet(text, query string, n int) (s string, marks [][2]int) {
-	want, kin := map[string]bool{}, map[string]bool{}
+	want := map[string]bool{}
 	for _, t := range ask(query, time.Time{}).terms {
 		want[t.term] = true
-		for _, r := range related()[t.term] {
-			kin[r] = true
-		}
 	}
-	var found, near []word
+	var found []word
 	words(text, func(w word) {
-		switch {
-		case want[w.term]:
+		if want[w.term] {
 			found = append(found, w)
-		case kin[w.term]:
-			near = append(near, w)
 		}
 	})
-	if len(found) == 0 {
-		found = near
-	}
 	if l, only := asLiteral(query); only && len(found) == 0 {
 		if from, to := standsAt(text, l); from >= 0 {
 			found = []word{{list: &list{term: l.phrase}, from: from, to: to}}

@@ -17,24 +17,14 @@ const maxWord = 40
 type word struct {
 	*list
 	from, to int  // bytes of the text
-	capital  bool // it is written as a name
 	inner    bool // one character of several, which a query means together
-}
-
-// sense is what is known of a word: where its term is counted, nil for a stop
-// word, and what it tells of a text.
-type sense struct {
-	list  *list
-	flags uint8
 }
 
 // lexer remembers the words it has seen: most words of a text were in another
 // before. It is for one goroutine. The zero value is ready.
 type lexer struct {
 	terms map[string]*list
-	short []shortWord // open addressing, a power of two in size
-	n     int         // how many of them there are
-	long  map[string]sense
+	seen  map[string]*list // by the word as it is written; nil for a stop word
 }
 
 // list returns where a term is counted.
@@ -50,112 +40,31 @@ func (l *lexer) list(term string) *list {
 	return t
 }
 
-// shortWord is a word of up to sixteen bytes, which are its key, with its
-// sense beside it, in half a line of the cache. No word has a NUL, so that 0
-// is nobody's.
-type shortWord struct {
-	lo, hi uint64
-	sense
-}
+// maxSeen is how many words are remembered.
+const maxSeen = 1 << 17
 
-// maxSeen is how many words are remembered, of each kind.
-const maxSeen = 1 << 16
-
-// look returns what is known of text[from:to].
-func (l *lexer) look(text string, from, to int) sense {
-	if to-from > 16 {
-		return l.lookLong(text[from:to])
+// look returns where the term of w is counted, nil for a stop word.
+func (l *lexer) look(w string) *list {
+	t, ok := l.seen[w]
+	if ok {
+		return t
 	}
-	if 2*l.n >= len(l.short) {
-		l.grow()
+	if l.seen == nil || len(l.seen) >= maxSeen {
+		l.seen = make(map[string]*list, 1024)
 	}
-	lo, hi := key(text, from, min(to, from+8)), uint64(0)
-	if to-from > 8 {
-		hi = key(text, from+8, to)
+	if name := term(w); name != "" {
+		t = l.list(name)
 	}
-	w := &l.short[l.slot(lo, hi)]
-	if w.lo == 0 {
-		*w = shortWord{lo, hi, l.sense(text[from:to])}
-		l.n++
-	}
-	return w.sense
-}
-
-func (l *lexer) lookLong(w string) sense {
-	sn, ok := l.long[w]
-	if !ok {
-		if l.long == nil || len(l.long) >= maxSeen {
-			l.long = make(map[string]sense, 1024)
-		}
-		sn = l.sense(w)
-		l.long[strings.Clone(w)] = sn
-	}
-	return sn
-}
-
-// sense finds out about a word.
-func (l *lexer) sense(w string) (sn sense) {
-	t := term(w)
-	if t == "" {
-		return sn
-	}
-	if timeWords[t] {
-		sn.flags |= flagTimes
-	}
-	sn.list = l.list(t)
-	return sn
-}
-
-// key returns the bytes of text[from:to], eight at most, as a number.
-func key(text string, from, to int) (k uint64) {
-	if s := text[from:]; len(s) >= 8 {
-		k = uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		return k & (1<<(8*(to-from)) - 1)
-	}
-	for i := to - 1; i >= from; i-- {
-		k = k<<8 | uint64(text[i])
-	}
-	return k
-}
-
-// slot returns where a short word is, or would be.
-func (l *lexer) slot(lo, hi uint64) int {
-	const odd = 0x9e3779b97f4a7c15
-	mask := len(l.short) - 1
-	at := int((lo*odd^hi)*odd>>32) & mask
-	for w := &l.short[at]; w.lo != 0 && (w.lo != lo || w.hi != hi); w = &l.short[at] {
-		at = (at + 1) & mask
-	}
-	return at
-}
-
-// grow makes room for more short words, or forgets them if they are many.
-func (l *lexer) grow() {
-	old := l.short
-	if len(old) >= 2*maxSeen {
-		clear(old)
-		l.n = 0
-		return
-	}
-	l.short = make([]shortWord, max(1024, min(4*len(old), 2*maxSeen)))
-	for _, w := range old {
-		if w.lo != 0 {
-			l.short[l.slot(w.lo, w.hi)] = w
-		}
-	}
+	l.seen[strings.Clone(w)] = t
+	return t
 }
 
 // words calls f for each word of text that is not a stop word, in order, and
 // returns how many words there are in all. It takes any text: nothing in it
 // is syntax.
-func words(text string, f func(w word)) (n int) {
-	n, _ = new(lexer).words(text, f)
-	return n
-}
+func words(text string, f func(w word)) (n int) { return new(lexer).words(text, f) }
 
-// words is like words; flags are what the words tell of the text.
-func (l *lexer) words(text string, f func(w word)) (n int, flags uint8) {
+func (l *lexer) words(text string, f func(w word)) (n int) {
 	for i := 0; i < len(text); {
 		// Most of a text is ASCII, of which a table knows all.
 		c := text[i]
@@ -163,7 +72,6 @@ func (l *lexer) words(text string, f func(w word)) (n int, flags uint8) {
 			i++
 			continue
 		}
-		capital := 'A' <= c && c <= 'Z'
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if dense(r) {
@@ -176,17 +84,15 @@ func (l *lexer) words(text string, f func(w word)) (n int, flags uint8) {
 				i += size
 				continue
 			}
-			capital = unicode.IsUpper(r)
 		}
 		j := wordEnd(text, i)
 		n++
-		if sn := l.look(text, i, j); sn.list != nil {
-			flags |= sn.flags
-			f(word{sn.list, i, j, capital, false})
+		if t := l.look(text[i:j]); t != nil {
+			f(word{list: t, from: i, to: j})
 		}
 		i = j
 	}
-	return n, flags
+	return n
 }
 
 // wordByte are the letters and digits of ASCII.
@@ -263,12 +169,12 @@ func (l *lexer) pairs(text string, from, to int, f func(w word)) (n int) {
 	add := func(c char) {
 		if prev.s != "" {
 			n++
-			f(word{l.list(prev.s + c.s), prev.from, c.to, false, false})
+			f(word{l.list(prev.s + c.s), prev.from, c.to, false})
 		}
 		if r, _ := utf8.DecodeRuneInString(c.s); telling(r) {
-			f(word{l.list(c.s), c.from, c.to, false, prev.s != "" || c.to < to})
+			f(word{l.list(c.s), c.from, c.to, prev.s != "" || c.to < to})
 		} else if prev.s == "" && c.to == to {
-			f(word{l.list(c.s), c.from, c.to, false, false})
+			f(word{l.list(c.s), c.from, c.to, false})
 		}
 		prev = c
 	}
