@@ -1,0 +1,221 @@
+// Package words says what the words of a text are: where they begin and end,
+// the term that each is found by, and the dates that a text names.
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Word is a word of a text.
+type Word struct {
+	Term     string
+	ID       int  // of the term in its Lexer
+	From, To int  // bytes of the text
+	Inner    bool // one character of several, which a query means together
+}
+
+// Lexer numbers terms, and remembers the words it has seen: most words of a
+// text were in another before. It is for one goroutine. The zero value is
+// ready.
+type Lexer struct {
+	Terms []string // by ID
+	ids   map[string]int
+	seen  map[string]int // ID by the word as it is written; stopWord for one
+}
+
+// stopWord is the ID of words that have no term.
+const stopWord = -1
+
+// maxSeen is how many words are remembered.
+const maxSeen = 1 << 17
+
+// ID returns the number of a term.
+func (l *Lexer) ID(term string) int {
+	id, ok := l.ids[term]
+	if !ok {
+		if l.ids == nil {
+			l.ids = map[string]int{}
+		}
+		id = len(l.Terms)
+		term = strings.Clone(term)
+		l.ids[term] = id
+		l.Terms = append(l.Terms, term)
+	}
+	return id
+}
+
+// look returns the ID of the term of w.
+func (l *Lexer) look(w string) int {
+	id, ok := l.seen[w]
+	if ok {
+		return id
+	}
+	if l.seen == nil || len(l.seen) >= maxSeen {
+		l.seen = make(map[string]int, 1024)
+	}
+	id = stopWord
+	if term := Term(w); term != "" {
+		id = l.ID(term)
+	}
+	l.seen[strings.Clone(w)] = id
+	return id
+}
+
+func (l *Lexer) word(id, from, to int) Word {
+	return Word{Term: l.Terms[id], ID: id, From: from, To: to}
+}
+
+// Each calls f for each word of text that is not a stop word, in order, and
+// returns how many words there are in all. It takes any text: nothing in it
+// is syntax.
+func Each(text string, f func(Word)) (n int) { return new(Lexer).Each(text, f) }
+
+// Each is like the function Each.
+func (l *Lexer) Each(text string, f func(Word)) (n int) {
+	for i := 0; i < len(text); {
+		// Most of a text is ASCII, for which there is a table.
+		c := text[i]
+		if c < utf8.RuneSelf && !wordByte[c] {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if dense(r) {
+				j := denseEnd(text, i+size)
+				n += l.pairs(text, i, j, f)
+				i = j
+				continue
+			}
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				i += size
+				continue
+			}
+		}
+		j := wordEnd(text, i)
+		n++
+		if id := l.look(text[i:j]); id != stopWord {
+			f(l.word(id, i, j))
+		}
+		i = j
+	}
+	return n
+}
+
+// Set returns the terms of text.
+func Set(text string) map[string]bool {
+	m := map[string]bool{}
+	Each(text, func(w Word) { m[w.Term] = true })
+	return m
+}
+
+// wordByte are the letters and digits of ASCII.
+var wordByte = func() (t [256]bool) {
+	for c := range utf8.RuneSelf {
+		t[c] = unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
+	}
+	return t
+}()
+
+// wordEnd returns where the word that begins at i ends. An apostrophe belongs
+// to a word that goes on after it.
+func wordEnd(text string, i int) int {
+	for i < len(text) {
+		c := text[i]
+		if wordByte[c] {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf && c != '\'' {
+			return i
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == '\'' || r == '’' {
+			next, _ := utf8.DecodeRuneInString(text[i+size:])
+			if !unicode.IsLetter(next) {
+				return i
+			}
+		} else if dense(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			return i
+		}
+		i += size
+	}
+	return i
+}
+
+// denseEnd returns the end of the run of dense characters that goes on at i.
+func denseEnd(text string, i int) int {
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !dense(r) && !unicode.IsMark(r) {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+// dense reports whether r is of a script that puts no spaces between words, or
+// writes particles onto them, as Korean does.
+func dense(r rune) bool {
+	return r >= 0x0e00 && (unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || meaningful(r))
+}
+
+// meaningful reports whether r is of a script whose characters mean something
+// by themselves, or nearly so.
+func meaningful(r rune) bool {
+	switch r {
+	case 'ー', 'ｰ', 'ﾞ', 'ﾟ': // kana that Unicode assigns to no script
+		return true
+	}
+	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)
+}
+
+// pairs takes each pair of adjacent characters as a word, and each character
+// that may be one. They are composed first: a syllable is the same if its
+// letters are written one by one.
+func (l *Lexer) pairs(text string, from, to int, f func(Word)) (n int) {
+	type char struct {
+		s        string
+		from, to int
+	}
+	var prev char
+	add := func(c char) {
+		if prev.s != "" {
+			n++
+			f(l.word(l.ID(prev.s+c.s), prev.from, c.to))
+		}
+		if r, _ := utf8.DecodeRuneInString(c.s); meaningful(r) {
+			w := l.word(l.ID(c.s), c.from, c.to)
+			w.Inner = prev.s != "" || c.to < to
+			f(w)
+		} else if prev.s == "" && c.to == to {
+			f(l.word(l.ID(c.s), c.from, c.to))
+		}
+		prev = c
+	}
+	run := text[from:to]
+	if norm.NFKC.IsNormalString(run) {
+		for i, r := range run {
+			at, size := from+i, utf8.RuneLen(r)
+			add(char{text[at : at+size], at, at + size})
+		}
+		return max(n, 1)
+	}
+	var it norm.Iter
+	it.InitString(norm.NFKC, run)
+	for !it.Done() {
+		at := from + it.Pos()
+		s := string(it.Next())
+		for s != "" { // a sign may stand for several
+			_, size := utf8.DecodeRuneInString(s)
+			add(char{s[:size], at, from + it.Pos()})
+			s = s[size:]
+		}
+	}
+	return max(n, 1)
+}
