@@ -1,0 +1,139 @@
+package postings
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"goclaw/recall/internal/words"
+)
+
+// How large a segment may be: this bounds the memory that building it takes.
+const (
+	maxDocs  = 128 << 10
+	maxBytes = 6 << 20 // of lists
+)
+
+// Builder makes a segment of texts. The zero value is ready.
+type Builder struct {
+	lex   words.Lexer
+	lists []list // by the ID of the term
+	docs  []Doc
+	words int
+	size  int // of all lists, in bytes
+
+	ids []int // of the terms of the text that is being added
+}
+
+// list is the encoded postings of one term: for each doc the distance to the
+// one before, with a bit that tells whether a count follows.
+type list struct {
+	data []byte
+	n    int32 // docs
+	last int32 // doc, plus 1
+
+	at    int32  // the doc, plus 1, that count is of
+	count uint32 // how often that doc has the term
+}
+
+// SpeakerTerm returns the term for what a person says. No word of a text has
+// it.
+func SpeakerTerm(name string) string { return "@" + name }
+
+// Add adds a text; groups and places ascend. speaker is the name that it
+// begins with, or that it is about; "": none.
+func (b *Builder) Add(d Doc, text, speaker string) {
+	b.ids = b.ids[:0]
+	d.Words = uint32(b.lex.Each(text, func(w words.Word) { b.ids = append(b.ids, w.ID) }))
+	if t := words.Term(speaker); t != "" {
+		b.ids = append(b.ids, b.lex.ID(SpeakerTerm(t)))
+		d.Flags |= Named
+	}
+	b.lists = slices.Grow(b.lists, len(b.lex.Terms)-len(b.lists))[:len(b.lex.Terms)]
+	b.docs = append(b.docs, d)
+	b.words += int(d.Words)
+	at := int32(len(b.docs))
+	// The words first and then their lists: neither waits for the other to
+	// come into the cache.
+	once := b.ids[:0]
+	for _, id := range b.ids {
+		l := &b.lists[id]
+		if l.at != at {
+			l.at, l.count = at, 0
+			once = append(once, id)
+		}
+		l.count++
+	}
+	for _, id := range once {
+		l := &b.lists[id]
+		b.size += l.post(at, l.count)
+	}
+}
+
+// Full reports whether b is as large as a segment may be.
+func (b *Builder) Full() bool { return len(b.docs) >= maxDocs || b.size >= maxBytes }
+
+// post adds the doc at, counted from 1, that has the term n times, and returns
+// how many bytes that takes.
+func (l *list) post(at int32, n uint32) int {
+	before := len(l.data)
+	gap := uint64(at-l.last) << 1
+	if n > 1 {
+		l.data = binary.AppendUvarint(l.data, gap|1)
+		l.data = binary.AppendUvarint(l.data, uint64(n))
+	} else {
+		l.data = binary.AppendUvarint(l.data, gap)
+	}
+	l.last = at
+	l.n++
+	return len(l.data) - before
+}
+
+// blockSize is how much of a page of the database a row can have.
+const blockSize = 4000
+
+// blocks calls f for the lists of b, packed: each block has the lists of some
+// terms, ascending, with the length and the bytes of the term and of the list.
+// A list begins with the number of its docs. first is the first term of the
+// block. data is valid until f returns.
+func (b *Builder) blocks(f func(first string, data []byte) error) error {
+	ids := make([]int, len(b.lists))
+	for i := range ids {
+		ids[i] = i
+	}
+	terms := b.lex.Terms
+	slices.SortFunc(ids, func(x, y int) int { return strings.Compare(terms[x], terms[y]) })
+	first, data, head := "", make([]byte, 0, 2*blockSize), []byte(nil)
+	for _, id := range ids {
+		t, l := terms[id], &b.lists[id]
+		if size := len(t) + len(l.data) + 3*binary.MaxVarintLen32; len(data) > 0 && len(data)+size > blockSize {
+			if err := f(first, data); err != nil {
+				return err
+			}
+			data = data[:0]
+		}
+		if len(data) == 0 {
+			first = t
+		}
+		data = append(binary.AppendUvarint(data, uint64(len(t))), t...)
+		head = binary.AppendUvarint(head[:0], uint64(l.n))
+		data = binary.AppendUvarint(data, uint64(len(head)+len(l.data)))
+		data = append(append(data, head...), l.data...)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return f(first, data)
+}
+
+// Segment returns what was built, in memory.
+func (b *Builder) Segment() *Segment {
+	var firsts []string
+	var packed [][]byte
+	_ = b.blocks(func(first string, data []byte) error { // it fails only if f does
+		firsts, packed = append(firsts, first), append(packed, bytes.Clone(data))
+		return nil
+	})
+	return &Segment{Docs: slices.Clip(b.docs), Words: b.words, firsts: firsts, block: func(n int) ([]byte, error) { return packed[n], nil }}
+}

@@ -1,0 +1,123 @@
+package postings
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// put adds a doc with these terms.
+func (b *Builder) put(d Doc, terms map[string]uint32) {
+	b.docs = append(b.docs, d)
+	b.words += int(d.Words)
+	for t, n := range terms {
+		id := b.lex.ID(t)
+		if id == len(b.lists) {
+			b.lists = append(b.lists, list{})
+		}
+		b.size += b.lists[id].post(int32(len(b.docs)), n)
+	}
+}
+
+// TestFull: a segment has no more postings than memory is set aside for, be
+// its messages many or long.
+func TestFull(t *testing.T) {
+	many := &Builder{}
+	for range maxDocs {
+		if many.Full() {
+			t.Fatalf("full with %d messages", len(many.docs))
+		}
+		many.put(Doc{}, nil)
+	}
+	if !many.Full() {
+		t.Errorf("not full with %d messages", len(many.docs))
+	}
+	long := &Builder{}
+	terms := map[string]uint32{}
+	for i := range 20_000 {
+		terms[fmt.Sprint(i)] = 2
+	}
+	for !long.Full() {
+		long.put(Doc{}, terms)
+	}
+	size := 0
+	for _, l := range long.lists {
+		size += len(l.data)
+	}
+	if size != long.size || size < maxBytes || size > maxBytes+3*len(terms) {
+		t.Errorf("full with %d bytes, of which it knows %d", size, long.size)
+	}
+}
+
+// TestBlocks: every list is found in the block that its term leads to, and no
+// other.
+func TestBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	b := &Builder{}
+	for i := range 3000 {
+		terms := map[string]uint32{"everywhere": 1, "": 1 + rng.Uint32N(300)}
+		for range 10 {
+			terms[fmt.Sprint(rng.IntN(1+i*i))] = 1 + rng.Uint32N(3)
+		}
+		b.put(Doc{}, terms)
+	}
+	var firsts []string
+	var blocks [][]byte
+	err := b.blocks(func(first string, data []byte) error {
+		if len(data) > blockSize {
+			_, rest, _ := cut(data)
+			if _, rest, ok := cut(rest); !ok || len(rest) > 0 {
+				t.Errorf("a block of %d bytes holds more than one list", len(data))
+			}
+		}
+		firsts, blocks = append(firsts, first), append(blocks, bytes.Clone(data))
+		return nil
+	})
+	if err != nil || len(blocks) < 10 || len(blocks) > len(b.lists)/20 {
+		t.Fatalf("%d terms in %d blocks, %v", len(b.lists), len(blocks), err)
+	}
+	for id, term := range b.lex.Terms {
+		l := &b.lists[id]
+		n, ok := slices.BinarySearch(firsts, term)
+		if !ok {
+			n--
+		}
+		got, err := listOf(blocks[n], term)
+		if want := append(binary.AppendUvarint(nil, uint64(l.n)), l.data...); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%q: %v, %v, want %v", term, got, err, want)
+		}
+		if got, err := listOf(blocks[n], term+"x"); got != nil || err != nil {
+			t.Fatalf("%qx: %v, %v", term, got, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b := &Builder{}
+	for i := range 20 {
+		b.Add(Doc{Group: uint32(i / 7), Seq: uint32(i + 1), Time: 1_785_578_400}, fmt.Sprintf("one two two three%d", i), "")
+	}
+	f.Add(encodeDocs(b.docs))
+	f.Add([]byte("\x02\x03\x02\x02"))
+	b.blocks(func(_ string, data []byte) error { f.Add(bytes.Clone(data)); return nil })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if docs, err := decodeDocs(data); err == nil {
+			again, err := decodeDocs(encodeDocs(docs))
+			if d := cmp.Diff(docs, again); d != "" || err != nil {
+				t.Fatalf("%v (-want +got):\n%s", err, d)
+			}
+		}
+		if ps, err := decode(data, 100, nil); err == nil {
+			for _, p := range ps {
+				if p.At < 0 || p.At >= 100 {
+					t.Fatalf("a posting of doc %d of 100", p.At)
+				}
+			}
+		}
+	})
+}

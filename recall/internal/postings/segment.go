@@ -1,0 +1,306 @@
+// Package postings keeps, for each term, which messages hold it. A Builder
+// makes a Segment of texts; DB keeps segments in a file.
+package postings
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Doc is a message or a note as the index knows it.
+type Doc struct {
+	Group uint32 // the session or the file; only those of one group are neighbours
+	Seq   uint32 // the record, or the line
+	Time  int64  // seconds
+	Words uint32
+	Flags Flags
+}
+
+// Flags say what kind of a text a doc is.
+type Flags uint8
+
+const (
+	Asks       Flags = 1 << iota // it ends in a question
+	MostlyAsks                   // it is a question, most of it
+	User
+	Tool
+	Summary
+	Named // it begins with what could be its speaker's name
+)
+
+// ByPlace orders docs as segments do.
+func ByPlace(a, b Doc) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Seq, b.Seq))
+}
+
+// Segment is a part of the index: docs in the order of their groups and
+// places, and for each term where it is. It does not change.
+type Segment struct {
+	ID    int64 // its number in the database; 0: it is in memory only
+	Docs  []Doc
+	Words int // in all docs
+
+	firsts []string                    // the first term of each block
+	block  func(n int) ([]byte, error) // reads a block
+	talks  []talk                      // made when they are first asked for
+}
+
+// Posting is one doc of a list, and how often it has the term.
+type Posting struct {
+	At    int32
+	Count uint32
+}
+
+// List returns the list of term, nil if there is none, and how many docs it
+// has.
+func (s *Segment) List(term string) (list []byte, n int, err error) {
+	at, ok := slices.BinarySearch(s.firsts, term)
+	if !ok {
+		at--
+	}
+	if at < 0 {
+		return nil, 0, nil
+	}
+	block, err := s.block(at)
+	if err != nil {
+		return nil, 0, err
+	}
+	if list, err = listOf(block, term); err != nil || list == nil {
+		return nil, 0, s.damage(err)
+	}
+	count, size := binary.Uvarint(list)
+	if size <= 0 || count > uint64(len(s.Docs)) {
+		return nil, 0, s.damage(errPostings)
+	}
+	return list, int(count), nil
+}
+
+// Decode appends what a list holds to ps.
+func (s *Segment) Decode(list []byte, ps []Posting) ([]Posting, error) {
+	ps, err := decode(list, len(s.Docs), ps)
+	return ps, s.damage(err)
+}
+
+func (s *Segment) damage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SegmentError{s.ID, err}
+}
+
+// SegmentError is damage of one segment.
+type SegmentError struct {
+	ID  int64
+	Err error
+}
+
+func (e *SegmentError) Error() string { return fmt.Sprintf("segment %d of the index: %v", e.ID, e.Err) }
+func (e *SegmentError) Unwrap() error { return e.Err }
+
+// talk counts the messages of people and models in a group, and those that
+// begin with what could be a name.
+type talk struct {
+	group       uint32
+	named, said int
+}
+
+// countTalks counts them by group, in the order of the groups.
+func (s *Segment) countTalks() []talk {
+	if s.talks == nil {
+		s.talks = []talk{}
+		for i := range s.Docs {
+			d := &s.Docs[i]
+			if d.Flags&(Tool|Summary) != 0 {
+				continue
+			}
+			if n := len(s.talks); n == 0 || s.talks[n-1].group != d.Group {
+				s.talks = append(s.talks, talk{group: d.Group})
+			}
+			t := &s.talks[len(s.talks)-1]
+			t.said++
+			if d.Flags&Named != 0 {
+				t.named++
+			}
+		}
+	}
+	return s.talks
+}
+
+// PeopleTalk returns the groups in which people talk to each other: three of
+// four messages of people and models begin with a name. "Warning: ..." now and
+// then is no name.
+func PeopleTalk(segs []*Segment) map[uint32]bool {
+	all := map[uint32]talk{}
+	for _, s := range segs {
+		for _, t := range s.countTalks() {
+			sum := all[t.group]
+			all[t.group] = talk{t.group, sum.named + t.named, sum.said + t.said}
+		}
+	}
+	people := map[uint32]bool{}
+	for group, t := range all {
+		if t.named > 0 && 4*t.named >= 3*t.said {
+			people[group] = true
+		}
+	}
+	return people
+}
+
+var (
+	errPostings = errors.New("recall: postings that cannot be read")
+	errDocs     = errors.New("recall: a table of messages that cannot be read")
+)
+
+// decode appends what a list holds to ps. docs is how many there are.
+func decode(list []byte, docs int, ps []Posting) ([]Posting, error) {
+	count, size := binary.Uvarint(list)
+	if size <= 0 || count > uint64(docs) {
+		return ps, errPostings
+	}
+	list = list[size:]
+	at := -1
+	for len(list) > 0 {
+		gap, size := uint64(list[0]), 1
+		if gap >= 0x80 {
+			if gap, size = binary.Uvarint(list); size <= 0 {
+				return ps, errPostings
+			}
+		}
+		list = list[size:]
+		n := uint64(1)
+		if gap&1 == 1 {
+			if n, size = binary.Uvarint(list); size <= 0 || n > 1<<31 {
+				return ps, errPostings
+			}
+			list = list[size:]
+		}
+		if gap>>1 == 0 || gap>>1 > uint64(docs-1-at) {
+			return ps, errPostings
+		}
+		at += int(gap >> 1)
+		count--
+		ps = append(ps, Posting{int32(at), uint32(n)})
+	}
+	if count != 0 {
+		return ps, errPostings
+	}
+	return ps, nil
+}
+
+// encodeDocs writes docs: columns of differences, which are small.
+func encodeDocs(docs []Doc) []byte {
+	b := binary.AppendUvarint(nil, uint64(len(docs)))
+	var last Doc
+	for _, d := range docs {
+		if d.Group != last.Group {
+			last.Seq = 0
+		}
+		b = binary.AppendUvarint(b, uint64(d.Group-last.Group))
+		b = binary.AppendUvarint(b, uint64(d.Seq-last.Seq))
+		b = binary.AppendVarint(b, d.Time-last.Time)
+		b = binary.AppendUvarint(b, uint64(d.Words))
+		b = append(b, byte(d.Flags))
+		last = d
+	}
+	return b
+}
+
+func decodeDocs(b []byte) ([]Doc, error) {
+	bad := false
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			bad = true
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	n := number()
+	if n > uint64(len(b)) { // each takes more than a byte
+		return nil, errDocs
+	}
+	docs := make([]Doc, 0, n)
+	var last Doc
+	for range n {
+		g := uint32(number())
+		if g != 0 {
+			last.Seq = 0
+		}
+		last.Group += g
+		last.Seq += uint32(number())
+		t, size := binary.Varint(b)
+		if size <= 0 {
+			return nil, errDocs
+		}
+		b = b[size:]
+		last.Time += t
+		last.Words = uint32(number())
+		if bad || len(b) == 0 {
+			return nil, errDocs
+		}
+		last.Flags = Flags(b[0])
+		b = b[1:]
+		docs = append(docs, last)
+	}
+	if len(b) != 0 {
+		return nil, errDocs
+	}
+	return docs, nil
+}
+
+// cut returns the first n bytes of b, where n stands before them, and the rest.
+func cut(b []byte) (head, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	return b[size : size+int(n)], b[size+int(n):], true
+}
+
+// eachList calls f for the lists of a block until it returns false.
+func eachList(block []byte, f func(term, list []byte) bool) error {
+	for len(block) > 0 {
+		term, rest, ok := cut(block)
+		if !ok {
+			return errPostings
+		}
+		list, rest, ok := cut(rest)
+		if !ok {
+			return errPostings
+		}
+		if !f(term, list) {
+			return nil
+		}
+		block = rest
+	}
+	return nil
+}
+
+// listOf returns the list of term in a block, nil if it has none.
+func listOf(block []byte, term string) (found []byte, err error) {
+	err = eachList(block, func(t, list []byte) bool {
+		order := strings.Compare(string(t), term)
+		if order == 0 {
+			found = list
+		}
+		return order < 0
+	})
+	return found, err
+}
+
+// decodeFirsts reads the first terms of blocks: they ascend.
+func decodeFirsts(b []byte) (firsts []string, err error) {
+	for len(b) > 0 {
+		t, rest, ok := cut(b)
+		if !ok || len(firsts) > 0 && string(t) <= firsts[len(firsts)-1] {
+			return nil, errPostings
+		}
+		firsts, b = append(firsts, string(t)), rest
+	}
+	return firsts, nil
+}
