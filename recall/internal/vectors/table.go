@@ -1,0 +1,182 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"goclaw/internal/sqlx"
+	"goclaw/recall/internal/postings"
+	"goclaw/session"
+)
+
+// Table is the vectors in the file of the index. Those of messages lie in
+// chunks of chunkSize records: for each that has one, its place in the chunk
+// and its bits.
+type Table struct{ DB *postings.DB }
+
+const (
+	chunkBits = 5
+	chunkSize = 1 << chunkBits
+	entrySize = 1 + codeBits/8
+)
+
+// Hash is what the vector of a note is found by.
+type Hash [16]byte
+
+// chunkOf says which chunk the vector of a record is in.
+func chunkOf(n int64, seq session.Seq) int64 { return n<<32 | int64(seq>>chunkBits) }
+
+// Reader reads vectors of messages. It keeps the chunks that it has read.
+type Reader struct {
+	Table
+	chunks map[int64][]byte
+}
+
+// Code returns the vector of a message, nil if there is none yet.
+func (r *Reader) Code(n int64, seq session.Seq) (Code, error) {
+	at := chunkOf(n, seq)
+	data, ok := r.chunks[at]
+	if !ok {
+		var err error
+		if data, err = r.DB.Blob("SELECT data FROM recall_codes WHERE pos = ?", at); err != nil {
+			return nil, err
+		}
+		if r.chunks == nil {
+			r.chunks = map[int64][]byte{}
+		}
+		r.chunks[at] = data
+	}
+	place := byte(seq & (chunkSize - 1))
+	for ; len(data) >= entrySize; data = data[entrySize:] {
+		if data[0] == place {
+			var s Signs
+			for i := range s {
+				s[i] = binary.LittleEndian.Uint64(data[1+8*i:])
+			}
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+// Put writes the vectors of records of session n, which had some up to the
+// record coded and has them up to upto then. If another process was faster, or
+// the session is gone, it writes nothing.
+func (t Table) Put(n int64, coded, upto session.Seq, seqs []session.Seq, vs [][]float32) error {
+	chunks := map[int64][]byte{}
+	for i, v := range vs {
+		chunk := chunkOf(n, seqs[i])
+		entry := append(chunks[chunk], byte(seqs[i]&(chunkSize-1)))
+		for _, w := range SignsOf(Reduce(v)) {
+			entry = binary.LittleEndian.AppendUint64(entry, w)
+		}
+		chunks[chunk] = entry
+	}
+	return t.DB.Within(func() error {
+		if n, err := t.DB.Int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", n, int64(coded)); err != nil || n == 0 {
+			return err
+		}
+		for chunk, entries := range chunks {
+			data, err := t.DB.Blob("SELECT data FROM recall_codes WHERE pos = ?", chunk)
+			if err != nil {
+				return err
+			}
+			if err := t.DB.Run("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, append(data, entries...)); err != nil {
+				return err
+			}
+		}
+		return t.DB.Run("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), n)
+	})
+}
+
+// Notes returns the vectors of all notes.
+func (t Table) Notes() (map[Hash]Vector, error) {
+	notes := map[Hash]Vector{}
+	err := t.DB.Each(func(r sqlx.Row) error {
+		if h := r.Bytes(0); len(h) == len(Hash{}) {
+			notes[Hash(h)] = decode(r.Bytes(1))
+		}
+		return nil
+	}, "SELECT hash, data FROM recall_notes")
+	return notes, err
+}
+
+// PutNotes writes vectors of notes, and adds them to known as they are kept.
+func (t Table) PutNotes(hashes []Hash, vs [][]float32, known map[Hash]Vector) error {
+	return t.DB.Within(func() error {
+		for i, v := range vs {
+			data := encode(Unit(v))
+			if err := t.DB.Run("INSERT OR REPLACE INTO recall_notes VALUES (?, ?)", hashes[i][:], data); err != nil {
+				return err
+			}
+			known[hashes[i]] = decode(data)
+		}
+		return nil
+	})
+}
+
+// DropNotes removes vectors of notes, also from known.
+func (t Table) DropNotes(hashes []Hash, known map[Hash]Vector) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	return t.DB.Within(func() error {
+		for _, h := range hashes {
+			if err := t.DB.Run("DELETE FROM recall_notes WHERE hash = ?", h[:]); err != nil {
+				return err
+			}
+			delete(known, h)
+		}
+		return nil
+	})
+}
+
+// Use drops all vectors that are not of the model with this name.
+func (t Table) Use(model string) error {
+	if have, err := t.DB.Meta("model"); err != nil || have == model {
+		return err
+	}
+	return t.DB.Within(func() error {
+		if err := t.drop(); err != nil {
+			return err
+		}
+		return t.DB.SetMeta("model", model)
+	})
+}
+
+// Length returns how many numbers the model's vectors have, 0 if there are
+// none yet.
+func (t Table) Length() (int, error) {
+	have, err := t.DB.Meta("length")
+	n, _ := strconv.Atoi(have)
+	return n, err
+}
+
+// SetLength notes how many numbers the model's vectors have. A model that
+// gives others than before is another one by the same name: the vectors that
+// there are cannot be compared with its own and are dropped.
+func (t Table) SetLength(n int) (dropped bool, err error) {
+	have, err := t.Length()
+	if err != nil || have == n {
+		return false, err
+	}
+	err = t.DB.Within(func() error {
+		if have != 0 {
+			if err := t.drop(); err != nil {
+				return err
+			}
+		}
+		return t.DB.SetMeta("length", strconv.Itoa(n))
+	})
+	return have != 0 && err == nil, err
+}
+
+// drop drops all vectors. It is part of a transaction.
+func (t Table) drop() error {
+	for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0", "DELETE FROM recall_meta WHERE name = 'length'"} {
+		if err := t.DB.Run(sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
