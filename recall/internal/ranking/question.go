@@ -1,0 +1,104 @@
+package ranking
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"goclaw/recall/internal/words"
+)
+
+// Question is a query as the ranking sees it.
+type Question struct {
+	terms []asked
+	spans []words.Span
+	asks  bool     // it ends in a question mark
+	names []string // terms that are names of speakers; set by Rank
+}
+
+type asked struct {
+	term   string
+	weight float64
+}
+
+const (
+	maxQuery   = 16 << 10 // bytes of a query that are looked at
+	maxTerms   = 64       // different words of it that are searched for
+	weakWeight = 0.5
+)
+
+// weak are words that questions are made of.
+var weak = words.Set(`kind type sort name many much often describe mention say tell think feel did does get like recently currently would
+might likely considered consider person people thing things someone way specific particular according`)
+
+// Ask reads a query. Nothing in it is syntax. Dates are understood as said at
+// now.
+func Ask(text string, now time.Time) *Question {
+	if len(text) > maxQuery {
+		text = strings.ToValidUTF8(text[:maxQuery], "")
+	}
+	ends, _ := words.Asks(text)
+	q := &Question{asks: ends, spans: words.Dates(text, now)}
+	if q.take(text, q.inDate); len(q.terms) == 0 { // a date is all there is
+		q.take(text, func(words.Word) bool { return false })
+	}
+	return q
+}
+
+// take makes the words of text the terms, but for those that skip tells.
+func (q *Question) take(text string, skip func(words.Word) bool) {
+	seen := map[string]bool{}
+	words.Each(text, func(w words.Word) {
+		if skip(w) || w.Inner || seen[w.Term] || len(q.terms) == maxTerms {
+			return
+		}
+		seen[w.Term] = true
+		a := asked{w.Term, 1}
+		if weak[w.Term] {
+			a.weight = weakWeight
+		}
+		q.terms = append(q.terms, a)
+	})
+}
+
+func (q *Question) inDate(w words.Word) bool {
+	for _, s := range q.spans {
+		if w.From >= s.At[0] && w.To <= s.At[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// Spoken returns the text of a question as the people that it names would put
+// it: they say "I" of themselves, and its vector is compared with what they
+// said. Rank finds out whom it names.
+func (q *Question) Spoken(text string) string {
+	if len(q.names) == 0 || len(text) > maxQuery {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	words.Each(text, func(w words.Word) {
+		if !slices.Contains(q.names, w.Term) {
+			return
+		}
+		b.WriteString(text[end:w.From])
+		if name := text[w.From:w.To]; strings.HasSuffix(name, "s") && strings.ContainsAny(name, "'’") {
+			b.WriteString("my")
+		} else {
+			b.WriteString("I")
+		}
+		end = w.To
+	})
+	return b.String() + text[end:]
+}
+
+// Terms returns the terms that are searched for.
+func (q *Question) Terms() map[string]bool {
+	terms := map[string]bool{}
+	for _, t := range q.terms {
+		terms[t.term] = true
+	}
+	return terms
+}

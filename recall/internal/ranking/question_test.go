@@ -1,0 +1,24 @@
+package ranking
+
+import (
+	"testing"
+
+	"goclaw/recall/internal/words"
+)
+
+func TestSpoken(t *testing.T) {
+	q := &Question{names: []string{words.Term("Ada"), words.Term("Grace")}}
+	for text, want := range map[string]string{
+		"When did Ada buy a boat?":           "When did I buy a boat?",
+		"Is it Ada's boat, or grace’s?":      "Is it my boat, or my?",
+		"Ada":                                "I",
+		"Who is Adam, and why do we ask him": "Who is Adam, and why do we ask him",
+	} {
+		if got := q.Spoken(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := new(Question).Spoken("Ada?"); got != "Ada?" {
+		t.Errorf("nobody is named, but got %q", got)
+	}
+}
