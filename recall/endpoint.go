@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Endpoint is an embedding model behind the API of OpenAI, which Ollama and
-// most servers at home speak as well.
+// Endpoint is an embedding model that is served with OpenAI's API. Ollama and
+// most local servers speak it as well.
 type Endpoint struct {
-	URL    string // up to and without /embeddings, such as http://localhost:11434/v1
+	URL    string // without /embeddings, such as http://localhost:11434/v1
 	Model  string
 	Key    string       // "" if none is needed
-	Client *http.Client // nil: one that waits for a minute at most
+	Client *http.Client // nil: one with a timeout of a minute
 }
 
 // Name says which model it is.

@@ -21,10 +21,10 @@ func TestEndpointHangs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/MEMORY.md", "- the harbour is old\n")
 	w := worlds["sqlite"](t, Options{Workspace: dir, Embedder: Endpoint{URL: srv.URL, Model: "m"}})
-	if w.ix.patience > 10*time.Second {
-		t.Errorf("a question waits %v", w.ix.patience)
+	if w.ix.vectors.patience > 10*time.Second {
+		t.Errorf("a question waits %v", w.ix.vectors.patience)
 	}
-	w.ix.patience = 50 * time.Millisecond
+	w.ix.vectors.patience = 50 * time.Millisecond
 	say(t, w, "a", "user: the harbour opens at nine")
 	res, err := w.ix.Search(t.Context(), Query{Text: "harbour"})
 	if err != nil || len(res.Hits) != 2 || !res.Words || len(res.Incomplete) != 1 || res.Incomplete[0] != "words only: m gave no vector within 50ms" {
@@ -33,7 +33,7 @@ func TestEndpointHangs(t *testing.T) {
 }
 
 // TestEndpointChanges: vectors of another length than the server gives now are
-// not compared: they are made anew.
+// not compared: they are made again.
 func TestEndpointChanges(t *testing.T) {
 	var length atomic.Int64
 	length.Store(384)
@@ -72,7 +72,7 @@ func TestEndpointChanges(t *testing.T) {
 	embed(5)
 	search(1, "")
 	length.Store(768)
-	search(0, "m gives vectors of 768 numbers now, and gave 384 before: those were dropped, and are made anew")
+	search(0, "m gives vectors of 768 numbers now, and gave 384 before: those were dropped, and are made again")
 	search(0, "")
 	embed(5)
 	search(1, "")

@@ -101,7 +101,7 @@ func TestSaidOften(t *testing.T) {
 	}
 	say(t, w, "once", "tool: a wombat")
 	if got := find(t, w.ix, Query{Text: "wombat"}); len(got) != 2 || got[1] != "once#2" {
-		t.Errorf("behind what is said often: %v", got)
+		t.Errorf("after what is said often: %v", got)
 	}
 }
 

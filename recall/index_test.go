@@ -5,79 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/recall/internal/postings"
 	"goclaw/session"
 	memstore "goclaw/store/memory"
 	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
 )
-
-// TestLexer holds what a lexer remembers against what it would find out anew:
-// words of every length, alike in their first bytes or in all but one, and
-// more of them than it remembers.
-func TestLexer(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 5))
-	var all []string
-	for len(all) < 2*maxSeen {
-		w := strings.Repeat("abcdefgh", 3)[:1+rng.IntN(20)]
-		at := rng.IntN(len(w))
-		w = w[:at] + string(rune('a'+rng.IntN(26))) + w[at+1:]
-		if rng.IntN(4) > 0 {
-			w += fmt.Sprint(rng.IntN(maxSeen))
-		}
-		all = append(all, w, "ö"+w)
-	}
-	var l lexer
-	for range 2 {
-		for _, w := range all {
-			got := l.look(w)
-			if want := term(w); got != l.terms[want] || want != "" && got.term != want {
-				t.Fatalf("%q is %+v, want %q", w, got, want)
-			}
-		}
-	}
-	if len(l.seen) > maxSeen {
-		t.Errorf("%d words are remembered", len(l.seen))
-	}
-}
-
-// TestFull: a segment has no more postings than memory is set aside for, be
-// its messages many or long.
-func TestFull(t *testing.T) {
-	many := newBuilder()
-	for range maxDocs {
-		if many.full() {
-			t.Fatalf("full with %d messages", len(many.docs))
-		}
-		many.put(doc{}, nil)
-	}
-	if !many.full() {
-		t.Errorf("not full with %d messages", len(many.docs))
-	}
-	long := newBuilder()
-	terms := map[string]uint32{}
-	for i := range 20_000 {
-		terms[fmt.Sprint(i)] = 2
-	}
-	for !long.full() {
-		long.put(doc{}, terms)
-	}
-	size := 0
-	for _, l := range long.lex.terms {
-		size += len(l.data)
-	}
-	if size != long.bytes || size < maxBytes || size > maxBytes+3*len(terms) {
-		t.Errorf("full with %d bytes, of which it knows %d", size, long.bytes)
-	}
-}
 
 // TestReadParts: what is read at once is bounded, and nothing is left out or
 // read twice.
@@ -95,11 +35,11 @@ func TestReadParts(t *testing.T) {
 	last := session.Seq(1 + len(lines))
 	for _, from := range []session.Seq{1, 2, 9} {
 		next, n, largest := from, 0, 0
-		err := readSaid(t.Context(), st, part{lag{id: "s", n: 4}, from, last}, func(p part, ss []said) error {
-			if p.from != next || p.to < p.from || p.n != 4 {
-				t.Errorf("from %d: the records %d to %d come after %d", from, p.from, p.to, next-1)
+		err := readSaid(t.Context(), st, postings.Part{ID: "s", N: 4, From: from, To: last}, func(p postings.Part, ss []said) error {
+			if p.From != next || p.To < p.From || p.N != 4 {
+				t.Errorf("from %d: the records %d to %d come after %d", from, p.From, p.To, next-1)
 			}
-			next = p.to + 1
+			next = p.To + 1
 			size := 0
 			for _, s := range ss {
 				size += len(s.text)
@@ -117,48 +57,6 @@ func TestReadParts(t *testing.T) {
 	}
 }
 
-// TestBlocks: every list is found in the block that its term leads to, and no
-// other.
-func TestBlocks(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 1))
-	b := newBuilder()
-	for i := range 3000 {
-		terms := map[string]uint32{"everywhere": 1, "": 1 + rng.Uint32N(300)}
-		for range 10 {
-			terms[fmt.Sprint(rng.IntN(1+i*i))] = 1 + rng.Uint32N(3)
-		}
-		b.put(doc{}, terms)
-	}
-	var firsts []string
-	var blocks [][]byte
-	err := b.blocks(func(first string, data []byte) error {
-		if len(data) > blockSize {
-			_, rest, _ := cut(data)
-			if _, rest, ok := cut(rest); !ok || len(rest) > 0 {
-				t.Errorf("a block of %d bytes holds more than one list", len(data))
-			}
-		}
-		firsts, blocks = append(firsts, first), append(blocks, bytes.Clone(data))
-		return nil
-	})
-	if err != nil || len(blocks) < 10 || len(blocks) > len(b.lex.terms)/20 {
-		t.Fatalf("%d terms in %d blocks, %v", len(b.lex.terms), len(blocks), err)
-	}
-	for term, l := range b.lex.terms {
-		n, ok := slices.BinarySearch(firsts, term)
-		if !ok {
-			n--
-		}
-		got, err := listOf(blocks[n], term)
-		if want := l.append(nil); err != nil || !bytes.Equal(got, want) || l.size() != len(want) {
-			t.Fatalf("%q: %v, %v, want %v", term, got, err, want)
-		}
-		if got, err := listOf(blocks[n], term+"x"); got != nil || err != nil {
-			t.Fatalf("%qx: %v, %v", term, got, err)
-		}
-	}
-}
-
 // BenchmarkBuild measures how fast texts become postings.
 func BenchmarkBuild(b *testing.B) {
 	var all []said
@@ -170,13 +68,13 @@ func BenchmarkBuild(b *testing.B) {
 		}
 	}
 	b.SetBytes(size)
-	bl := newBuilder()
+	bl := &postings.Builder{}
 	for b.Loop() {
-		if bl.full() {
-			bl = newBuilder()
+		if bl.Full() {
+			bl = &postings.Builder{}
 		}
 		for _, s := range all {
-			bl.add(1, s)
+			bl.Add(s.doc(1), s.text, s.speaker)
 		}
 	}
 }
@@ -194,7 +92,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 	first(t, w.ix, "word150b", "b#152")
 	segments := func() int64 {
-		n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments")
+		n, err := w.ix.messages.db.Int("SELECT count(*) FROM recall_segments")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +167,7 @@ func TestExamine(t *testing.T) {
 		if wrong, err := Examine(t.Context(), w.path); len(wrong) > 0 || err != nil {
 			t.Fatalf("%s: before: %q, %v", name, wrong, err)
 		}
-		if err := w.ix.db.Exec(sql); err != nil {
+		if err := w.ix.messages.db.Exec(sql); err != nil {
 			t.Fatal(err)
 		}
 		if wrong, err := Examine(t.Context(), w.path); len(wrong) == 0 || err != nil {
@@ -285,9 +183,9 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// TestAside: an index that can be neither made nor written is made in memory,
+// TestInMemory: an index that can be neither made nor written is made in memory,
 // for as long as it is open, and the answer says so.
-func TestAside(t *testing.T) {
+func TestInMemory(t *testing.T) {
 	dir := t.TempDir()
 	st, err := sqlite.Open(filepath.Join(dir, "sessions.db"))
 	if err != nil {
@@ -351,9 +249,9 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestWrittenAnew: what another program has put in the place of a log is
+// TestWrittenAgain: what another program has put in the place of a log is
 // found, and what was there before is not.
-func TestWrittenAnew(t *testing.T) {
+func TestWrittenAgain(t *testing.T) {
 	w := worlds["jsonl"](t, Options{})
 	say(t, w, "other", "user: this stays")
 	var lines []string
@@ -381,8 +279,8 @@ func TestWrittenAnew(t *testing.T) {
 	if err != nil || len(res.Hits) > 0 {
 		t.Errorf("what is no longer there is found: %v, %v", res.Hits, err)
 	}
-	// One that only grows is not indexed anew.
-	n, err := w.ix.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'")
+	// One that only grows is not indexed again.
+	n, err := w.ix.messages.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +288,7 @@ func TestWrittenAnew(t *testing.T) {
 	w.ix.Close()
 	w.ix = w.open()
 	first(t, w.ix, "and so on", "a#302")
-	if again, err := w.ix.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
+	if again, err := w.ix.messages.db.Int("SELECT n FROM recall_sessions WHERE id = 'a'"); again != n || err != nil {
 		t.Errorf("session %d is now %d, %v", n, again, err)
 	}
 }
@@ -405,13 +303,18 @@ func TestRemoveFrom(t *testing.T) {
 	}
 	defer st.Close()
 	say(t, st, "a", "user: the ferry leaves at ten")
+	in, err := postings.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
 	old, err := sqlite3.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer old.Close()
 	// The triggers of the older version.
-	err = old.Exec(schema + `
+	err = old.Exec(`
 CREATE TRIGGER recall_trash AFTER UPDATE OF trashed ON sessions WHEN NEW.trashed IS NOT NULL BEGIN
 	DELETE FROM recall_sessions WHERE id = OLD.id;
 END;
@@ -426,7 +329,7 @@ END;`)
 			t.Fatal(err)
 		}
 	}
-	d, err := look(path)
+	d, err := postings.Look(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,33 +11,31 @@ import (
 	"unicode/utf8"
 
 	"goclaw/internal/naming"
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
-// What is gone through for a query that the index cannot answer, and how much
-// of one session: such a search reads the log.
+// How much is read for a query that the index cannot answer.
 const (
 	maxScanned    = 20_000 // records
-	maxScannedOne = 5_000
-	maxLiteral    = 1000 // bytes of the query
+	maxScannedOne = 5_000  // of one session
+	maxLiteral    = 1000   // bytes of the query
 )
 
 // literal is a query without a word that is indexed, such as "to be or not to
-// be", or an emoji: it is looked for as it stands.
+// be", or an emoji: it is looked for literally.
 type literal struct {
 	phrase  string
 	symbols []rune // any of which will do, if there are no letters
 }
 
-// asLiteral returns how to look for text as it stands, and whether that is the
+// asLiteral returns how to look for text literally, and whether that is the
 // only way.
 func asLiteral(text string) (literal, bool) {
 	if text = squash(text); text == "" || len(text) > maxLiteral {
 		return literal{}, false
 	}
-	indexed := false
-	words(text, func(word) { indexed = true })
-	if indexed {
+	if len(words.Set(text)) > 0 {
 		return literal{}, false
 	}
 	l := literal{phrase: text}
@@ -77,11 +75,11 @@ func (l literal) fits(text string) float64 {
 	return 0
 }
 
-// wordsAt returns where phrase stands in text, not within a word; -1 if it
-// does not.
+// wordsAt returns where phrase stands in text as whole words; -1 if it does
+// not.
 func wordsAt(text, phrase string) (from, to int) {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	begin, _ := utf8.DecodeRuneInString(phrase)
+	start, _ := utf8.DecodeRuneInString(phrase)
 	end, _ := utf8.DecodeLastRuneInString(phrase)
 	for at := 0; phrase != ""; {
 		i := strings.Index(text[at:], phrase)
@@ -91,7 +89,7 @@ func wordsAt(text, phrase string) (from, to int) {
 		from, to = at+i, at+i+len(phrase)
 		before, _ := utf8.DecodeLastRuneInString(text[:from])
 		after, _ := utf8.DecodeRuneInString(text[to:])
-		if !(inWord(begin) && inWord(before)) && !(inWord(end) && inWord(after)) {
+		if !(inWord(start) && inWord(before)) && !(inWord(end) && inWord(after)) {
 			return from, to
 		}
 		at = to
@@ -99,8 +97,7 @@ func wordsAt(text, phrase string) (from, to int) {
 	return -1, -1
 }
 
-// standsAt returns where l stands in a text, as it is written there; -1 if it
-// does not.
+// standsAt returns where l stands in a text; -1 if it does not.
 func standsAt(text string, l literal) (from, to int) {
 	lower := strings.ToLower(text)
 	if len(lower) != len(text) { // a letter that takes more room in lower case
@@ -116,30 +113,29 @@ func standsAt(text string, l literal) (from, to int) {
 	return -1, -1
 }
 
-// scanMemory looks for l in the memory files.
-func (ix *Index) scanMemory(q Query, l literal) []Hit {
+// scanMemory looks for the query in the memory files, literally.
+func (s *search) scanMemory() []Hit {
 	var hits []Hit
-	for _, f := range ix.memory.order {
-		for i, n := range f.notes {
-			d := f.seg.docs[i]
-			if (!q.Since.IsZero() && !f.since(d, q.Since)) || (!q.Until.IsZero() && d.time >= q.Until.Unix()) {
+	for _, f := range s.memory.All {
+		for i, n := range f.Notes {
+			if !f.Within(i, s.q.Since, s.q.Until) {
 				continue
 			}
-			if score := l.fits(n.text); score > 0 {
-				hits = append(hits, ix.noteHit(f, i, score, q))
+			if score := s.literal.fits(n.Text); score > 0 {
+				hits = append(hits, s.noteHit(f, i, score))
 			}
 		}
 	}
-	return oneEach(newestFirst(hits, len(hits)), q.Limit, func(session.ID) bool { return true })
+	return oneEach(newestFirst(hits, len(hits)), s.q.Limit, func(session.ID) bool { return true })
 }
 
-// scanSessions looks for l in the transcripts, those used last first, and says
-// if it did not go through all of them.
-func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Result) ([]Hit, error) {
+// scanSessions looks for the query in the transcripts, literally, the sessions
+// used last first, and says if it did not go through all of them.
+func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 	var hits []Hit
 	infos := map[session.ID]session.Info{}
 	scanned, whole := 0, true
-	for in, err := range ix.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
+	for in, err := range s.o.Store.List(ctx, session.Query{ID: s.q.Session, Key: s.q.Key, Agent: s.q.Agent}) {
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +146,7 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 		infos[in.ID] = in
 		from := max(0, in.Last-maxScannedOne)
 		whole = whole && from == 0
-		for r, err := range ix.o.Store.Read(ctx, in.ID, from) {
+		for r, err := range s.o.Store.Read(ctx, in.ID, from) {
 			var d *session.Damage
 			if errors.As(err, &d) || errors.Is(err, session.ErrNotFound) {
 				continue
@@ -159,15 +155,14 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 				return nil, err
 			}
 			scanned++
-			s, ok := speak(r)
-			if !ok || q.Role != "" && s.role != q.Role || !q.Since.IsZero() && s.at.Before(q.Since) || !q.Until.IsZero() && !s.at.Before(q.Until) {
+			text, ok := speak(r)
+			if !ok || !s.q.wants(text) || r.Seq == s.q.seq && in.ID == s.q.without {
 				continue
 			}
-			if r.Seq == q.seq && in.ID == q.without {
-				continue
-			}
-			if score := l.fits(s.text); score > 0 {
-				hits = append(hits, Hit{Session: in.ID, Key: in.Key, Seq: r.Seq, Record: r.ID, Role: s.role, Time: s.at, Text: s.text, Score: score})
+			if score := s.literal.fits(text.text); score > 0 {
+				h := text.hit(in, r.ID)
+				h.Score = score
+				hits = append(hits, h)
 			}
 		}
 		if len(hits) > 20*MaxLimit {
@@ -175,13 +170,18 @@ func (ix *Index) scanSessions(ctx context.Context, q Query, l literal, res *Resu
 		}
 	}
 	if !whole {
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
+		s.res.Incomplete = append(s.res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
 	}
-	hits = oneEach(newestFirst(hits, len(hits)), q.Limit, func(id session.ID) bool { return !infos[id].Mirror() })
+	hits = oneEach(newestFirst(hits, len(hits)), s.q.Limit, func(id session.ID) bool { return !infos[id].Mirror() })
 	for i, h := range hits {
-		hits[i].Title = naming.Title(ctx, ix.o.Store, infos[h.Session])
+		hits[i].Title = naming.Title(ctx, s.o.Store, infos[h.Session])
 	}
 	return hits, nil
+}
+
+// wants reports whether q is about what has the role and the time of s.
+func (q *Query) wants(s said) bool {
+	return (q.Role == "" || s.role == q.Role) && (q.Since.IsZero() || !s.at.Before(q.Since)) && (q.Until.IsZero() || s.at.Before(q.Until))
 }
 
 // newestFirst returns the best n, of equals the newest.

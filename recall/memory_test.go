@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goclaw/internal/watch"
+	"goclaw/recall/internal/notes"
 )
 
 // counting is an embedder that is asked for something each time.
@@ -55,14 +56,14 @@ func notesAre(t *testing.T, ix *Index, what string, want ...string) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		got = []string{}
 		ix.mu.Lock()
-		for _, f := range ix.memory.order {
-			for i, n := range f.notes {
-				if ix.memory.codes[f.hashes[i]] != nil {
-					got = append(got, f.path+": "+n.text)
+		for _, f := range ix.memory.All {
+			for i, n := range f.Notes {
+				if ix.vectors.notes[f.Hashes[i]] != nil {
+					got = append(got, f.Path+": "+n.Text)
 				}
 			}
 		}
-		vectors, _ = ix.db.Int("SELECT count(*) FROM recall_notes")
+		vectors, _ = ix.messages.db.Int("SELECT count(*) FROM recall_notes")
 		ix.mu.Unlock()
 		if cmp.Equal(append([]string{}, want...), got) && int(vectors) == len(want) {
 			return
@@ -96,7 +97,7 @@ func TestWatched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ix.watcher = w()
+			ix.background.watcher = w()
 			ix.Background()
 			ix.Background() // once is enough
 			notesAre(t, ix, "nothing")
@@ -293,7 +294,7 @@ func TestLinks(t *testing.T) {
 	if d := cmp.Diff([]string{"MEMORY.md:1", "memory/a.md:1", "memory/real.md:1", "projects/p.md:1"}, cites); d != "" {
 		t.Errorf("found (-want +got):\n%s", d)
 	}
-	if n := len(ix.memory.order); n != 4 {
+	if n := len(ix.memory.All); n != 4 {
 		t.Errorf("%d files are searched, want 4", n)
 	}
 	// MEMORY.md may be one itself.
@@ -330,11 +331,11 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ix.Close()
-	ix.memory.read = func(tree fs.FS, name string) ([]byte, error) {
+	ix.memory.Read = func(tree fs.FS, name string) ([]byte, error) {
 		if name == "memory/locked.md" {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 		}
-		return readFile(tree, name)
+		return notes.ReadFile(tree, name)
 	}
 	cites, missing := incomplete(t, ix, "giraffe")
 	if d := cmp.Diff([]string{"memory/good.md:1"}, cites); d != "" {
@@ -342,20 +343,20 @@ func TestUnreadable(t *testing.T) {
 	}
 	want := []string{
 		"memory/locked.md cannot be read: permission denied",
-		"memory/huge.md was not read: it is no text",
-		"memory/picture.md was not read: it is no text",
+		"memory/huge.md was not read: it is not text",
+		"memory/picture.md was not read: it is not text",
 	}
 	if d := cmp.Diff(want, missing); d != "" {
 		t.Errorf("incomplete (-want +got):\n%s", d)
 	}
-	ix.memory.read = nil // it can be read again
+	ix.memory.Read = nil // it can be read again
 	if cites, missing = incomplete(t, ix, "giraffe"); len(cites) != 2 || len(missing) != 2 {
 		t.Errorf("found %v, incomplete %v", cites, missing)
 	}
 	for i := range 9 {
 		write(t, fmt.Sprintf("%s/memory/picture%d.md", dir, i), "\x00")
 	}
-	if _, missing = incomplete(t, ix, "giraffe"); len(missing) != maxFlaws+1 || missing[maxFlaws] != "7 more memory files were not read, or in part" {
+	if _, missing = incomplete(t, ix, "giraffe"); len(missing) != notes.MaxFlaws+1 || missing[notes.MaxFlaws] != "7 more memory files were not read, or in part" {
 		t.Errorf("incomplete: %q", missing)
 	}
 }
@@ -365,7 +366,7 @@ func TestUnreadable(t *testing.T) {
 func TestHuge(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
-	for i := 0; b.Len() < maxFile+1<<20; i++ {
+	for i := 0; b.Len() < notes.MaxFile+1<<20; i++ {
 		fmt.Fprintf(&b, "- note %d is about word%d and some others\n", i, i%5000)
 	}
 	write(t, dir+"/memory/huge.md", "the first is a walrus\n\n"+b.String()+"the last is a quokka\n")
@@ -386,67 +387,17 @@ func TestHuge(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 12*maxFile {
-		t.Errorf("%d MB are held for %d MB of text", grown>>20, maxFile>>20)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 12*notes.MaxFile {
+		t.Errorf("%d MB are held for %d MB of text", grown>>20, notes.MaxFile>>20)
 	} else {
-		t.Logf("%d MB are held for %d MB of text", grown>>20, maxFile>>20)
+		t.Logf("%d MB are held for %d MB of text", grown>>20, notes.MaxFile>>20)
 	}
 	_, total, err := ix.File("memory/huge.md", 1, 1)
 	if err != nil || total < 1000 {
 		t.Errorf("%d lines, %v", total, err)
 	}
 	if _, _, err := ix.File("memory/huge.md", total+1, 1); err == nil || !strings.Contains(err.Error(), "was read in part") {
-		t.Errorf("behind what was read: %v", err)
-	}
-}
-
-// shape is a note in a table.
-type shape struct {
-	Line, Lines int
-	Heading     string
-	Text        string
-}
-
-func shapes(text string) []shape {
-	var out []shape
-	for _, n := range splitNotes(text) {
-		out = append(out, shape{n.line, n.lines, n.heading, strings.TrimSpace(n.text[:min(len(n.text), 24)])})
-	}
-	return out
-}
-
-// TestNotesOf: files as they are found, with their lines.
-func TestNotesOf(t *testing.T) {
-	long := strings.Repeat("word ", 300)
-	for name, c := range map[string]struct {
-		text string
-		want []shape
-	}{
-		"unclosed":            {"# A\n```\ncode\n\n# B\n- one\n- two\n\nlast\n", []shape{{1, 1, "A", "A"}, {2, 2, "A", "```\ncode"}, {5, 1, "B", "B"}, {6, 1, "B", "- one"}, {7, 1, "B", "- two"}, {9, 1, "B", "last"}}},
-		"unclosed, later":     {"```\na\n\n# no\n```\n# B\n```go\nx\n\n# C\n", []shape{{1, 5, "", "```\na\n\n# no\n```"}, {6, 1, "B", "B"}, {7, 2, "B", "```go\nx"}, {10, 1, "C", "C"}}},
-		"fence in a fence":    {"````\n```\n# no\n```\n````\n# B\n", []shape{{1, 5, "", "````\n```\n# no\n```\n````"}, {6, 1, "B", "B"}}},
-		"other marks":         {"~~~\n```\n# no\n~~~\n# B\n", []shape{{1, 4, "", "~~~\n```\n# no\n~~~"}, {5, 1, "B", "B"}}},
-		"in line":             {"```x``` is code\n\n# B\n", []shape{{1, 1, "", "```x``` is code"}, {3, 1, "B", "B"}}},
-		"windows":             {"# A\r\n\r\n- one\r\n  more\r\n- two\r\n", []shape{{1, 1, "A", "A"}, {3, 2, "A", "- one\n  more"}, {5, 1, "A", "- two"}}},
-		"no end":              {"one", []shape{{1, 1, "", "one"}}},
-		"marks only":          {"***\n\n```\n- one\n\n🎉\n", []shape{{4, 1, "", "- one"}, {6, 1, "", "🎉"}}},
-		"empty":               {"", nil},
-		"nothing":             {"\n\n \n", nil},
-		"front matter":        {"---\ntitle: Trip\ntags: [travel]\n---\n# A\none\n", []shape{{2, 2, "", "title: Trip\ntags: [trave"}, {5, 1, "A", "A"}, {6, 1, "A", "one"}}},
-		"front matter, toml":  {"+++\ntitle = \"Trip\"\n+++\none\n", []shape{{2, 1, "", `title = "Trip"`}, {4, 1, "", "one"}}},
-		"rules":               {"---\nno metadata\n\n---\n\none\n", []shape{{1, 2, "", "---\nno metadata"}, {6, 1, "", "one"}}},
-		"front, unclosed":     {"---\ntitle: x\n", []shape{{1, 2, "", "---\ntitle: x"}}},
-		"underlined":          {"Title\n=====\n\none\n\nPart\n----\n- two\n", []shape{{1, 2, "Title", "Title"}, {4, 1, "Title", "one"}, {6, 2, "Title > Part", "Part"}, {8, 1, "Title > Part", "- two"}}},
-		"not underlined":      {"- item\n---\n\na\nb\n---\n", []shape{{1, 2, "", "- item\n---"}, {4, 3, "", "a\nb\n---"}}},
-		"a tag is no heading": {"#tag\n", []shape{{1, 1, "", "#tag"}}},
-		"long line":           {"a\n" + long + "\nb\n", []shape{{1, 1, "", "a"}, {2, 1, "", "word word word word word"}, {2, 1, "", "word word word word word"}, {3, 1, "", "b"}}},
-		"long code":           {"```\n" + strings.Repeat("x = 1\n", 300) + "```\nend\n", []shape{{1, 200, "", "```\nx = 1\nx = 1\nx = 1\nx"}, {201, 103, "", "x = 1\nx = 1\nx = 1\nx = 1"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, shapes(c.text)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
+		t.Errorf("after what was read: %v", err)
 	}
 }
 
@@ -480,26 +431,4 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%s: read %q, %v, want %q", c.query, text, err, c.read)
 		}
 	}
-}
-
-// FuzzNotes: whatever a file holds, its notes are small, in order, and stand
-// where they say.
-func FuzzNotes(f *testing.F) {
-	f.Add("# A\n```\nx\n")
-	f.Add("---\na: b\n---\nT\n==\n" + strings.Repeat("é", 1000))
-	f.Fuzz(func(t *testing.T, text string) {
-		text = strings.ToValidUTF8(text, "")
-		lines, last := linesOf(text), 0
-		for _, n := range splitNotes(text) {
-			switch {
-			case n.line < last || n.line < 1 || n.lines < 1 || n.line+n.lines-1 > len(lines):
-				t.Fatalf("a note of lines %d+%d behind line %d of %d", n.line, n.lines, last, len(lines))
-			case len(n.text) > maxNote+1 || n.text == "":
-				t.Fatalf("a note of %d bytes", len(n.text))
-			case !strings.Contains(strings.Join(lines[n.line-1:n.line-1+n.lines], "\n"), n.text):
-				t.Fatalf("%q does not stand at line %d", n.text, n.line)
-			}
-			last = n.line
-		}
-	})
 }

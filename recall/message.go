@@ -6,34 +6,36 @@ import (
 	"time"
 
 	"goclaw/llm"
+	"goclaw/recall/internal/postings"
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
-// Role says who said what is found.
+// Role says who said something.
 type Role string
 
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
-	Output    Role = "tool"    // what a tool or a command put out
-	Summary   Role = "summary" // of a past that was folded
+	Output    Role = "tool"    // the output of a tool or a command
+	Summary   Role = "summary" // the summary of a compaction
 )
 
 // maxIndexed is how many bytes of one text are indexed.
 const maxIndexed = 256 << 10
 
-// said is what a record says: the text that is searched.
+// said is the text of a record that is searched.
 type said struct {
 	seq     session.Seq
 	role    Role
-	speaker string // the name that the text begins with; whether it is one, all of the log tells
+	speaker string // what the text begins with if it could be a name; the whole log tells whether it is
 	at      time.Time
 	text    string
 }
 
-// echo are the tools that search: what they are asked and what they find was
-// said elsewhere.
-var echo = map[string]bool{"memory_search": true, "memory_get": true, "session_search": true, "session_read": true}
+// searchTools are the tools that search: what they are asked and what they
+// find was said elsewhere.
+var searchTools = map[string]bool{"memory_search": true, "memory_get": true, "session_search": true, "session_read": true}
 
 // speak returns what r says, and whether it says anything.
 func speak(r session.Record) (said, bool) {
@@ -47,7 +49,7 @@ func speak(r session.Record) (said, bool) {
 			s.role = Output
 			var parts []string
 			for _, res := range rs {
-				if !echo[res.Name] {
+				if !searchTools[res.Name] {
 					parts = append(parts, res.Text())
 				}
 			}
@@ -59,7 +61,7 @@ func speak(r session.Record) (said, bool) {
 			s.role = User
 		} else {
 			for _, c := range b.Calls() {
-				if !echo[c.Name] {
+				if !searchTools[c.Name] {
 					s.text += "\n" + c.Name + " " + string(c.Args)
 				}
 			}
@@ -81,10 +83,10 @@ func speak(r session.Record) (said, bool) {
 	return s, s.text != ""
 }
 
-// namePrefix is how chats with several people begin a message.
+// namePrefix is how messages begin in chats with several people.
 var namePrefix = regexp.MustCompile(`^(?:\[(?:[\p{L}\d]+ )?)?(\p{Lu}[\p{L}'’-]{1,30})(?: \p{Lu}[\p{L}'’.-]*)?(?: \([^)\n]*\))?(?: [^\]\n]{0,40}\])?: ?`)
 
-// maxPrefix is how many bytes it can have.
+// maxPrefix is how many bytes such a beginning can have.
 const maxPrefix = 160
 
 // named returns what a text begins with if that could be its speaker's name.
@@ -98,56 +100,28 @@ func named(text string) string {
 	return ""
 }
 
-// doc is a message or a note as the index knows it.
-type doc struct {
-	group uint32 // the session or the file; only those of one group are neighbours
-	seq   uint32 // the record, or the line
-	time  int64  // seconds
-	words uint32
-	flags uint8
-}
+// roleFlags are how the index notes a role. An assistant has none.
+var roleFlags = map[Role]postings.Flags{User: postings.User, Output: postings.Tool, Summary: postings.Summary}
 
-const (
-	flagAsks     = 1 << iota // it ends in a question
-	flagOnlyAsks             // it is a question, most of it
-	flagUser
-	flagTool
-	flagSummary
-	flagNamed // it begins with what could be its speaker's name
-)
-
-func (d doc) role() Role {
-	switch {
-	case d.flags&flagUser != 0:
-		return User
-	case d.flags&flagTool != 0:
-		return Output
-	case d.flags&flagSummary != 0:
-		return Summary
+// doc returns what the index notes of s, a message of session n.
+func (s said) doc(n int64) postings.Doc {
+	d := postings.Doc{Group: uint32(n), Seq: uint32(s.seq), Time: s.at.Unix(), Flags: roleFlags[s.role]}
+	ends, mostly := words.Asks(s.text)
+	if ends {
+		d.Flags |= postings.Asks
 	}
-	return Assistant
-}
-
-// nameMark begins the term of a speaker's name. No word of a text does.
-const nameMark = "@"
-
-// digest returns the doc of a text, and calls count for each of its words and
-// once for the term of who says it.
-func (l *lexer) digest(s said, count func(t *list)) doc {
-	d := doc{seq: uint32(s.seq), time: s.at.Unix()}
-	d.words = uint32(l.words(s.text, func(w word) { count(w.list) }))
-	if t := term(s.speaker); t != "" {
-		count(l.list(nameMark + t))
-		d.flags |= flagNamed
-	}
-	d.flags |= asking(s.text)
-	switch s.role {
-	case User:
-		d.flags |= flagUser
-	case Output:
-		d.flags |= flagTool
-	case Summary:
-		d.flags |= flagSummary
+	if mostly {
+		d.Flags |= postings.MostlyAsks
 	}
 	return d
+}
+
+// roleOf returns the role of a message.
+func roleOf(d postings.Doc) Role {
+	for role, flag := range roleFlags {
+		if d.Flags&flag != 0 {
+			return role
+		}
+	}
+	return Assistant
 }

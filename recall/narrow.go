@@ -13,9 +13,9 @@ import (
 	"goclaw/session"
 )
 
-// Within narrows q to what a person or a model writes for a session: a key,
-// or a part of one, is all that was ever said under it; an id, a title, a part
-// of these, or a citation is one log.
+// Within narrows q to the sessions that ref names. A key, or a part of one, is
+// everything that was ever said under it; an id, a title, a part of either, or
+// a citation is one log.
 func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
 	in, err := naming.Find(ctx, st, ref, false)
 	if id, _, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
@@ -33,7 +33,7 @@ func (q *Query) Within(ctx context.Context, st session.Store, ref string) error 
 }
 
 // Cited splits a citation of a message, as Hit.Cite writes it, into its session
-// and the number of the record; ok is false if ref is none.
+// and the number of the record; ok is false if ref is not one.
 func Cited(ref string) (id, seq string, ok bool) {
 	i := strings.LastIndexByte(ref, '#')
 	if i <= 0 {
@@ -50,8 +50,8 @@ var (
 	agoForm = regexp.MustCompile(`^(\d{1,5}) ?(m|min|minutes?|h|hours?|d|days?|w|weeks?|months?|y|years?)(?: ago)?$`)
 )
 
-// Moment reads a time that something was said since: a date, a time, or how
-// long before now it was. What names no zone is of now's.
+// Moment reads a point in time: a date, a time, or how long before now. If it
+// names no zone, it is in that of now.
 func Moment(text string, now time.Time) (time.Time, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())

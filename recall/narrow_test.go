@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/llm"
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
@@ -127,7 +128,7 @@ func TestWithin(t *testing.T) {
 	})
 }
 
-// TestZone: tools ask and answer in the zone of the one who searches, and a
+// TestZone: tools ask and answer in the zone of the searcher, and a
 // file of a day is of that day in every zone.
 func TestZone(t *testing.T) {
 	dir := t.TempDir()
@@ -176,9 +177,9 @@ func TestDaysOfTheZone(t *testing.T) {
 	for _, hours := range []int{-9, 0, 9} {
 		zone := time.FixedZone("there", hours*3600)
 		now := time.Date(2026, 8, 20, 12, 0, 0, 0, zone)
-		spans, _ := dates("what did I say yesterday", now)
+		spans := words.Dates("what did I say yesterday", now)
 		from := time.Date(2026, 8, 19, 0, 0, 0, 0, zone)
-		if len(spans) != 1 || !spans[0].from.Equal(from) || !spans[0].to.Equal(from.AddDate(0, 0, 1)) {
+		if len(spans) != 1 || !spans[0].From.Equal(from) || !spans[0].To.Equal(from.AddDate(0, 0, 1)) {
 			t.Errorf("%d hours: %v, want from %v", hours, spans, from)
 		}
 		dir := t.TempDir()

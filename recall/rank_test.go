@@ -11,69 +11,6 @@ import (
 	"goclaw/session"
 )
 
-func TestTerms(t *testing.T) {
-	for _, group := range [][]string{
-		{"film", "films", "movie", "movies"},
-		{"child", "children", "kid", "kids"},
-		{"mother", "mothers", "mom", "moms"},
-		{"decide", "decided", "decision", "decisions"},
-		{"went", "go", "goes", "going"},
-		{"colour", "colors", "color"},
-		{"Café", "cafe", "cafés"},
-	} {
-		for _, w := range group[1:] {
-			if got, want := term(w), term(group[0]); got != want {
-				t.Errorf("%s is found by %q, %s by %q", w, got, group[0], want)
-			}
-		}
-	}
-	for _, pair := range [][2]string{{"found", "founded"}, {"doc", "doctor"}, {"cut", "cat"}} {
-		if a, b := term(pair[0]), term(pair[1]); a == b {
-			t.Errorf("%s and %s are both found by %q", pair[0], pair[1], a)
-		}
-	}
-}
-
-func TestAsking(t *testing.T) {
-	const both = flagAsks | flagOnlyAsks
-	for text, want := range map[string]uint8{
-		"":                  0,
-		"It works.":         0,
-		"Does it work?":     both,
-		"Does it work? \"":  both,
-		"Hi! Does it work?": both,
-		"动了吗？":              both,
-		"The parser was rewritten on Monday and is twice as fast. And you?": flagAsks,
-		"Why was the parser rewritten on Monday, of all days? Hm.":          flagOnlyAsks,
-		"Does it work? [attached: machine.jpg, 120 KB]":                     both,
-		"It works. [why?]": 0,
-	} {
-		if got := asking(text); got != want {
-			t.Errorf("%q: got %b, want %b", text, got, want)
-		}
-	}
-}
-
-func TestSubject(t *testing.T) {
-	for text, want := range map[string]string{
-		"- Ada writes compilers for a living": "Ada",
-		"2. **Ada**: compilers":               "Ada",
-		"Ada's compiler is fast":              "Ada's",
-		"The engineer Ada writes compilers":   "Ada",
-		"compilers are what Ada writes":       "Ada",
-		"what is written here says Ada":       "",
-		"the quick brown fox and Ada":         "",
-		"":                                    "",
-	} {
-		if got := (note{text: text}).subject(); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-	if got := (note{text: "Ada", isHeading: true}).subject(); got != "" {
-		t.Errorf("a heading has the subject %q", got)
-	}
-}
-
 // TestEvidence holds what speaks for a message beside its words.
 func TestEvidence(t *testing.T) {
 	w := worlds["sqlite"](t, Options{})
@@ -141,27 +78,4 @@ func TestSlowModel(t *testing.T) {
 	if err := <-three; !errors.Is(err, session.ErrClosed) {
 		t.Errorf("a search of what was closed in the meantime: %v", err)
 	}
-}
-
-func cites(t *testing.T, ix *Index, text string) (out []string) {
-	t.Helper()
-	res, err := ix.Search(t.Context(), Query{Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range res.Hits {
-		out = append(out, h.Cite())
-		out = append(out, h.Also...)
-	}
-	return out
-}
-
-// at is the place of a citation; behind all if it is missing.
-func at(hits []string, cite string) int {
-	for i, h := range hits {
-		if h == cite {
-			return i
-		}
-	}
-	return len(hits)
 }

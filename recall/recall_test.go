@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/llm"
+	"goclaw/recall/internal/postings"
 	"goclaw/session"
 	"goclaw/store/jsonl"
 	memstore "goclaw/store/memory"
@@ -197,7 +198,7 @@ func TestGoneFromTheFile(t *testing.T) {
 	}
 	rows := func(sql string) int64 {
 		t.Helper()
-		d, err := openDB(w.path)
+		d, err := postings.Open(w.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +231,7 @@ func TestGoneFromTheFile(t *testing.T) {
 		log := filepath.Join(filepath.Dir(w.path), "sessions.db")
 		for _, file := range []string{w.path, w.path + "-wal", log, log + "-wal"} {
 			data, err := os.ReadFile(file)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the last one who closes removes the log
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the last one to close it removes the log
 
 				t.Fatal(err)
 			}
@@ -365,46 +366,6 @@ func TestOwnWordsFirst(t *testing.T) {
 	}
 }
 
-func TestDates(t *testing.T) {
-	now := time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct{ text, from, to string }{
-		{"what happened on 2026-03-05?", "2026-03-05", "2026-03-08"},
-		{"on 5 March 2025", "2025-03-05", "2025-03-08"},
-		{"on March 5th, 2025", "2025-03-05", "2025-03-08"},
-		{"on 1 September", "2025-09-01", "2025-09-04"},
-		{"in May 2024", "2024-05-01", "2024-06-04"},
-		{"in June", "2026-06-01", "2026-07-04"},
-		{"in the summer of 2023", "2023-06-01", "2023-09-01"},
-		{"during 2022", "2022-01-01", "2023-01-01"},
-		{"what did I say yesterday", "2026-08-19", "2026-08-20"},
-		{"three days ago", "2026-08-17", "2026-08-18"},
-		{"last month", "2026-07-01", "2026-08-04"},
-		{"last Monday", "2026-08-17", "2026-08-18"},
-		{"on thursday", "2026-08-13", "2026-08-14"}, // it is Thursday now
-		{"what did we plan last weekend", "2026-08-15", "2026-08-17"},
-		{"in mid-May 2024", "2024-05-10", "2024-05-24"},
-		{"in early June", "2026-06-01", "2026-06-14"},
-		{"at the end of May 2024", "2024-05-20", "2024-06-04"},
-		{"in the second week of March", "2026-03-08", "2026-03-18"},
-		{"between 3 and 7 May 2024", "2024-05-03", "2024-05-10"},
-		{"May 3-7, 2024", "2024-05-03", "2024-05-10"},
-		{"from 28 May 2024 to 3 June 2024", "2024-05-28", "2024-06-06"},
-		{"between May 3 and May 7 2026", "2026-05-03", "2026-05-10"},
-		{"what happened last week, as said on 6 May 2024", "2024-05-06", "2024-05-09"},
-		{"the monday of my dreams", "", ""},
-		{"I may go", "", ""},
-	} {
-		spans, _ := dates(c.text, now)
-		got := [2]string{}
-		if len(spans) > 0 {
-			got = [2]string{spans[0].from.Format(time.DateOnly), spans[0].to.Format(time.DateOnly)}
-		}
-		if want := [2]string{c.from, c.to}; got != want {
-			t.Errorf("%q: got %v, want %v", c.text, got, want)
-		}
-	}
-}
-
 func TestFilters(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		say(t, w, "one", "user: the falcon landed", "assistant: the falcon is a bird")
@@ -456,16 +417,16 @@ func TestDamage(t *testing.T) {
 				say(t, w, "a", fmt.Sprintf("user: filler %d", i))
 			}
 			first(t, w.ix, "filler 123", "a#125")
-			if n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+			if n, err := w.ix.messages.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
 				t.Fatalf("%d segments, %v: the test tests nothing", n, err)
 			}
-			if err := w.ix.db.Exec(sql); err != nil {
+			if err := w.ix.messages.db.Exec(sql); err != nil {
 				t.Fatal(err)
 			}
 			w.ix.Close()
 			w.ix = w.open()
 			first(t, w.ix, "filler 123", "a#125")
-			if n, err := w.ix.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
+			if n, err := w.ix.messages.db.Int("SELECT count(*) FROM recall_segments"); n == 0 || err != nil {
 				t.Errorf("%d segments after the repair, %v", n, err)
 			}
 		})
@@ -493,7 +454,7 @@ func TestLocked(t *testing.T) {
 	for i := range 300 {
 		say(t, w, "a", fmt.Sprintf("user: filler %d", i))
 	}
-	if err := w.ix.db.Exec("PRAGMA query_only = ON"); err != nil {
+	if err := w.ix.messages.db.Exec("PRAGMA query_only = ON"); err != nil {
 		t.Fatal(err)
 	}
 	res, err := w.ix.Search(t.Context(), Query{Text: "filler 123"})
@@ -551,7 +512,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("round %d: %s was appended and is not found", round, word)
 			}
 		}
-		if n, err := ix.db.Int(`SELECT count(*) FROM recall_sessions r WHERE have != coalesce((SELECT sum(upto - since + 1) FROM recall_in WHERE session = r.n), 0)`); n != 0 || err != nil {
+		if n, err := ix.messages.db.Int(`SELECT count(*) FROM recall_sessions r WHERE have != coalesce((SELECT sum(upto - since + 1) FROM recall_in WHERE session = r.n), 0)`); n != 0 || err != nil {
 			t.Errorf("round %d: %d sessions are counted wrong, %v", round, n, err)
 		}
 		ix.Close()
@@ -696,10 +657,10 @@ func TestMemoryFiles(t *testing.T) {
 		t.Errorf("%d vectors, want 7: %v", n, err)
 	}
 	// Only what has changed is read.
-	before := ix.memory.files["MEMORY.md"]
+	before := ix.memory.All[0]
 	write(t, dir+"/memory/2026-08-02.md", "# 2026-08-02\n\n- The locker code is 1234 now, not what it was.\n")
 	first(t, ix, "locker", "memory/2026-08-02.md:3")
-	if ix.memory.files["MEMORY.md"] != before {
+	if ix.memory.All[0] != before {
 		t.Error("a file that has not changed was read again")
 	}
 	if err := os.Remove(dir + "/memory/2026-08-02.md"); err != nil {
@@ -708,29 +669,8 @@ func TestMemoryFiles(t *testing.T) {
 	if got := find(t, ix, Query{Text: "locker 1234"}); len(got) != 0 {
 		t.Errorf("deleted, and found: %v", got)
 	}
-	if n, err := ix.db.Int("SELECT count(*) FROM recall_notes"); n != 3 || err != nil {
+	if n, err := ix.messages.db.Int("SELECT count(*) FROM recall_notes"); n != 3 || err != nil {
 		t.Errorf("%d vectors are left, want 3: %v", n, err)
-	}
-}
-
-func TestSplitNotes(t *testing.T) {
-	long := strings.Repeat("word ", 150)
-	got := splitNotes("intro\nmore\n\n# A\n- one\n  goes on\n- two\n## B\n```\n# no heading\n\n- no item\n```\n" + long + "\n" + long + "\n")
-	type n struct {
-		Line, Lines int
-		Heading     string
-		Text        string
-	}
-	var short []n
-	for _, g := range got {
-		short = append(short, n{g.line, g.lines, g.heading, g.text[:min(len(g.text), 20)]})
-	}
-	want := []n{
-		{1, 2, "", "intro\nmore"}, {4, 1, "A", "A"}, {5, 2, "A", "- one\n  goes on"}, {7, 1, "A", "- two"}, {8, 1, "A > B", "B"},
-		{9, 6, "A > B", "```\n# no heading\n\n- "}, {15, 1, "A > B", "word word word word "},
-	}
-	if d := cmp.Diff(want, short); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
@@ -817,31 +757,6 @@ func TestEcho(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	b := newBuilder()
-	for i := range 20 {
-		b.add(uint32(i/7), said{seq: session.Seq(i + 1), at: start, text: fmt.Sprintf("one two two three%d", i)})
-	}
-	f.Add(encodeDocs(b.docs))
-	f.Add(b.lex.terms["two"].append(nil))
-	b.blocks(func(_ string, data []byte) error { f.Add(bytes.Clone(data)); return nil })
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if docs, err := decodeDocs(data); err == nil {
-			again, err := decodeDocs(encodeDocs(docs))
-			if d := cmp.Diff(docs, again, cmp.AllowUnexported(doc{})); d != "" || err != nil {
-				t.Fatalf("%v (-want +got):\n%s", err, d)
-			}
-		}
-		if ps, err := decode(data, 100, nil); err == nil {
-			for _, p := range ps {
-				if p.at < 0 || p.at >= 100 {
-					t.Fatalf("a posting of doc %d of 100", p.at)
-				}
-			}
-		}
-	})
 }
 
 // TestTogether searches, appends, deletes and embeds at the same time.

@@ -3,17 +3,18 @@ package recall
 import (
 	"strings"
 
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
-// gathered are hits of which no two say the same. Those of others like one are
-// its Also.
+// gathered are hits of which no two say the same. Others that say what a hit
+// says are listed in its Also.
 type gathered struct {
 	limit int
 	hits  []Hit
 	seen  collapse
-	// places are where a record of a hit is cited: a log that continues another
-	// has the records of its past, which are said once.
+	// places are where each record is cited. A log that continues another has
+	// copies of its records, which are cited once.
 	places map[place]cited
 }
 
@@ -23,18 +24,18 @@ type place struct {
 	record string
 }
 
-// cited says where among them it is: -1 the hit itself, else a place in Also.
+// cited says where: -1 is the hit itself, others are places in Also.
 type cited struct {
 	at   int
 	live bool
 }
 
-// full reports whether nothing is taken any more but what is like a hit.
+// full reports whether only what says the same as a hit is still taken.
 func (g *gathered) full() bool { return len(g.hits) == g.limit }
 
-// add takes h, or counts it to what says the same. live says that its log is
-// no mirror of another program's: of one record in two logs that one is cited.
-// It reports whether h is a hit of its own.
+// add takes h, or adds it to the hit that says the same. live says that its log
+// is not a mirror: of one record in two logs, the live one is cited. It reports
+// whether h is a hit of its own.
 func (g *gathered) add(h Hit, live bool) bool {
 	if g.places == nil {
 		g.places = map[place]cited{}
@@ -76,22 +77,21 @@ type collapse struct {
 	set  map[string]bool
 }
 
-// What makes texts the same that differ: nine tenths of their words, and more
-// words than a greeting has.
+// Texts that differ say the same if they share nine tenths of their words, and
+// have more words than a greeting.
 const (
 	sameShare = 0.9
 	sameWords = 6
 )
 
-// find returns which of the texts before says the same as text, -1 if none
-// does.
+// find returns which earlier text says the same as text, -1 if none does.
 func (c *collapse) find(text string) int {
 	text = clipText(text, 8000)
-	c.text, c.set = wordForWord(text), map[string]bool{}
+	c.text, c.set = wordForWord(text), nil
 	if at, ok := c.alike[c.text]; ok {
 		return at
 	}
-	words(text, func(w word) { c.set[w.term] = true })
+	c.set = words.Set(text)
 	if len(c.set) < sameWords {
 		c.set = nil
 		return -1
@@ -110,7 +110,7 @@ func (c *collapse) find(text string) int {
 	return -1
 }
 
-// put takes the text that was looked for last, and was not found.
+// put adds the text that was looked for last and not found.
 func (c *collapse) put() {
 	if c.alike == nil {
 		c.alike = map[string]int{}
@@ -119,8 +119,8 @@ func (c *collapse) put() {
 	c.terms = append(c.terms, c.set)
 }
 
-// wordForWord makes texts equal that differ in nothing but case, space, and
-// the marks of sentences.
+// wordForWord makes texts equal that differ only in case, space and
+// punctuation.
 func wordForWord(text string) string {
 	var b strings.Builder
 	for _, f := range strings.Fields(squash(text)) {
@@ -135,8 +135,7 @@ func wordForWord(text string) string {
 	return b.String()
 }
 
-// oneEach returns those of hits, the best first, that say something of their
-// own.
+// oneEach returns the hits of which no two say the same.
 func oneEach(hits []Hit, limit int, live func(session.ID) bool) []Hit {
 	g := gathered{limit: limit}
 	for _, h := range hits {

@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"goclaw/internal/naming"
+	"goclaw/recall/internal/notes"
+	"goclaw/recall/internal/postings"
+	"goclaw/recall/internal/ranking"
+	"goclaw/recall/internal/vectors"
 	"goclaw/session"
 )
 
@@ -29,7 +33,8 @@ type Query struct {
 	Sessions bool // transcripts; if neither is set, both
 	Now      time.Time
 
-	without session.ID // one of its records, that says nothing here: the question itself
+	// The record of a session that asks this query, which is left out.
+	without session.ID
 	seq     session.Seq
 }
 
@@ -73,18 +78,18 @@ type Result struct {
 	// Incomplete says, in sentences, what could not be searched, or only in
 	// part.
 	Incomplete []string
-	// Literal says that no word of the query is in any index, such as of "to
-	// be or not to be" or an emoji: it was looked for as it stands.
+	// Literal says that the query has no word that is indexed, like "to be or
+	// not to be" or an emoji: it was looked for literally.
 	Literal bool
-	// Words says that there is no vector of the query: words alone decided. If
-	// there should have been one, Incomplete says why there is none.
+	// Words says that the query has no vector: words alone decided. If it
+	// should have had one, Incomplete says why it has none.
 	Words bool
 	// Vectors is the share of the candidates that were compared by meaning as
 	// well: 1 all, 0 none.
 	Vectors float64
 }
 
-// What is looked at beyond the hits that are wanted.
+// How many candidates are looked at for the hits that are wanted.
 const (
 	candidates     = 100 // messages that are compared by their vectors
 	noteCandidates = 200
@@ -95,9 +100,9 @@ const (
 // MaxLimit is how many hits a search has at most, however many are asked for.
 const MaxLimit = 200
 
-// Search finds what q asks for. An index that is behind is brought up to
-// date, one that is damaged is repaired; where that is impossible, the result
-// says what is missing.
+// Search finds what q asks for. An index that is not up to date is brought up
+// to date, a damaged one is repaired; where that is impossible, the result says
+// what is missing.
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
@@ -112,89 +117,28 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Now.IsZero() {
 		q.Now = ix.o.Now()
 	}
-	var res Result
-	m := meaning{e: ix.o.Embedder, patience: ix.patience}
-	inMemory, inSessions := q.Memory && ix.o.Workspace != "", q.Sessions && ix.o.Store != nil
-	if inMemory || inSessions { // others search in the meantime
-		if err := m.of(ctx, q.Text, &res); err != nil {
-			return res, err
-		}
+	s := search{Index: ix, q: q, meaning: meaning{embedding: &ix.vectors}}
+	s.literal, s.res.Literal = asLiteral(q.Text)
+	notes, err := s.inMemory(ctx)
+	if err != nil {
+		return s.res, err
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.db == nil {
-		return res, session.ErrClosed
+	messages, err := s.inSessions(ctx)
+	if err != nil {
+		return s.res, err
 	}
-	ix.db.SetInterrupt(ctx)
-	defer func() {
-		if ix.db != nil { // a damaged file may have been replaced
-			ix.db.SetInterrupt(context.Background())
-		}
-	}()
-	var notes, messages []Hit
-	var err error
-	stands, only := asLiteral(q.Text)
-	res.Literal = only
-	ix.compares(&m, &res)
-	if inMemory {
-		if notes, err = ix.searchMemory(ctx, q, m.v, &res); err != nil {
-			return res, err
-		}
-		if only && len(notes) == 0 {
-			notes = ix.scanMemory(q, stands)
-		}
-	}
-	if inSessions {
-		if messages, err = ix.searchSessions(ctx, q, &m, &res); err != nil {
-			return res, err
-		}
-		if only && len(messages) == 0 {
-			if messages, err = ix.scanSessions(ctx, q, stands, &res); err != nil {
-				return res, err
-			}
-		}
-	}
-	res.Hits = interleave(messages, notes, q.Limit)
-	res.Words = m.v == nil
-	return res, nil
+	s.res.Hits = interleave(messages, notes, q.Limit)
+	s.res.Words = s.meaning.v == nil
+	return s.res, nil
 }
 
-// meaning is the vector of what is looked for, as it was put last.
-type meaning struct {
-	e    Embedder
-	text string
-	v    []float32 // nil: there is none
-	bad  bool      // there is none to be had
-
-	patience time.Duration
-}
-
-// patience is how long a question waits for its vector at most. Words do not
-// wait.
-const patience = 5 * time.Second
-
-// of makes m that of text. If it cannot be had, res says so.
-func (m *meaning) of(ctx context.Context, text string, res *Result) error {
-	text = clipText(strings.TrimSpace(text), maxEmbedded)
-	if m.e == nil || m.bad || text == m.text {
-		return nil
-	}
-	soon, cancel := context.WithTimeout(ctx, m.patience)
-	defer cancel()
-	vs, err := m.e.Vectors(soon, []string{text})
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil && soon.Err() != nil:
-		m.v, m.bad = nil, true
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: %s gave no vector within %v", m.e.Name(), m.patience))
-	case err != nil || len(vs) != 1:
-		m.v, m.bad = nil, true
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("words only: the embeddings of %s cannot be had: %v", m.e.Name(), err))
-	default:
-		m.text, m.v = text, vs[0]
-	}
-	return nil
+// search is one search.
+type search struct {
+	*Index
+	q       Query
+	meaning meaning
+	literal literal
+	res     Result
 }
 
 // interleave takes turns: scores of messages and of notes cannot be compared.
@@ -211,278 +155,297 @@ func interleave(a, b []Hit, limit int) []Hit {
 	return out
 }
 
-func (ix *Index) searchMemory(ctx context.Context, q Query, v []float32, res *Result) ([]Hit, error) {
-	m := &ix.memory
-	if _, err := m.sync(ix.o.Workspace, ix.o.Memory, nil); err != nil {
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("the memory files cannot be read: %v", err))
+// inMemory searches the memory files.
+func (s *search) inMemory(ctx context.Context) ([]Hit, error) {
+	if !s.q.Memory || s.o.Workspace == "" {
 		return nil, nil
 	}
-	res.Incomplete = append(res.Incomplete, m.incomplete()...)
-	c := newCorpus(m.segments())
-	var qv floats
-	if v != nil {
-		if err := ix.loadNotes(); err != nil {
-			return nil, err
-		}
-		if len(m.codes) > 0 {
-			qv = unit(append(floats{}, v...))
-		}
+	if err := s.meaning.of(ctx, s.q.Text, &s.res); err != nil {
+		return nil, err
 	}
-	c.allow = func(d doc) bool {
-		f := m.order[d.group]
-		return (q.Since.IsZero() || f.since(d, q.Since)) && (q.Until.IsZero() || d.time < q.Until.Unix())
-	}
-	// A file of a day is of that day in every zone.
-	y, mo, d := q.Now.Date()
-	asked := ask(q.Text, time.Date(y, mo, d, q.Now.Hour(), q.Now.Minute(), 0, 0, time.UTC))
-	cands, err := c.rank(&notes, asked, noteCandidates)
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var kept []candidate
-	for _, cand := range cands {
-		if f := m.order[cand.seg]; f.hit(cand.at) {
-			if v := m.codes[f.hashes[cand.at]]; v != nil {
-				cand.code = v
-			}
-			kept = append(kept, cand)
+	defer unlock()
+	if err := s.memory.Sync(nil); err != nil {
+		s.res.Incomplete = append(s.res.Incomplete, fmt.Sprintf("the memory files cannot be read: %v", err))
+		return nil, nil
+	}
+	s.res.Incomplete = append(s.res.Incomplete, s.memory.Incomplete()...)
+	s.meaning.compare(&s.res)
+	hits, err := s.notes()
+	if err == nil && len(hits) == 0 && s.res.Literal {
+		hits = s.scanMemory()
+	}
+	return hits, err
+}
+
+// notes finds notes by words and meaning.
+func (s *search) notes() ([]Hit, error) {
+	all := s.memory.All
+	c := ranking.Notes(s.memory.Segments())
+	// A file of a day is of that day in every zone.
+	y, mo, d := s.q.Now.Date()
+	asked := ranking.Ask(s.q.Text, time.Date(y, mo, d, s.q.Now.Hour(), s.q.Now.Minute(), 0, 0, time.UTC))
+	cands, err := c.Rank(asked, noteCandidates)
+	if err != nil {
+		return nil, err
+	}
+	cands = slices.DeleteFunc(cands, func(c ranking.Candidate) bool {
+		f := all[c.Seg]
+		return !f.IsHit(c.At) || !f.Within(c.At, s.q.Since, s.q.Until)
+	})
+	if s.meaning.v != nil {
+		if err := s.vectors.loadNotes(); err != nil {
+			return nil, err
 		}
+		for i, c := range cands {
+			if v := s.vectors.notes[all[c.Seg].Hashes[c.At]]; v != nil {
+				cands[i].Code = v
+			}
+		}
+		ranking.Fuse(vectors.Unit(s.meaning.v), cands)
 	}
-	res.covered(kept)
-	if qv != nil {
-		notes.fuse(qv, kept)
-	}
-	ownFirst(kept, asked)
-	g := gathered{limit: q.Limit}
-	for _, cand := range trim(kept) {
-		h := ix.noteHit(m.order[cand.seg], cand.at, cand.score, q)
-		h.Near = !cand.own
+	s.covered(cands)
+	ranking.OwnFirst(cands, asked)
+	g := gathered{limit: s.q.Limit}
+	for _, c := range ranking.Trim(cands) {
+		h := s.noteHit(all[c.Seg], c.At, c.Score)
+		h.Near = !c.Own
 		g.add(h, true)
 	}
 	return g.hits, nil
 }
 
 // noteHit is note i of f as a hit.
-func (ix *Index) noteHit(f *file, i int, score float64, q Query) Hit {
-	n := f.notes[i]
-	at := time.Unix(f.seg.docs[i].time, 0).UTC()
-	if !f.dated {
-		at = at.In(q.Now.Location())
-	}
-	return Hit{File: f.path, Line: n.line, Lines: n.lines, Heading: n.heading, Time: at, Text: n.text, Score: score}
+func (s *search) noteHit(f *notes.File, i int, score float64) Hit {
+	n := f.Notes[i]
+	return Hit{File: f.Path, Line: n.Line, Lines: n.Lines, Heading: n.Heading, Time: f.Time(i, s.q.Now.Location()), Text: n.Text, Score: score}
 }
 
-func (ix *Index) searchSessions(ctx context.Context, q Query, m *meaning, res *Result) ([]Hit, error) {
-	for try := 0; ; try++ {
-		hits, err := ix.findMessages(ctx, q, m, res, max(candidates, 3*q.Limit))
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return hits, err
-		case try == 0 && broken(err):
-			if bad := ix.repair(err); bad == nil {
-				continue
-			}
-			fallthrough
-		case broken(err):
-			res.Incomplete = append(res.Incomplete, fmt.Sprintf("the transcripts were not searched: %v; goclaw doctor says more", err))
+// inSessions searches the transcripts.
+func (s *search) inSessions(ctx context.Context) ([]Hit, error) {
+	if !s.q.Sessions || s.o.Store == nil {
+		return nil, nil
+	}
+	hits, err := s.found(ctx, max(candidates, 3*s.q.Limit))
+	if broken(err) && ctx.Err() == nil {
+		if s.repair(ctx, err) == nil {
+			hits, err = s.found(ctx, max(candidates, 3*s.q.Limit))
+		}
+		if broken(err) {
+			s.res.Incomplete = append(s.res.Incomplete, fmt.Sprintf("the transcripts were not searched: %v; goclaw doctor says more", err))
 			return nil, nil
-		default:
-			return nil, err
 		}
 	}
+	if err != nil || len(hits) > 0 || !s.res.Literal {
+		return hits, err
+	}
+	return s.scanSessions(ctx)
 }
 
-// broken reports whether err is of the index, which can be made again.
-func broken(err error) bool {
-	var c *contradictionError
-	return errors.Is(err, errDocs) || errors.Is(err, errPostings) || errors.As(err, &c) || damaged(err)
+// repair repairs the index, which is damaged as err says.
+func (s *search) repair(ctx context.Context, err error) error {
+	unlock, closed := s.lock(ctx)
+	if closed != nil {
+		return closed
+	}
+	defer unlock()
+	return s.messages.repair(err)
 }
 
-// incomplete says what of the transcripts could not be searched, or not
-// through the index; unread are the logs that could not be read.
-func (ix *Index) incomplete(unread map[session.ID]error) (out []string) {
-	if ix.aside != nil {
-		out = append(out, fmt.Sprintf("every session was read from its log: %v", ix.aside))
-	}
-	if ix.behind > 0 {
-		out = append(out, fmt.Sprintf("%d records could not be written to the index, and were searched as they are", ix.behind))
-	}
-	if n := len(unread); n > 0 {
-		id := slices.Min(slices.Collect(maps.Keys(unread)))
-		out = append(out, fmt.Sprintf("%d sessions cannot be read, or not to their end, such as %s: %v; goclaw doctor says more", n, id, unread[id]))
-	}
-	return out
-}
-
-// findMessages finds messages among the best k by their words.
-func (ix *Index) findMessages(ctx context.Context, q Query, m *meaning, res *Result, k int) ([]Hit, error) {
-	if err := ix.sync(ctx); err != nil {
-		return nil, err
-	}
-	segs := make([]*segment, 0, len(ix.segs)+1)
-	for _, s := range ix.segs {
-		segs = append(segs, s)
-	}
-	c := newCorpus(append(segs, ix.tail))
-	allow, err := ix.filter(ctx, q)
+// found finds messages among the best k by their words.
+func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
+	asked := ranking.Ask(s.q.Text, s.q.Now)
+	cands, err := s.rank(ctx, asked, k)
 	if err != nil {
 		return nil, err
 	}
-	c.allow, c.speaks = allow, speakers(c.segs)
-	for g, id := range ix.ids {
-		if q.seq != 0 && id == q.without {
-			c.mute = &doc{group: g, seq: uint32(q.seq)}
-			c.allow = func(d doc) bool { return byPlace(d, *c.mute) != 0 && allow(d) }
-		}
+	// A model takes its time: others search in the meantime.
+	if err := s.meaning.of(ctx, asked.Spoken(s.q.Text), &s.res); err != nil {
+		return nil, err
 	}
-	asked := ask(q.Text, q.Now)
-	cands, err := c.rank(&chat, asked, k)
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if m.v != nil {
-		ix.codes = map[int64][]byte{}
-		for i := range cands {
-			if cands[i].code, err = ix.code(cands[i].doc); err != nil {
-				return nil, err
-			}
-		}
-		chat.fuse(fold(append([]float32(nil), m.v...)), cands)
-		ix.codes = nil
+	best, err := s.compare(asked, cands)
+	if err != nil {
+		unlock()
+		return nil, err
 	}
-	res.covered(cands)
-	ownFirst(cands, asked)
-	best, told := trim(cands), len(res.Incomplete)
-	hits, err := ix.messages(ctx, best, q.Limit, res)
-	if err == nil && len(hits) < q.Limit && len(best) == k && k < maxCandidates {
-		// They say the same, most of them: others come behind.
-		res.Incomplete = res.Incomplete[:told]
-		return ix.findMessages(ctx, q, m, res, maxCandidates)
+	hits, unread, err := s.read(ctx, best)
+	incomplete := s.messages.incomplete(unread)
+	unlock()
+	if err == nil && len(hits) < s.q.Limit && len(best) == k && k < maxCandidates {
+		return s.found(ctx, maxCandidates) // most of them say the same: look further
 	}
+	s.res.Incomplete = append(s.res.Incomplete, incomplete...)
 	return hits, err
 }
 
-// trim drops what speaks against itself and holds no word of the question,
-// unless there is nothing else.
-func trim(cands []candidate) []candidate {
-	for i, c := range cands {
-		if c.score <= 0 && i > 0 {
-			return slices.DeleteFunc(cands, func(c candidate) bool { return c.score <= 0 && !c.own })
+// compare orders cands by their meaning as well, and drops those that do not
+// fit.
+func (s *search) compare(asked *ranking.Question, cands []ranking.Candidate) (best []ranking.Candidate, err error) {
+	s.meaning.compare(&s.res)
+	if s.meaning.v != nil {
+		codes := vectors.Reader{Table: s.table()}
+		for i, c := range cands {
+			if cands[i].Code, err = codes.Code(int64(c.Doc.Group), session.Seq(c.Doc.Seq)); err != nil {
+				return nil, err
+			}
+		}
+		ranking.Fuse(vectors.Reduce(s.meaning.v), cands)
+	}
+	s.covered(cands)
+	ranking.OwnFirst(cands, asked)
+	return ranking.Trim(cands), nil
+}
+
+// rank returns the best k messages by their words.
+func (s *search) rank(ctx context.Context, asked *ranking.Question, k int) ([]ranking.Candidate, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	t := s.messages
+	if err := t.sync(ctx); err != nil {
+		return nil, err
+	}
+	c := ranking.Messages(t.segments(), t.people)
+	allow, err := s.filter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.Allow = allow
+	for g, id := range t.ids {
+		if s.q.seq != 0 && id == s.q.without {
+			c.Mute = &postings.Doc{Group: g, Seq: uint32(s.q.seq)}
+			c.Allow = func(d postings.Doc) bool { return postings.ByPlace(d, *c.Mute) != 0 && allow(d) }
 		}
 	}
-	return cands
+	return c.Rank(asked, k)
 }
 
 // covered notes how many candidates have vectors.
-func (r *Result) covered(cands []candidate) {
+func (s *search) covered(cands []ranking.Candidate) {
 	n := 0
 	for _, c := range cands {
-		if c.code != nil {
+		if c.Code != nil {
 			n++
 		}
 	}
 	if len(cands) > 0 {
-		r.Vectors = float64(n) / float64(len(cands))
+		s.res.Vectors = float64(n) / float64(len(cands))
 	}
 }
 
-// filter returns which docs q allows.
-func (ix *Index) filter(ctx context.Context, q Query) (func(doc) bool, error) {
+// filter returns which docs the query allows.
+func (s *search) filter(ctx context.Context) (func(postings.Doc) bool, error) {
+	q := s.q
 	var groups map[uint32]bool
 	if q.Session != "" || q.Key != "" || q.Agent != "" {
 		ids := map[session.ID]bool{}
-		for in, err := range ix.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
+		for in, err := range s.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
 			if err != nil {
 				return nil, err
 			}
 			ids[in.ID] = true
 		}
 		groups = map[uint32]bool{}
-		for g, id := range ix.ids {
+		for g, id := range s.messages.ids {
 			if ids[id] {
 				groups[g] = true
 			}
 		}
 	}
 	since, until := q.Since.Unix(), q.Until.Unix()
-	return func(d doc) bool {
+	return func(d postings.Doc) bool {
 		switch {
-		case groups != nil && !groups[d.group],
-			!q.Since.IsZero() && d.time < since,
-			!q.Until.IsZero() && d.time >= until,
-			q.Role != "" && d.role() != q.Role:
+		case groups != nil && !groups[d.Group],
+			!q.Since.IsZero() && d.Time < since,
+			!q.Until.IsZero() && d.Time >= until,
+			q.Role != "" && roleOf(d) != q.Role:
 			return false
 		}
 		return true
 	}, nil
 }
 
-// messages reads the best of cands from the log.
-func (ix *Index) messages(ctx context.Context, cands []candidate, limit int, res *Result) ([]Hit, error) {
-	g := gathered{limit: limit}
-	var taken []candidate
-	more := 0 // looked at behind the hits
-	infos, unread := map[session.ID]session.Info{}, maps.Clone(ix.unread)
-	defer func() { res.Incomplete = append(res.Incomplete, ix.incomplete(unread)...) }()
+// read reads the best of cands from their logs. unread are the logs that could
+// not be read.
+func (s *search) read(ctx context.Context, cands []ranking.Candidate) (hits []Hit, unread map[session.ID]error, err error) {
+	g := gathered{limit: s.q.Limit}
+	var taken []ranking.Candidate
+	more := 0 // looked at after the hits
+	infos, unread := map[session.ID]session.Info{}, maps.Clone(s.messages.unread)
 	for _, c := range cands {
 		if g.full() {
-			if more == maxMore || !slices.ContainsFunc(taken, c.mayEqual) {
+			if more == maxMore || !slices.ContainsFunc(taken, func(t ranking.Candidate) bool { return mayEqual(c, t) }) {
 				continue
 			}
 			more++
 		}
-		id := ix.ids[c.doc.group]
+		id := s.messages.ids[c.Doc.Group]
 		in, ok := infos[id]
 		if !ok {
-			for i, err := range ix.o.Store.List(ctx, session.Query{ID: id, Limit: 1}) {
+			for i, err := range s.o.Store.List(ctx, session.Query{ID: id, Limit: 1}) {
 				if err != nil {
-					return nil, err
+					return nil, unread, err
 				}
 				in = i
 			}
-			in.Title = naming.Title(ctx, ix.o.Store, in)
+			in.Title = naming.Title(ctx, s.o.Store, in)
 			infos[id] = in
 		}
 		if in.ID == "" {
 			continue // in the trash since
 		}
-		rec, ok, err := recordAt(ctx, ix.o.Store, id, session.Seq(c.doc.seq))
+		rec, ok, err := recordAt(ctx, s.o.Store, id, session.Seq(c.Doc.Seq))
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, session.ErrClosed) {
-				return nil, err
+				return nil, unread, err
 			}
 			unread[id] = err
 			continue
 		}
-		s, says := speak(rec)
+		text, says := speak(rec)
 		if !ok || !says {
 			continue
 		}
-		h := Hit{Session: id, Key: in.Key, Title: in.Title, Seq: rec.Seq, Record: rec.ID, Role: s.role, Time: s.at, Text: s.text, Score: c.score, Near: !c.own}
+		h := text.hit(in, rec.ID)
+		h.Score, h.Near = c.Score, !c.Own
 		if g.add(h, !in.Mirror()) {
 			taken = append(taken, c)
 		}
 	}
-	return g.hits, nil
+	return g.hits, unread, nil
 }
 
-// maxMore is how many messages are read to tell how many more say what a hit
-// says.
+// hit is s as a hit in a session.
+func (s said) hit(in session.Info, record string) Hit {
+	return Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: s.seq, Record: record, Role: s.role, Time: s.at, Text: s.text}
+}
+
+// maxMore is how many messages are read to tell how often what a hit says was
+// said.
 const maxMore = 30
 
-// mayEqual reports whether c may say what o says, word for word.
-func (c candidate) mayEqual(o candidate) bool {
-	if c.doc.words != o.doc.words || c.doc.flags != o.doc.flags {
+// mayEqual reports whether two messages may say the same, word for word.
+func mayEqual(a, b ranking.Candidate) bool {
+	if a.Doc.Words != b.Doc.Words || a.Doc.Flags != b.Doc.Flags {
 		return false
 	}
-	a, known := c.code.(signs)
-	b, both := o.code.(signs)
-	return !known || !both || a == b
+	x, known := a.Code.(vectors.Signs)
+	y, both := b.Code.(vectors.Signs)
+	return !known || !both || x == y
 }
 
 // recordAt reads one record.
 func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.Seq) (session.Record, bool, error) {
-	var lost error // where it would stand
+	var lost error // damage in its place
 	for r, err := range st.Read(ctx, id, seq-1) {
 		var d *session.Damage
 		switch {
@@ -494,7 +457,7 @@ func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.
 		case err != nil:
 			return r, false, err
 		}
-		if _, says := speak(r); r.Seq != seq || lost != nil && !says { // what stands for it
+		if _, says := speak(r); r.Seq != seq || lost != nil && !says { // it stands for the damage
 			return r, false, lost
 		}
 		return r, true, nil

@@ -4,29 +4,29 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"goclaw/recall/internal/ranking"
+	"goclaw/recall/internal/words"
 )
 
 // Snippet returns about n bytes of text on one line, around the place that
 // holds most of what query asks for, and where its words stand in it.
 func Snippet(text, query string, n int) (s string, marks [][2]int) {
-	want := map[string]bool{}
-	for _, t := range ask(query, time.Time{}).terms {
-		want[t.term] = true
-	}
-	var found []word
-	words(text, func(w word) {
-		if want[w.term] {
+	want := ranking.Ask(query, time.Time{}).Terms()
+	var found []words.Word
+	words.Each(text, func(w words.Word) {
+		if want[w.Term] {
 			found = append(found, w)
 		}
 	})
 	if l, only := asLiteral(query); only && len(found) == 0 {
 		if from, to := standsAt(text, l); from >= 0 {
-			found = []word{{list: &list{term: l.phrase}, from: from, to: to}}
+			found = []words.Word{{Term: l.phrase, From: from, To: to}}
 		}
 	}
 	from := 0
 	if len(text) > n {
-		from = window(text, found, n)
+		from = excerpt(text, found, n)
 	}
 	to := min(from+n, len(text))
 	for to < len(text) && !utf8.RuneStart(text[to]) {
@@ -39,19 +39,19 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 	space := true // white space becomes one space
 	next := 0
 	for i := from; i < to; {
-		for next < len(found) && found[next].to <= i {
+		for next < len(found) && found[next].To <= i {
 			next++
 		}
-		// One that began before goes on here: pairs of characters overlap.
-		if next < len(found) && found[next].from <= i && found[next].from >= from && found[next].to <= to {
-			begin := b.Len()
-			b.WriteString(text[i:found[next].to])
-			if k := len(marks); k > 0 && marks[k-1][1] >= begin {
+		// An earlier word may go on here: pairs of characters overlap.
+		if next < len(found) && found[next].From <= i && found[next].From >= from && found[next].To <= to {
+			at := b.Len()
+			b.WriteString(text[i:found[next].To])
+			if k := len(marks); k > 0 && marks[k-1][1] >= at {
 				marks[k-1][1] = b.Len()
 			} else {
-				marks = append(marks, [2]int{begin, b.Len()})
+				marks = append(marks, [2]int{at, b.Len()})
 			}
-			i, space = found[next].to, false
+			i, space = found[next].To, false
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -72,34 +72,34 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 	return strings.TrimRight(b.String(), " "), marks
 }
 
-// window returns where to begin so that n bytes hold the most different words
-// of those found.
-func window(text string, found []word, n int) int {
+// excerpt returns where n bytes start that hold the most different words of
+// those found.
+func excerpt(text string, found []words.Word, n int) int {
 	best, at := -1, 0
 	for i := range found {
 		seen := map[string]bool{}
 		for _, w := range found[i:] {
-			if w.to > found[i].from+n*3/4 {
+			if w.To > found[i].From+n*3/4 {
 				break
 			}
-			seen[w.term] = true
+			seen[w.Term] = true
 		}
 		if len(seen) > best {
 			best, at = len(seen), i
 		}
 		if i == 500 {
-			break // a text that holds nothing else
+			break // the text holds little else
 		}
 	}
 	if best < 0 {
 		return 0
 	}
-	from := max(0, found[at].from-n/4)
+	from := max(0, found[at].From-n/4)
 	if from+n > len(text) {
 		from = max(0, len(text)-n)
 	}
-	// Begin at a word.
-	for from > 0 && from < found[at].from && text[from-1] != ' ' && text[from-1] != '\n' {
+	// Start at a word.
+	for from > 0 && from < found[at].From && text[from-1] != ' ' && text[from-1] != '\n' {
 		from++
 	}
 	for from < len(text) && !utf8.RuneStart(text[from]) {

@@ -5,24 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"goclaw/llm"
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
-// What a tool's result takes at most. A token is about four bytes.
+// How large results are at most. A token is about four bytes.
 const (
 	maxResult  = 12_000 // bytes
 	maxPerHit  = 500
 	maxPerLine = 2_000
 )
 
-// Tool is a tool for a model: what package tool calls one. It changes
-// nothing.
+// Tool is a tool for a model, as package tool defines one. It changes nothing.
 type Tool struct {
 	spec llm.ToolSpec
 	run  func(ctx context.Context, args json.RawMessage) (string, error)
@@ -31,10 +32,10 @@ type Tool struct {
 // Spec describes the tool.
 func (t Tool) Spec() llm.ToolSpec { return t.spec }
 
-// Mutates is false: calls may run beside any others.
+// Mutates is false: calls may run in parallel with any others.
 func (t Tool) Mutates(llm.ToolCall) bool { return false }
 
-// Run runs the tool. What goes wrong is a result that the model can read.
+// Run runs the tool. A failure is a result that the model can read.
 func (t Tool) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	text, err := t.run(ctx, call.Args)
 	switch {
@@ -46,28 +47,28 @@ func (t Tool) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	return llm.Result(call, text), nil
 }
 
-// Tools returns memory_search, memory_get, session_search and session_read,
-// as far as there is something to search.
+// Tools returns memory_search and memory_get if there is a workspace, and
+// session_search and session_read if there is a store.
 func (ix *Index) Tools() []Tool {
 	var out []Tool
 	add := func(name, description, properties, required string, run func(ctx context.Context, args json.RawMessage) (string, error)) {
 		schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, properties, required)
 		out = append(out, Tool{llm.ToolSpec{Name: name, Description: description, Schema: json.RawMessage(schema)}, run})
 	}
-	const query = `"query":{"type":"string","description":"what to look for, in plain words; a question will do"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many results, 8 unless said"}`
+	const query = `"query":{"type":"string","description":"what to look for, in plain words; a question is fine"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many results; default 8"}`
 	if ix.o.Workspace != "" {
 		add("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
 			query, `"query"`, ix.toolMemorySearch)
 		add("memory_get", "Read lines of a memory file.",
-			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md, or memory/2026-08-02.md:12"},"from":{"type":"integer","minimum":1,"description":"first line, 1 unless said"},"lines":{"type":"integer","minimum":1,"description":"how many lines, 80 unless said"}`,
+			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md, or memory/2026-08-02.md:12"},"from":{"type":"integer","minimum":1,"description":"first line; default 1"},"lines":{"type":"integer","minimum":1,"description":"how many lines; default 80"}`,
 			`"file"`, ix.toolMemoryGet)
 	}
 	if ix.o.Store != nil {
-		add("session_search", "Search everything that was ever said, in this and all other conversations, also what was folded into a summary. Each result is a citation session#record, local time, role and text.",
-			query+`,"session":{"type":"string","description":"only in this session: a key for all that was ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
+		add("session_search", "Search everything that was ever said, in this and all other conversations, also what a summary replaces. Each result is a citation session#record, local time, role and text.",
+			query+`,"session":{"type":"string","description":"only this session: a key for everything ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
 			`"query"`, ix.toolSessionSearch)
 		add("session_read", "Read a conversation around a record, word for word.",
-			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; the end of the session unless said"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and behind it, 4 unless said"}`,
+			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; default: the end of the session"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and after it; default 4"}`,
 			`"session"`, ix.toolSessionRead)
 	}
 	return out
@@ -112,7 +113,7 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return "", err
 	}
-	// A citation says the line as well.
+	// A citation has the line as well.
 	if m := citedLine.FindStringSubmatch(a.File); m != nil {
 		a.File = m[1]
 		if n, err := strconv.Atoi(m[2]); err == nil && a.From == 0 {
@@ -126,10 +127,10 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 	}
 	part := ""
 	if len(text) > maxResult {
-		// The end of a line may be just where it is cut.
+		// A line may end right where it is cut.
 		if i := strings.LastIndexByte(text[:maxResult+1], '\n'); i >= 0 {
 			text = text[:i]
-		} else { // one long line: its beginning is better than nothing
+		} else { // one long line: show its beginning
 			line, _, _ := strings.Cut(text, "\n")
 			text = clipText(line, maxResult)
 			part = fmt.Sprintf("\n[%d of %d bytes of line %d]", len(text), len(line), a.From)
@@ -185,7 +186,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (st
 	return b.text(res, "nothing that was said fits"), nil
 }
 
-// also says how often else a hit was said, and where.
+// also says how often a hit was said elsewhere, and where.
 func also(h Hit) string {
 	if len(h.Also) == 0 {
 		return ""
@@ -231,22 +232,22 @@ func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (stri
 		texts = append([]string{fmt.Sprintf("[%d before did not fit: read around %d for them]", from, lines[from].Seq)}, texts...)
 	}
 	if left := len(lines) - to; left > 0 {
-		texts = append(texts, fmt.Sprintf("[%d behind did not fit: read around %d for them]", left, lines[to-1].Seq))
+		texts = append(texts, fmt.Sprintf("[%d after did not fit: read around %d for them]", left, lines[to-1].Seq))
 	}
 	return strings.Join(texts, "\n"), nil
 }
 
 // fitAround returns which lines fit into a result: the one asked for, and as
-// many before and behind it as there is room for.
+// many before and after it as there is room for.
 func fitAround(lines []string, asked int) (from, to int) {
 	from, to = asked, asked+1
 	size := len(lines[asked])
-	for before, behind := true, true; before || behind; {
+	for before, after := true, true; before || after; {
 		if before = before && from > 0 && size+1+len(lines[from-1]) <= maxResult; before {
 			from--
 			size += 1 + len(lines[from])
 		}
-		if behind = behind && to < len(lines) && size+1+len(lines[to]) <= maxResult; behind {
+		if after = after && to < len(lines) && size+1+len(lines[to]) <= maxResult; after {
 			size += 1 + len(lines[to])
 			to++
 		}
@@ -254,7 +255,7 @@ func fitAround(lines []string, asked int) (from, to int) {
 	return from, to
 }
 
-// local is how models are told a time: in the zone that they ask in.
+// local returns a time as models are told it, in their own zone.
 func (ix *Index) local(t time.Time) string {
 	if t.IsZero() {
 		return "at an unknown time,"
@@ -264,18 +265,18 @@ func (ix *Index) local(t time.Time) string {
 
 type askingKey struct{}
 
-// Asking says that the tools are called in the session id. If what they look
-// for is the question that was just asked there, the question itself is none of
-// the answers, and lifts nothing that stands beside it.
+// Asking says that the tools are called in the session id. If they look for the
+// question that was just asked there, the question itself is not found, and
+// lifts nothing beside it.
 func Asking(ctx context.Context, id session.ID) context.Context {
 	return context.WithValue(ctx, askingKey{}, id)
 }
 
-// maxAsking is how many records a turn may have behind its question.
+// maxAsking is how many records a turn may have after its question.
 const maxAsking = 1000
 
-// unasked leaves out of q the latest thing that the user said in the session
-// that asks, if q is no other.
+// unasked leaves out of q the latest message of the user in the session that
+// asks, if it is q itself.
 func (ix *Index) unasked(ctx context.Context, q *Query) error {
 	id, ok := ctx.Value(askingKey{}).(session.ID)
 	if !ok {
@@ -306,23 +307,12 @@ func (ix *Index) unasked(ctx context.Context, q *Query) error {
 	return nil
 }
 
-// sameWordsAs reports whether a text is the query itself.
+// sameWordsAs reports whether a text is the query itself, word for word.
 func sameWordsAs(text, query string) bool {
 	if len(text) > len(query)+40 {
 		return false
 	}
-	set := map[string]bool{}
-	words(query, func(w word) { set[w.term] = true })
-	same, n := true, 0
-	seen := map[string]bool{}
-	words(text, func(w word) {
-		same = same && set[w.term]
-		if !seen[w.term] {
-			seen[w.term] = true
-			n++
-		}
-	})
-	return same && n == len(set)
+	return maps.Equal(words.Set(text), words.Set(query))
 }
 
 func orElse(n, other int) int {
@@ -332,7 +322,7 @@ func orElse(n, other int) int {
 	return n
 }
 
-// result is a text that stays within its limit.
+// result is a text of limited size.
 type result struct {
 	b    strings.Builder
 	left int // lines that did not fit

@@ -42,10 +42,10 @@ func TestReadLong(t *testing.T) {
 	cited := regexp.MustCompile(`(?m)^big#(\d+) `)
 	for _, c := range []struct{ args, want, notes string }{
 		{`{"session":"main:cli:big"}`, "57 58 59 60 61", "[4 before did not fit: read around 57 for them]"},
-		{`{"session":"big#33","messages":20}`, "31 32 33 34 35", "[18 before did not fit: read around 31 for them]\n[18 behind did not fit: read around 35 for them]"},
+		{`{"session":"big#33","messages":20}`, "31 32 33 34 35", "[18 before did not fit: read around 31 for them]\n[18 after did not fit: read around 35 for them]"},
 		{`{"session":"big#33","messages":1}`, "32 33 34", ""},
 		{`{"session":"big","around":"2"}`, "2 3 4 5 6", ""},
-		{`{"session":"big#2","messages":20}`, "2 3 4 5 6", "[16 behind did not fit: read around 6 for them]"},
+		{`{"session":"big#2","messages":20}`, "2 3 4 5 6", "[16 after did not fit: read around 6 for them]"},
 		{`{"session":"big","around":"1"}`, "2 3 4 5", ""}, // which says nothing
 	} {
 		text := call(t, w.ix, "session_read", c.args)
@@ -72,7 +72,7 @@ func TestGetLong(t *testing.T) {
 		fmt.Fprintf(&b, "line no. %d\n", i+1)
 	}
 	write(t, dir+"/MEMORY.md", b.String())
-	write(t, dir+"/memory/even.md", strings.Repeat(strings.Repeat("x", 99)+"\n", 200)) // cut just behind a line
+	write(t, dir+"/memory/even.md", strings.Repeat(strings.Repeat("x", 99)+"\n", 200)) // cut right after a line
 	w := worlds["memory"](t, Options{Workspace: dir})
 	text := call(t, w.ix, "memory_get", `{"file":"MEMORY.md","from":100,"lines":100000}`)
 	lines := strings.Split(text, "\n")

@@ -1,11 +1,11 @@
 // Package embed turns sentences into vectors, with a model that is part of
 // the program: Universal Sentence Encoder Lite, a transformer of two layers
 // with a vocabulary of 8,000 pieces, whose weights are in model.bin in int8.
-// It knows English; NOTICE says where it is from.
+// It knows English; NOTICE says where it comes from.
 //
-// No network, no file and no other program is needed. The vectors agree with
-// those of the original to a cosine of 0.99 and more: embed_test.go holds
-// them against vectors that the original computed.
+// It needs no network, no file and no other program. The vectors agree with
+// those of the original to a cosine of at least 0.99: embed_test.go compares
+// them with vectors that the original computed.
 package embed
 
 import (
@@ -24,7 +24,7 @@ var weights []byte
 // Dim is the length of a vector.
 const Dim = 512
 
-// maxTokens is how many pieces of a text count: those that the model was made
+// maxTokens is how many pieces of a text count: as many as the model was made
 // for.
 const maxTokens = 128
 
@@ -77,16 +77,16 @@ var held struct {
 	drop  *time.Timer
 }
 
-// Load returns the model. It takes some milliseconds and 7 MB of memory,
-// which are given back when nobody has asked for it for a while: a program
-// that waits for its user shall be small.
+// Load returns the model. It takes some milliseconds and 7 MB of memory, which
+// are released when the model has not been used for a while: a program that
+// waits for its user should be small.
 func Load() *Model {
 	held.Lock()
 	defer held.Unlock()
 	if held.model == nil {
 		m, err := parse(weights)
 		if err != nil {
-			panic(err) // a program that was built wrong
+			panic(err) // the program was built wrong
 		}
 		held.model = m
 	}
@@ -108,12 +108,12 @@ func unload() {
 func parse(data []byte) (m *Model, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("embed: the model is cut short: %v", r)
+			err = fmt.Errorf("embed: the model is incomplete: %v", r)
 		}
 	}()
 	const magic = "USElite1"
 	if string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("embed: this is no model: it begins with %q", data[:len(magic)])
+		return nil, fmt.Errorf("embed: this is not a model: it begins with %q", data[:len(magic)])
 	}
 	r := &reader{data[len(magic):]}
 	m = &Model{pieces: &trie{}}
@@ -178,8 +178,8 @@ func (r *reader) linear(in, out int) linear {
 	return linear{r.matrix(in, out), r.vector(out)}
 }
 
-// Vector returns the vector of text, of length 1. A text without any piece
-// has the zero vector.
+// Vector returns the vector of text, of length 1. A text without any piece has
+// the zero vector.
 func (m *Model) Vector(text string) []float32 {
 	ids := m.tokens(text)
 	if len(ids) == 0 {
@@ -243,8 +243,8 @@ func (m *Model) encode(ids []int) []float32 {
 	return v
 }
 
-// layerNorm returns x with each of its n rows at mean 0 and variance 1, scaled and
-// moved.
+// layerNorm returns x with each of its n rows at mean 0 and variance 1, then
+// scaled and shifted.
 func layerNorm(x []float32, n int, scale, add []float32) []float32 {
 	d := len(scale)
 	out := make([]float32, len(x))
@@ -266,8 +266,8 @@ func layerNorm(x []float32, n int, scale, add []float32) []float32 {
 	return out
 }
 
-// attend lets each of n tokens look at all of them. A row of qkv holds what a
-// token asks for, what it is asked by, and what it says, d numbers each.
+// attend computes the attention of n tokens to each other. A row of qkv holds
+// query, key and value of a token, d numbers each.
 func attend(qkv []float32, n, d int) []float32 {
 	size := d / heads
 	scale := float32(1 / math.Sqrt(float64(size)))

@@ -1,15 +1,16 @@
 package embed
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// reserved pieces begin the vocabulary and stand in no text.
+// reserved is how many pieces at the beginning of the vocabulary are in no text.
 const reserved = 6
 
-// unknown is the piece of a character that is in no other.
+// unknown is the piece for characters that are in no other.
 const unknown = 0
 
 // space is how the vocabulary writes the beginning of a word.
@@ -43,13 +44,13 @@ func (m *Model) tokens(text string) []int {
 		return nil
 	}
 	chars := append([]rune{space}, []rune(strings.ReplaceAll(text, " ", string(space)))...)
-	// best is the likeliest way to come to a place, id the piece that ends it.
+	// best is the score of the likeliest way to a place, id the piece it ends in.
 	best, id := make([]float32, len(chars)+1), make([]int, len(chars)+1)
 	from := make([]int, len(chars)+1)
-	arrive := func(begin, end int, score float32, piece int) {
-		score += best[begin]
+	arrive := func(start, end int, score float32, piece int) {
+		score += best[start]
 		if best[end] == 0 || score >= best[end] {
-			best[end], id[end], from[end] = score, piece, begin
+			best[end], id[end], from[end] = score, piece, start
 		}
 	}
 	for i := range chars {
@@ -71,17 +72,15 @@ func (m *Model) tokens(text string) []int {
 	var back []int
 	for at := len(chars); at > 0; at = from[at] {
 		if id[at] == unknown && len(back) > 0 && back[len(back)-1] == unknown {
-			continue // one for all that stand together
+			continue // one for all that are adjacent
 		}
 		back = append(back, id[at])
 	}
-	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
-		back[i], back[j] = back[j], back[i]
-	}
+	slices.Reverse(back)
 	return back[:min(len(back), maxTokens)]
 }
 
-// clip keeps as much of a text as its tokens can be of.
+// clip keeps as much of a text as can count.
 func clip(text string) string {
 	const enough = 16 * maxTokens
 	if len(text) <= enough {

@@ -109,7 +109,7 @@ func FuzzNotes(f *testing.F) {
 		for _, n := range split(text) {
 			switch {
 			case n.Line < last || n.Line < 1 || n.Lines < 1 || n.Line+n.Lines-1 > len(lines):
-				t.Fatalf("a note of lines %d+%d behind line %d of %d", n.Line, n.Lines, last, len(lines))
+				t.Fatalf("a note of lines %d+%d after line %d of %d", n.Line, n.Lines, last, len(lines))
 			case len(n.Text) > maxNote+1 || n.Text == "":
 				t.Fatalf("a note of %d bytes", len(n.Text))
 			case !strings.Contains(strings.Join(lines[n.Line-1:n.Line-1+n.Lines], "\n"), n.Text):
