@@ -27,8 +27,8 @@ type document struct {
 	TS                                       time.Time
 }
 
-// message is what a log has of d. People are the two roles, and their messages
-// begin with their names.
+// message is d as a log has it. Two people are the two roles, and their
+// messages begin with their names.
 func (d document) message(first bool) llm.Message {
 	text := []llm.Block{llm.Text{Text: d.Text}}
 	switch d.Speaker {
@@ -53,7 +53,7 @@ type query struct {
 	AskedAt                               time.Time `json:"asked_at"`
 }
 
-// baselines are what the benchmark's README measured.
+// baselines are the figures in the README of the benchmark.
 var baselines = map[string][][5]any{
 	"turns": {
 		{"FTS5 porter, any word", 50.2, 58.4, 44.6, 43.5},
@@ -74,7 +74,7 @@ var baselines = map[string][][5]any{
 // depth is how many hits of each query are scored.
 const depth = 100
 
-// notSearch are categories that the mean over all leaves out.
+// notSearch are the categories that the mean leaves out.
 var notSearch = []string{"adversarial", "event_ordering", "summarization", "instruction_following", "preference_following"}
 
 func quality(ctx context.Context, dir, run string, together bool) error {
@@ -127,7 +127,7 @@ func readLines[T any](path string) ([]T, error) {
 	return out, s.Err()
 }
 
-// finder searches one conversation and names what it finds as the benchmark
+// finder searches one conversation. It names what it finds as the benchmark
 // does.
 type finder struct {
 	search func(q query) ([]string, error)
@@ -147,7 +147,7 @@ func openTurns(ctx context.Context, docs []document, conversation string, e reca
 		return finder{}, err
 	}
 	names := map[string]string{} // by session and record
-	first := map[string]string{} // who speaks first is the user
+	first := map[string]string{} // the first speaker is the user
 	logs := map[string][]session.Record{}
 	var order []string
 	for _, d := range docs {
@@ -205,7 +205,7 @@ func openNotes(ctx context.Context, dir, conversation string, e recall.Embedder)
 	}, func() { ix.Close() })
 }
 
-// find searches ix where in says, and names what is cited.
+// find makes a finder that searches ix as in says and names citations.
 func find(ctx context.Context, ix *recall.Index, in recall.Query, name func(cite string) string, close func()) (finder, error) {
 	if _, err := ix.Embed(ctx); err != nil {
 		return finder{}, err
@@ -288,7 +288,7 @@ func measure(ctx context.Context, task string, queries []query, run string, wher
 	return nil
 }
 
-// rate compares what was found with what should have been.
+// rate compares what was found with what should have been found.
 func rate(gold, found []string) (s score) {
 	want := map[string]bool{}
 	for _, g := range gold {

@@ -39,17 +39,9 @@ func Ask(text string, now time.Time) *Question {
 	}
 	ends, _ := words.Asks(text)
 	q := &Question{asks: ends, spans: words.Dates(text, now)}
-	if q.take(text, q.inDate); len(q.terms) == 0 { // a date is all there is
-		q.take(text, func(words.Word) bool { return false })
-	}
-	return q
-}
-
-// take makes the words of text the terms, but for those that skip tells.
-func (q *Question) take(text string, skip func(words.Word) bool) {
 	seen := map[string]bool{}
 	words.Each(text, func(w words.Word) {
-		if skip(w) || w.Inner || seen[w.Term] || len(q.terms) == maxTerms {
+		if w.Inner || seen[w.Term] || len(q.terms) == maxTerms {
 			return
 		}
 		seen[w.Term] = true
@@ -59,15 +51,7 @@ func (q *Question) take(text string, skip func(words.Word) bool) {
 		}
 		q.terms = append(q.terms, a)
 	})
-}
-
-func (q *Question) inDate(w words.Word) bool {
-	for _, s := range q.spans {
-		if w.From >= s.At[0] && w.To <= s.At[1] {
-			return true
-		}
-	}
-	return false
+	return q
 }
 
 // Spoken returns the text of a question as the people that it names would put
