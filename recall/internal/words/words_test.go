@@ -37,7 +37,7 @@ func TestTerms(t *testing.T) {
 func TestLexer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	var all []string
-	for len(all) < 2*maxSeen {
+	for len(all) < maxSeen+maxSeen/4 {
 		w := strings.Repeat("abcdefgh", 3)[:1+rng.IntN(20)]
 		at := rng.IntN(len(w))
 		w = w[:at] + string(rune('a'+rng.IntN(26))) + w[at+1:]

@@ -1,0 +1,79 @@
+package vectors
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"goclaw/recall/internal/postings"
+	"goclaw/session"
+)
+
+func random(rng *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return v
+}
+
+// TestCosine: vectors as they are kept are about as near to each other as they
+// were.
+func TestCosine(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{2, 256, 384, 512} {
+		a, other := random(rng, n), random(rng, n)
+		if got := decode(encode(Unit(a))).Cosine(Unit(a)); math.Abs(got-1) > 0.01 {
+			t.Errorf("%d numbers: a note and itself: %.3f", n, got)
+		}
+		if self, far := SignsOf(Reduce(a)).Cosine(Reduce(a)), SignsOf(Reduce(a)).Cosine(Reduce(other)); n > 2 && (self < 0.7 || math.Abs(far) > 0.3) {
+			t.Errorf("%d numbers: a message and itself: %.2f, and another: %.2f", n, self, far)
+		}
+	}
+	if got := Unit(make([]float32, 4)); got != nil {
+		t.Errorf("no length: %v", got)
+	}
+	if got := Unit([]float32{1, 2}).Cosine(Unit([]float32{1, 2, 3})); got != 0 {
+		t.Errorf("of another length: %v", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	db, err := postings.Open(filepath.Join(t.TempDir(), "index.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	sessions := []postings.Session{{ID: "a"}}
+	if err := db.Number(sessions); err != nil {
+		t.Fatal(err)
+	}
+	n := sessions[0].N
+	rng := rand.New(rand.NewPCG(3, 4))
+	v := random(rng, 512)
+	table := Table{db}
+	code := func(seq session.Seq) Code {
+		t.Helper()
+		c, err := (&Reader{Table: table}).Code(n, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if dropped, err := table.SetLength(512); dropped || err != nil {
+		t.Fatalf("the first vectors: dropped %v, %v", dropped, err)
+	}
+	if err := table.Put(n, 0, 40, []session.Seq{2, 35}, [][]float32{v, random(rng, 512)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Put(n, 0, 40, []session.Seq{3}, [][]float32{v}); err != nil { // another was faster
+		t.Fatal(err)
+	}
+	if code(2) != Code(SignsOf(Reduce(v))) || code(35) == nil || code(3) != nil {
+		t.Errorf("read %v, %v and %v", code(2), code(35), code(3))
+	}
+	if dropped, err := table.SetLength(384); !dropped || err != nil || code(2) != nil {
+		t.Errorf("vectors of another length: dropped %v, %v, and read %v", dropped, err, code(2))
+	}
+}
