@@ -176,23 +176,6 @@ func (s *Store) create(path string) (file, error) {
 	return f, nil
 }
 
-// mkdir makes dir, and makes it durable up to the store's folder.
-func (s *Store) mkdir(dir string) error {
-	if _, err := s.disk.lstat(dir); err == nil {
-		return nil
-	}
-	if err := s.disk.mkdir(dir); err != nil {
-		return err
-	}
-	for d := dir; d != s.dir && len(d) > len(s.dir); {
-		d = filepath.Dir(d)
-		if err := s.disk.syncDir(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lines are records as they are to be written, and as they will be read.
 type lines struct {
 	buf   []byte
@@ -332,7 +315,7 @@ func (s *Store) undo(l *log, f file, batch string, old int64, why error) error {
 const batchMagic = "goclaw batch 1\n"
 
 func (s *Store) batchPath(id session.ID) string {
-	return filepath.Join(s.dir, own, lockName(id)+".batch")
+	return s.own(lockName(id) + ".batch")
 }
 
 // writeBatch makes buf, which is about to be written at the end of l, durable

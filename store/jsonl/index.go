@@ -227,7 +227,7 @@ func parseIndex(in string, f func(*entry)) (clean bool) {
 	return ok && in == ""
 }
 
-func (s *Store) indexPath() string { return filepath.Join(s.dir, own, "index") }
+func (s *Store) indexPath() string { return s.own("index") }
 
 // loadIndex takes over what the index file says. It is read once; whatever it
 // says is held against the logs when they are used.

@@ -18,16 +18,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/gofrs/flock"
-
-	"goclaw/internal/codec"
 	"goclaw/session"
 	"goclaw/session/storekit"
 	"goclaw/store/internal/hold"
@@ -45,14 +41,10 @@ type Options struct {
 
 // Store is a folder of logs.
 type Store struct {
-	dir    string
-	layout Layout
-	codec  codec.Codec
-	clock  session.Clock
-	still  bool
-	disk   disk
-	pause  time.Duration // how long projections wait for more changes
-	load   sync.Once
+	*root
+	still bool
+	pause time.Duration // how long projections wait for more changes
+	load  sync.Once
 
 	// syncing is held by whoever looks for files. It is taken before mu, and
 	// possibly while a log is held.
@@ -131,30 +123,19 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jsonl: %w", err)
 	}
-	if err := makeOwn(d, dir); err != nil {
+	r := &root{dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d}
+	if err := r.mkdir(r.own("")); err != nil { // durable: batch files rely on it
 		// What cannot be written to can still be read.
 		if st, e := d.lstat(dir); e != nil || st.mode.IsRegular() {
 			return nil, fmt.Errorf("jsonl: %w", err)
 		}
 	}
 	return &Store{
-		dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, still: opts.Still, disk: d, pause: 2 * time.Second,
+		root: r, still: opts.Still, pause: 2 * time.Second,
 		folders: map[string]*folder{}, logs: map[session.ID]*log{}, files: map[string]*log{},
 		tables: map[string]*table{},
 		grown:  make(chan struct{}), done: make(chan struct{}),
 	}, nil
-}
-
-// makeOwn makes the store's own folder, for good: batch files rely on it.
-func makeOwn(d disk, dir string) error {
-	path := filepath.Join(dir, own)
-	if _, err := d.lstat(path); err == nil {
-		return nil
-	}
-	if err := d.mkdir(path); err != nil {
-		return err
-	}
-	return d.syncDir(dir)
 }
 
 var bgContext = context.Background()
@@ -207,9 +188,6 @@ func (s *Store) Path(id session.ID) (string, bool) {
 	}
 	return s.where(l), true
 }
-
-// path returns the path of rel, which is clean.
-func (s *Store) path(rel string) string { return s.dir + string(filepath.Separator) + rel }
 
 // where returns the path of l's file.
 func (s *Store) where(l *log) string { return s.path(l.at().rel) }
@@ -317,45 +295,6 @@ func (s *Store) withLog(ctx context.Context, l *log, f func(*log) error) error {
 	return f(l)
 }
 
-// flock locks the file name in the store's own folder against every other
-// process and every other Store. It is held for moments only, so that waiting
-// means looking again soon.
-func (s *Store) flock(ctx context.Context, name string) (unlock func(), err error) {
-	path := filepath.Join(s.dir, own, name+".lock")
-	for wait := 20 * time.Microsecond; ; wait = min(2*wait, 2*time.Millisecond) {
-		f := flock.New(path, flock.SetPermissions(0o600))
-		ok, err := f.TryLock()
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = s.disk.mkdir(filepath.Dir(path)); err == nil {
-				ok, err = f.TryLock()
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
-		}
-		if ok {
-			// Purge removes lock files: one that has no name locks nothing.
-			mine, err := f.Stat()
-			if err == nil {
-				var st stat
-				st, err = s.disk.lstat(path)
-				if err == nil && st.ino == statOf(mine).ino {
-					return func() { f.Unlock() }, nil
-				}
-			}
-			f.Unlock()
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
-		}
-	}
-}
-
 // lockName is the name of the log id's lock and batch files.
 func lockName(id session.ID) string { return "log-" + storekit.FileName(string(id)) }
 
@@ -367,7 +306,7 @@ func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 	if h := s.foreignHold(session.ID(name)); h != nil {
 		return nil, h
 	}
-	release, err := hold.Try(filepath.Join(s.dir, own, "hold-"+storekit.FileName(name)+".lock"), who)
+	release, err := hold.Try(s.own("hold-"+storekit.FileName(name)+".lock"), who)
 	var h *session.HeldError
 	if errors.As(err, &h) {
 		h.Name = name

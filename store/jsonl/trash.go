@@ -42,7 +42,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 		l.view = view{}
 		s.forget(l)
 		// Removed while it is locked: who waits for it will look again.
-		_ = s.disk.remove(filepath.Join(s.dir, own, lockName(id)+".lock"))
+		_ = s.disk.remove(s.own(lockName(id) + ".lock"))
 		return s.disk.syncDir(filepath.Dir(path))
 	})
 }
