@@ -175,23 +175,23 @@ func byproduct(name string) bool {
 func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := s.refresh(ctx, l); err != nil {
+	if err := l.refresh(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	first := s.logs[l.id]
 	s.mu.Unlock()
-	path := s.where(l)
+	path := l.where()
 	if first != nil && first != l {
-		report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, s.where(first)))
+		report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, first.where()))
 	}
 	f, err := s.disk.open(path, os.O_RDONLY)
 	if err != nil {
 		return gone(err)
 	}
 	defer f.Close()
-	key := s.keyOf(l)
-	sc := s.scan(path, f, mark{seq: 1, line: 1}, l.view.stat.size)
+	key := l.tableKey()
+	sc := s.scan(path, f, firstMark, l.view.stat.size)
 	headless := false
 	sess, err := session.Replay(l.id, func(yield func(session.Record, error) bool) {
 		for sc.Next() {
@@ -298,7 +298,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	for _, l := range s.everything() {
 		l.mu.Lock()
 		l.view = view{}
-		err := s.refresh(ctx, l)
+		err := l.refresh(ctx)
 		rel := l.at().rel
 		e, ok := on[rel]
 		delete(on, rel)

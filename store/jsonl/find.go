@@ -109,7 +109,7 @@ func (s *Store) look(dir string) (more bool, err error) {
 			continue
 		}
 		s.mu.Lock()
-		s.register(newLog(id, rel, ""))
+		s.register(s.newLog(id, rel))
 		s.mu.Unlock()
 	}
 	s.folders[dir] = seen
@@ -138,7 +138,7 @@ func (s *Store) peek(rel string) (session.ID, bool) {
 	if err != nil || !st.mode.IsRegular() {
 		return "", false
 	}
-	sc := s.scan("", f, mark{seq: 1, line: 1}, st.size)
+	sc := s.scan("", f, firstMark, st.size)
 	for sc.Next() {
 		if sc.Damage() != nil {
 			continue
@@ -178,7 +178,7 @@ func (s *Store) locate(id session.ID) (bool, error) {
 			rel := filepath.Join(dir, storekit.FileName(string(id))+ext)
 			if st, err := s.disk.lstat(s.path(rel)); err == nil && st.mode.IsRegular() {
 				s.mu.Lock()
-				s.register(newLog(id, rel, ""))
+				s.register(s.newLog(id, rel))
 				s.mu.Unlock()
 			}
 			if _, err := s.look(filepath.Join(dir, trash)); err != nil {

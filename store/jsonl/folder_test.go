@@ -634,13 +634,13 @@ func TestIndexKeepsEverything(t *testing.T) {
 	}
 	var in session.Info
 	fill(reflect.ValueOf(&in).Elem())
-	want := entry{rel: "a/b.jsonl", id: "x", key: "k", view: view{known: true, stat: stat{ino: 1 << 63, size: 2, mtime: 3}, next: 4, lines: 5, bare: true, sums: sums{6, 1 << 31},
-		version: 3, keyless: true, info: in, keep: mark{7, -1, 9}, keepSum: 1<<32 - 1, ids: ids{max: 10, at: []string{"p", "q"}, full: true}}}
+	want := entry{rel: "a/b.jsonl", id: "x", key: "k", view: view{known: true, stat: stat{ino: 1 << 63, size: 2, mtime: 3}, next: 4, lines: 5, open: true, sums: sums{6, 1 << 31},
+		version: 3, keyless: true, info: in, keep: mark{7, -1, 9}, keepSum: 1<<32 - 1, newest: newest{ms: 10, ids: []string{"p", "q"}}}}
 	b := appendEntry([]byte(indexMagic), want)
 	var got entry
 	n := 0
 	clean := parseIndex(string(b), func(e *entry) { got, n = *e, n+1 })
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{}, view{}, stat{}, sums{}, mark{}, ids{}, place{})); d != "" || n != 1 || !clean {
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{}, view{}, stat{}, sums{}, mark{}, newest{}, place{})); d != "" || n != 1 || !clean {
 		t.Errorf("an entry comes back changed, %d entries, clean is %v (-want +got):\n%s", n, clean, d)
 	}
 	for cut := range b {
@@ -652,11 +652,11 @@ func TestIndexKeepsEverything(t *testing.T) {
 }
 
 // Most new ids are known to be new without remembering the old ones.
-func TestFreshIDs(t *testing.T) {
-	var s ids
+func TestNewestIDs(t *testing.T) {
+	var s newest
 	for _, c := range []struct {
-		id    string
-		fresh bool
+		id  string
+		new bool
 	}{
 		{"1794701496880_0a", true},
 		{"1794701496880_0a", false},
@@ -671,15 +671,15 @@ func TestFreshIDs(t *testing.T) {
 		{"99999999999999999999_0a", false},
 		{"1794701496882_0a", true},
 	} {
-		if got := s.fresh(c.id); got != c.fresh {
-			t.Errorf("%s is fresh: %v, want %v", c.id, got, c.fresh)
+		if got := s.exclude(c.id); got != c.new {
+			t.Errorf("%s is new: %v, want %v", c.id, got, c.new)
 		}
 		s.add(c.id)
 	}
 	for i := range 100 {
 		s.add(fmt.Sprintf("1794701496882_%02x", i))
 	}
-	if s.fresh("1794701496882_ff") || !s.fresh("1794701496883_00") {
+	if s.exclude("1794701496882_ff") || !s.exclude("1794701496883_00") {
 		t.Error("ids are forgotten, or not sure for longer than they need to be")
 	}
 }

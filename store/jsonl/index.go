@@ -132,7 +132,7 @@ func (c *coder) entry(e *entry) {
 	num(c, &v.gen)
 	num(c, &v.next)
 	num(c, &v.lines)
-	c.bool(&v.bare)
+	c.bool(&v.open)
 	num(c, &v.version)
 	c.bool(&v.keyless)
 	num(c, &v.sums.head)
@@ -141,19 +141,20 @@ func (c *coder) entry(e *entry) {
 	num(c, &v.keep.off)
 	num(c, &v.keep.line)
 	num(c, &v.keepSum)
-	num(c, &v.ids.max)
-	c.bool(&v.ids.full)
-	n := len(v.ids.at)
+	num(c, &v.newest.ms)
+	n := len(v.newest.ids)
+	full := n == maxNewest
+	c.bool(&full)
 	num(c, &n)
 	if c.read {
-		if n < 0 || n > maxAt {
+		if n < 0 || n > maxNewest {
 			c.bad = true
 			return
 		}
-		v.ids.at = make([]string, n)
+		v.newest.ids = make([]string, n)
 	}
-	for i := range v.ids.at {
-		c.text(&v.ids.at[i])
+	for i := range v.newest.ids {
+		c.text(&v.newest.ids[i])
 	}
 	c.info(&v.info)
 }
@@ -249,8 +250,8 @@ func (s *Store) loadIndex() {
 			l.at().key = e.key // nobody else knows of it yet
 			return
 		}
-		l := newLog(e.id, e.rel, e.key)
-		l.view = e.view
+		l := s.newLog(e.id, e.rel)
+		l.view, l.at().key = e.view, e.key
 		s.register(l)
 	})
 	if !clean {

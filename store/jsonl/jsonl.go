@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"goclaw/session"
@@ -60,46 +59,13 @@ type Store struct {
 	tables  map[string]*table // the sessions.json
 	entries int               // in the index file
 	lost    bool              // the index has entries of logs that are gone
-	hot     []hot             // the latest last
 	grown   chan struct{}     // closed and replaced when a log may have grown
 	closed  bool
 	done    chan struct{}
 	timer   *time.Timer
 
 	flushing sync.Mutex
-}
-
-// log is one file. mu is held by whoever works on it in this process; other
-// processes are kept out by a lock file.
-type log struct {
-	id   session.ID
-	live string // where it is, or belongs if it is in the trash
-
-	mu   sync.Mutex
-	view view
-
-	spot    atomic.Pointer[spot] // replaced by who holds Store.mu
-	unsaved bool                 // guarded by Store.mu
-}
-
-// spot is what the store knows of a log besides what it says.
-type spot struct {
-	rel     string
-	trashed time.Time   // zero unless in the trash
-	key     session.Key // from sessions.json, for a log that does not tell
-}
-
-func (l *log) at() *spot { return l.spot.Load() }
-
-// newLog returns the log id at rel, of which nothing else is known.
-func newLog(id session.ID, rel string, key session.Key) *log {
-	l := &log{id: id, live: rel}
-	at := spot{rel: rel, key: key}
-	if live, when, ok := fromTrash(rel); ok {
-		l.live, at.trashed = live, when
-	}
-	l.spot.Store(&at)
-	return l
+	outlines outlines
 }
 
 // folder is what was seen of a folder, and when.
@@ -175,22 +141,12 @@ func (s *Store) Close() error {
 // Path returns the file of the log id, in the trash or not.
 func (s *Store) Path(id session.ID) (string, bool) {
 	s.load.Do(s.loadIndex)
-	s.mu.Lock()
-	l := s.logs[id]
-	s.mu.Unlock()
-	if l == nil && s.sync() == nil {
-		s.mu.Lock()
-		l = s.logs[id]
-		s.mu.Unlock()
-	}
-	if l == nil {
+	l, err := s.find(id)
+	if l == nil || err != nil {
 		return "", false
 	}
-	return s.where(l), true
+	return l.where(), true
 }
-
-// where returns the path of l's file.
-func (s *Store) where(l *log) string { return s.path(l.at().rel) }
 
 // register makes l known. Of files with one id, the one that has the name of
 // the id counts, else the first; a log in the trash counts least. The caller
@@ -250,11 +206,24 @@ func (s *Store) forget(l *log) {
 	}
 }
 
-// notFound is the error for a log that is not there.
-func notFound(id session.ID) error { return session.NotFound("there is no session %q", id) }
+// known returns the log id, or nil if no file of it is known.
+func (s *Store) known(id session.ID) *log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs[id]
+}
 
-// errGone says that a log's file is not where it was.
-var errGone = errors.New("jsonl: the file is gone")
+// find returns the log id, or nil if there is none.
+func (s *Store) find(id session.ID) (*log, error) {
+	if l := s.known(id); l != nil {
+		return l, nil
+	}
+	err := s.sync()
+	return s.known(id), err
+}
+
+func notFound(id session.ID) error { return session.NotFound("there is no session %q", id) }
+func inTrash(id session.ID) error  { return session.NotFound("session %q is in the trash", id) }
 
 // with calls f with the log id held and up to date. If its file is gone, it
 // is looked for once more.
@@ -262,22 +231,15 @@ func (s *Store) with(ctx context.Context, id session.ID, f func(*log) error) err
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	for try := 0; try < 4; try++ {
-		s.mu.Lock()
-		l := s.logs[id]
-		s.mu.Unlock()
-		if l == nil {
-			if err := s.sync(); err != nil {
-				return err
-			}
-			s.mu.Lock()
-			l = s.logs[id]
-			s.mu.Unlock()
-			if l == nil {
-				return notFound(id)
-			}
+	for range 4 {
+		l, err := s.find(id)
+		if err != nil {
+			return err
 		}
-		err := s.withLog(ctx, l, f)
+		if l == nil {
+			break
+		}
+		err = l.use(ctx, func() error { return f(l) })
 		if err != errGone {
 			return err
 		}
@@ -286,17 +248,18 @@ func (s *Store) with(ctx context.Context, id session.ID, f func(*log) error) err
 	return notFound(id)
 }
 
-func (s *Store) withLog(ctx context.Context, l *log, f func(*log) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := s.refresh(ctx, l); err != nil {
-		return err
-	}
-	return f(l)
-}
+// newLog returns the log id at rel.
+func (s *Store) newLog(id session.ID, rel string) *log { return newLog(s.root, s.changed, id, rel) }
 
-// lockName is the name of the log id's lock and batch files.
-func lockName(id session.ID) string { return "log-" + storekit.FileName(string(id)) }
+// changed notes that the projections of l are to be written, and limits the
+// memory of outlines. The caller holds l.mu.
+func (s *Store) changed(l *log) {
+	l.unsaved.Store(true)
+	s.mu.Lock()
+	s.later()
+	s.mu.Unlock()
+	s.outlines.use(l)
+}
 
 // Lock implements session.Store.
 func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -55,61 +54,15 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 	}
 }
 
-// reader is an open log, and which part of it is to be read.
-type reader struct {
-	file file
-	name string
-	from mark
-	size int64
-	key  session.Key // of a log that does not tell
-}
-
-// reader opens the log id for what lies behind after. What is appended from
-// now on is not part of it.
+// reader opens the log id for the records after seq after.
 func (s *Store) reader(ctx context.Context, id session.ID, after session.Seq) (r reader, err error) {
-	for {
-		again := false
-		err = s.with(ctx, id, func(l *log) error {
-			v := &l.view
-			if v.info.Last == 0 && v.stat.size == 0 {
-				return notFound(id)
-			}
-			r = reader{name: s.where(l), from: v.start(after), size: v.stat.size, key: s.keyOf(l)}
-			if r.file, err = s.disk.open(r.name, os.O_RDONLY); err != nil {
-				return gone(err)
-			}
-			st, err := r.file.stat()
-			if err != nil || st.ino != v.stat.ino || st.size < v.stat.size || !v.holds(r) {
-				// Not the file that was just looked at, or not what the
-				// index says of it: all of it is read again.
-				r.file.Close()
-				l.view, again = view{}, true
-			}
+	for again := true; again && err == nil; {
+		err = s.with(ctx, id, func(l *log) (err error) {
+			r, again, err = l.reader(after)
 			return err
 		})
-		if err != nil || !again {
-			return r, err
-		}
 	}
-}
-
-// holds reports whether a record still begins where r begins, if it was the
-// index that said so.
-func (v *view) holds(r reader) bool {
-	if r.from != v.keep || v.keep.off <= 0 {
-		return true
-	}
-	sum, err := markSum(r.file, v.keep.off)
-	return err == nil && sum == v.keepSum
-}
-
-// keyOf returns the key that sessions.json gives to l, if l has none itself.
-// The caller holds l.mu.
-func (s *Store) keyOf(l *log) session.Key {
-	if !l.view.keyless {
-		return ""
-	}
-	return l.at().key
+	return r, err
 }
 
 // List implements session.Store. It asks for the state of each file, and
@@ -186,17 +139,6 @@ func (s *Store) listOne(ctx context.Context, q session.Query) ([]*session.Info, 
 	return infos, err
 }
 
-// info returns l's row. The caller holds l.mu.
-func (l *log) info() (in session.Info) {
-	in = l.view.info
-	at := l.at()
-	in.Trashed = at.trashed
-	if l.view.keyless {
-		in.Key = at.key
-	}
-	return in
-}
-
 // inspect brings logs up to date and returns the rows that q asks for. lost
 // says that a file was gone.
 func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (infos []*session.Info, lost bool, err error) {
@@ -251,7 +193,7 @@ func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.In
 	if l.view.known && !l.view.keyless && !l.view.info.Mirror() && q.Key != "" && l.view.info.Key != q.Key {
 		return nil
 	}
-	if err := s.refresh(ctx, l); err != nil {
+	if err := l.refresh(ctx); err != nil {
 		return err
 	}
 	if *in = l.info(); !q.Match(*in) {

@@ -55,8 +55,8 @@ func (r *root) scan(name string, f io.ReaderAt, from mark, end int64) *codec.Sca
 		codec.Options{Form: r.layout.form(), Offset: from.off, Line: from.line - 1, After: from.seq - 1})
 }
 
-// readBack returns the records that the lines b will be read as.
-func (r *root) readBack(b []byte) ([]session.Record, error) {
+// decode returns the records of the lines b.
+func (r *root) decode(b []byte) ([]session.Record, error) {
 	var recs []session.Record
 	for line := range bytes.SplitSeq(b, []byte("\n")) {
 		rec, err := r.codec.Decode(line)

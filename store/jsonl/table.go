@@ -102,7 +102,7 @@ func (s *Store) readTable(dir string, more bool) {
 		if at := *l.at(); at.key != keys[l.id] && filepath.Dir(l.live) == dir {
 			at.key = keys[l.id]
 			l.spot.Store(&at)
-			l.unsaved = true
+			l.unsaved.Store(true)
 		}
 	}
 	if t == nil || !t.stat.same(st) {
@@ -150,7 +150,7 @@ func (s *Store) flush(last bool) error {
 	work := s.lost && last
 	for _, l := range s.files {
 		logs = append(logs, l)
-		work = work || l.unsaved
+		work = work || l.unsaved.Load()
 	}
 	for _, t := range s.tables {
 		work = work || t.dirty
@@ -160,7 +160,7 @@ func (s *Store) flush(last bool) error {
 		return nil
 	}
 	_, err := s.project(logs, last)
-	if errors.Is(err, fs.ErrPermission) || readOnly(err) {
+	if denied(err) {
 		err = nil // nothing can be written there, and nothing was
 	}
 	return err
@@ -203,7 +203,7 @@ func (s *Store) saved(logs []*log, fresh func(*log) bool) (all []saved) {
 // index, in this order: what the index says of a sessions.json must be so. It
 // returns how many sessions.json it has written.
 func (s *Store) project(logs []*log, last bool) (wrote int, err error) {
-	all := s.saved(logs, func(l *log) bool { fresh := l.unsaved; l.unsaved = false; return fresh })
+	all := s.saved(logs, func(l *log) bool { return l.unsaved.Swap(false) })
 	folders := map[string][]saved{}
 	due := map[string]bool{}
 	for _, sv := range all {

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ func (s *Store) Delete(ctx context.Context, id session.ID) error {
 func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	return s.move(ctx, id, true, func(l *log) error {
 		if _, err := s.disk.lstat(s.path(l.live)); !errors.Is(err, fs.ErrNotExist) {
-			return errOr(err, fmt.Errorf("there is a file at %s", s.path(l.live)))
+			return cmp.Or(err, fmt.Errorf("there is a file at %s", s.path(l.live)))
 		}
 		return s.relocate(l, l.live, time.Time{})
 	})
@@ -35,13 +36,13 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 // Purge implements session.Store.
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
 	return s.move(ctx, id, true, func(l *log) error {
-		path := s.where(l)
+		path := l.where()
 		if err := s.disk.remove(path); err != nil {
 			return err
 		}
 		l.view = view{}
 		s.forget(l)
-		// Removed while it is locked: who waits for it will look again.
+		// Removed while it is locked: a process that waits for it locks a new one.
 		_ = s.disk.remove(s.own(lockName(id) + ".lock"))
 		return s.disk.syncDir(filepath.Dir(path))
 	})
@@ -50,12 +51,12 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 // move calls f with the log id held and locked, if it is where it must be.
 func (s *Store) move(ctx context.Context, id session.ID, trashed bool, f func(*log) error) error {
 	return space.Wrap("jsonl", s.dir, s.with(ctx, id, func(l *log) error {
-		unlock, err := s.flock(ctx, lockName(id))
+		unlock, err := l.lock(ctx)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if _, err := s.disk.lstat(s.where(l)); err != nil {
+		if _, err := s.disk.lstat(l.where()); err != nil {
 			return gone(err) // another process was quicker
 		}
 		if l.at().trashed.IsZero() == trashed || l.view.info.Records == 0 {
@@ -70,7 +71,7 @@ func (s *Store) move(ctx context.Context, id session.ID, trashed bool, f func(*l
 
 // relocate moves l's file to the path rel.
 func (s *Store) relocate(l *log, rel string, trashed time.Time) error {
-	from, to := s.where(l), s.path(rel)
+	from, to := l.where(), s.path(rel)
 	if err := s.mkdir(filepath.Dir(to)); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (s *Store) relocate(l *log, rel string, trashed time.Time) error {
 	}
 	at.rel, at.trashed = rel, trashed
 	l.spot.Store(&at)
-	l.unsaved = true
+	l.unsaved.Store(true)
 	s.files[rel] = l
 	s.lost = true
 	s.stale(l.live)

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -127,3 +128,6 @@ func writeFile(d disk, name string, b []byte, durable bool) error {
 	}
 	return err
 }
+
+// denied reports whether err says that nothing can be written there.
+func denied(err error) bool { return errors.Is(err, fs.ErrPermission) || readOnly(err) }

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,28 +17,30 @@ type mark struct {
 	line int
 }
 
-// view is what is known of a log: what its bytes add up to, from the first to
-// next, and the state of the file at that time. The zero view knows nothing.
+var firstMark = mark{seq: 1, line: 1}
+
+// view is what is known of a log: the sum of its bytes before next, and the
+// state of the file when they were read. The zero view knows nothing.
 type view struct {
 	known bool
 	stat  stat
-	gen   uint64 // changes when the file is written anew instead of growing
-	next  int64  // where the first line begins that is not counted: the end, or a torn line
-	lines int    // line ends before next, and one more if bare
-	bare  bool   // the last record lacks its line end
+	gen   uint64 // changes when the file is rewritten instead of growing
+	next  int64  // the first byte that is not part of the sum: the end, or a torn line
+	lines int    // line ends before next, and one more if open
+	open  bool   // the last record has no line end yet
 	sums  sums
 
 	version int  // of a native log
-	keyless bool // the log does not say whose it is
+	keyless bool // the log has no key
 
 	info    session.Info
 	keep    mark // the record info.KeepFrom; off < 0 if unknown
 	keepSum uint32
-	ids     ids
+	newest  newest
 
 	// Not in the index.
-	marks   []mark           // a record here and there
-	outline *session.Outline // for logs, or appends, that need all of it
+	marks   []mark           // every 512th record or so
+	outline *session.Outline // of a log that is not a straight line
 	places  []place          // with outline: where each record begins
 }
 
@@ -46,8 +49,8 @@ type place struct {
 	line int32
 }
 
-// sums are checksums of the beginning and of the end of what is known, to
-// tell a log that has grown from one that was written anew.
+// sums are checksums of the beginning and of the end of the known bytes. They
+// tell a log that has grown from one that was rewritten.
 type sums struct{ head, tail uint32 }
 
 const sumSize = 256
@@ -64,8 +67,8 @@ func sumsOf(f io.ReaderAt, next int64) (sums, error) {
 	return sums{head: checksum(b[:n]), tail: checksum(b[n:])}, nil
 }
 
-// markSum is a checksum of how the line at off begins, and of the line end
-// before it: what a reader that begins there can be sure of.
+// markSum is a checksum of the beginning of the line at off, and of the line
+// end before it. It tells whether a reader may begin there.
 func markSum(f io.ReaderAt, off int64) (uint32, error) {
 	b := make([]byte, sumSize)
 	n, err := f.ReadAt(b, max(off-1, 0))
@@ -76,80 +79,67 @@ func markSum(f io.ReaderAt, off int64) (uint32, error) {
 	if off > 0 && (n == 0 || b[0] != '\n') {
 		return 0, errors.New("jsonl: no line begins here")
 	}
-	// Only this line: what follows may be written later.
-	start := 0
-	if off > 0 {
-		start = 1
-	}
-	for i := start; i < len(b); i++ {
-		if b[i] == '\n' {
-			b = b[:i]
-		}
+	// Only this line: the next one may be written later.
+	skip := int(min(off, 1))
+	if i := bytes.IndexByte(b[skip:], '\n'); i >= 0 {
+		b = b[:skip+i]
 	}
 	return checksum(b), nil
 }
 
-// ids knows, without remembering them all, that most new ids are new: an id
-// begins with the time at which it was made, and the time goes on. Where it
-// does not, or where the id has another form, ids is not sure.
-type ids struct {
-	max  int64    // the latest time in an id
-	at   []string // the ids of that time
-	full bool     // there are more
+// newest are the ids with the latest time. An id begins with the time at which
+// it was made, so that an id with a later time is new to the log, and the other
+// ids need not be remembered.
+type newest struct {
+	ms  int64    // the time
+	ids []string // at most maxNewest
 }
 
-const maxAt = 64
+const maxNewest = 64
 
-// fresh reports that no id so far equals id. False says nothing.
-func (s *ids) fresh(id string) bool {
+// exclude reports whether no record has id. If it is false, one may have it.
+func (n *newest) exclude(id string) bool {
 	ms, ok := session.Record{ID: id}.IDTime()
-	switch {
-	case !ok || ms < s.max:
+	if !ok || ms < n.ms {
 		return false
-	case ms > s.max:
-		return true
 	}
-	return !s.full && !slices.Contains(s.at, id)
+	return ms > n.ms || len(n.ids) < maxNewest && !slices.Contains(n.ids, id)
 }
 
-func (s *ids) add(id string) {
+func (n *newest) add(id string) {
 	ms, ok := session.Record{ID: id}.IDTime()
 	switch {
-	case !ok || ms < s.max:
-	case ms > s.max:
-		s.max, s.at, s.full = ms, append(s.at[:0:0], id), false
-	case len(s.at) < maxAt:
-		s.at = append(s.at, id)
-	default:
-		s.full = true
+	case !ok || ms < n.ms:
+	case ms > n.ms:
+		n.ms, n.ids = ms, []string{id}
+	case len(n.ids) < maxNewest:
+		n.ids = append(n.ids, id)
 	}
 }
 
-// apart is how many records lie between two marks.
+// apart is the distance of two marks in records.
 const apart = 512
 
-// add counts r, which begins at m. It reports false if that takes an outline
-// of the whole log; v is as before then. find looks for an id in the records
-// from v.keep on, and says if it found it.
+// add adds r, which begins at m. It reports false, and leaves v as it is, if
+// that takes an outline of the whole log. find looks for an id in the records
+// from v.keep on and reports whether it is there.
 func (v *view) add(r session.Record, m mark, find func(id string) (mark, bool)) bool {
 	r.Seq = v.info.Last + 1
 	m.seq = r.Seq
 	var found mark
 	if v.outline != nil {
-		// Apply refuses a gap only, and there is none.
+		// Apply refuses only a gap, and there is none.
 		if err := v.outline.Apply(r); err != nil {
 			panic(fmt.Sprintf("jsonl: %v", err))
 		}
 		v.info = v.outline.Info
 		v.places = append(v.places, place{m.off, int32(m.line)})
 	} else {
-		was, sure := v.info, true
-		ok := v.info.Add(r, func(id string) session.Seq {
+		next, sure := v.info, true
+		ok := next.Add(r, func(id string) session.Seq {
 			if id == r.ID {
-				if sure = sure && v.ids.fresh(id); sure {
-					return 0
-				}
-				return r.Seq
+				sure = sure && v.newest.exclude(id)
+				return 0
 			}
 			var ok bool
 			found, ok = find(id)
@@ -157,11 +147,11 @@ func (v *view) add(r session.Record, m mark, find func(id string) (mark, bool)) 
 			return found.seq
 		})
 		if !ok || !sure {
-			v.info = was
 			return false
 		}
+		v.info = next
 	}
-	v.ids.add(r.ID)
+	v.newest.add(r.ID)
 	if r.Seq == 1 {
 		h, _ := r.Body.(session.Header)
 		v.keyless = h.Key == ""
@@ -179,7 +169,7 @@ func (v *view) add(r session.Record, m mark, find func(id string) (mark, bool)) 
 		case at == found.seq:
 			v.keep = found
 		case at <= 1:
-			v.keep = mark{seq: 1, line: 1}
+			v.keep = firstMark
 		case v.outline != nil:
 			p := v.places[at-1]
 			v.keep = mark{at, p.off, int(p.line)}
@@ -191,7 +181,7 @@ func (v *view) add(r session.Record, m mark, find func(id string) (mark, bool)) 
 	return true
 }
 
-// seal notes the state of the file that v now knows.
+// seal notes that v knows the file f in the state st.
 func (v *view) seal(f io.ReaderAt, st stat) error {
 	s, err := sumsOf(f, v.next)
 	if err != nil {
@@ -206,12 +196,13 @@ func (v *view) seal(f io.ReaderAt, st stat) error {
 	return nil
 }
 
-// continues reports whether the file f, now st, has what v knows and more.
+// continues reports whether f, now in the state st, has the bytes that v knows
+// and more.
 func (v *view) continues(f io.ReaderAt, st stat) bool {
-	if !v.known || v.whole() || st.ino != v.stat.ino || st.size <= v.stat.size {
+	if !v.known || v.readWhole() || st.ino != v.stat.ino || st.size <= v.stat.size {
 		return false
 	}
-	if v.bare {
+	if v.open {
 		end := make([]byte, 1)
 		if _, err := f.ReadAt(end, v.next); err != nil || end[0] != '\n' {
 			return false
@@ -221,14 +212,24 @@ func (v *view) continues(f io.ReaderAt, st stat) bool {
 	return err == nil && s == v.sums
 }
 
-// whole reports whether the log can be read from its beginning only: in old
-// versions and in claw0's form, lines mean what the ones before them say.
-func (v *view) whole() bool { return v.version < session.Version }
+// readWhole reports whether the log can only be read from its beginning: in old
+// versions and in claw0's form, a line depends on those before it.
+func (v *view) readWhole() bool { return v.version < session.Version }
 
-// start returns where a reader of what lies behind after begins.
+// beginsAt reports whether a record of f still begins at from, if that comes
+// from the index.
+func (v *view) beginsAt(f io.ReaderAt, from mark) bool {
+	if from != v.keep || v.keep.off <= 0 {
+		return true
+	}
+	sum, err := markSum(f, v.keep.off)
+	return err == nil && sum == v.keepSum
+}
+
+// start returns the best place to begin reading the records after seq after.
 func (v *view) start(after session.Seq) mark {
-	from := mark{seq: 1, line: 1}
-	if v.whole() {
+	from := firstMark
+	if v.readWhole() {
 		return from
 	}
 	better := func(m mark) {
@@ -242,7 +243,7 @@ func (v *view) start(after session.Seq) mark {
 	} else if i > 0 {
 		better(v.marks[i-1])
 	}
-	if !v.bare {
+	if !v.open {
 		better(mark{v.info.Last + 1, v.next, v.lines + 1})
 	}
 	return from
