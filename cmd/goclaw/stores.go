@@ -44,7 +44,7 @@ func (ss *stores) open() (store, error) {
 	}
 	var st store
 	if c.Session.Store == "jsonl" {
-		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], Still: ss.readOnly})
+		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], ReadOnlyProjections: ss.readOnly})
 	} else if err = notForeign(c.Session.Path); err == nil {
 		st, err = sqlite.Open(c.Session.Path)
 	}

@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,188 +11,161 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"goclaw/session"
 	"goclaw/store/internal/space"
 )
 
-// Check reads every log from its first byte to its last, and reports what is
-// wrong: damage with file and line, an index that says something else than
-// the log, files that are not read. It changes nothing. What belongs to no
-// session is reported with the id "".
+// Check reads every log from its first byte to its last and reports what is
+// wrong: damage with file and line, an index that differs from the log, files
+// that are not read. It changes nothing. Problems of no session are reported
+// with the id "".
 //
-// A sessions.json is held against the logs if the store is still; any other is
-// about to write it.
+// A sessions.json is compared with the logs only if the projections are
+// read-only; otherwise this store is about to write it.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
+	if b, _, err := readFile(s.disk, s.proj.indexPath()); err == nil {
 		if !otherVersion(string(b)) && !parseIndex(string(b), func(*entry) {}) {
-			report("", fmt.Errorf("%s is damaged: %w", s.indexPath(), session.ErrStale))
+			report("", fmt.Errorf("%s is damaged: %w", s.proj.indexPath(), session.ErrStale))
 		}
 	}
-	if err := s.sync(); err != nil {
+	if err := s.folder.sync(); err != nil {
 		return err
 	}
-	s.syncing.Lock()
-	live, err := s.liveFolders()
-	s.syncing.Unlock()
+	live, err := s.folder.check(report)
 	if err != nil {
 		return err
 	}
-	for _, dir := range live {
-		if err := s.checkFolder(dir, report); err != nil {
-			return err
-		}
-		if err := s.checkFolder(filepath.Join(dir, trash), report); err != nil {
-			return err
-		}
-		name := s.path(s.layout.index(dir))
-		if b, _, err := readFile(s.disk, name); err == nil {
-			if _, err := parseTable(b); err != nil {
-				report("", fmt.Errorf("%s cannot be read: %w: %w", name, err, session.ErrStale))
-			}
-		}
-	}
-	for _, l := range s.everything() {
+	for _, l := range s.folder.all() {
 		err := s.checkLog(ctx, l, report)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == errGone:
-			s.forget(l)
+			s.folder.forget(l)
 		case err != nil:
 			report(l.id, err)
 		}
 	}
-	if s.still {
-		tables := map[string][]saved{}
-		for _, dir := range live {
-			tables[s.layout.index(dir)] = nil
-		}
-		for _, sv := range s.saved(s.everything(), func(*log) bool { return false }) {
-			name := s.layout.index(filepath.Dir(sv.live))
-			tables[name] = append(tables[name], sv)
-		}
-		for _, name := range slices.Sorted(maps.Keys(tables)) {
-			if wrong := s.checkTable(name, tables[name]); wrong != "" {
-				report("", fmt.Errorf("%s is not what the logs say: %s: %w", s.path(name), wrong, session.ErrStale))
-			}
-		}
+	if s.proj.readOnly {
+		s.checkTables(live, report)
 	}
 	return nil
 }
 
-// checkTable holds the sessions.json name against logs, and says what is wrong
-// with it. A row that has only fallen behind is as it should be: it is written
-// when who has appended to the log closes the store.
-func (s *Store) checkTable(name string, logs []saved) string {
-	b, _, err := readFile(s.disk, s.path(name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err.Error()
-	}
-	rows, err := parseTable(b)
+// check reports files that are not read, and every sessions.json that cannot
+// be. It returns the folders of logs.
+func (f *folder) check(report func(session.ID, error)) ([]string, error) {
+	f.looking.Lock()
+	live, err := f.live()
+	f.looking.Unlock()
 	if err != nil {
-		return "" // reported as what cannot be read
+		return nil, err
 	}
-	have := map[string]row{}
-	for _, r := range rows {
-		have[r.name] = r
-	}
-	want, err := parseTable(s.layout.merge(rows, logs, s.dir))
-	if err != nil {
-		return err.Error()
-	}
-	records := func(r row) int64 { return gjson.GetBytes(r.val, "goclaw.records").Int() }
-	missing, wrong := 0, 0
-	for _, w := range want {
-		h, ok := have[w.name]
-		delete(have, w.name)
-		switch {
-		case !ok:
-			missing++
-		case bytes.Equal(h.val, w.val):
-		case s.layout.sessionOf(h) != s.layout.sessionOf(w), records(h) >= records(w):
-			wrong++
+	for _, dir := range live {
+		for _, dir := range []string{dir, filepath.Join(dir, trash)} {
+			if err := f.checkFiles(dir, report); err != nil {
+				return nil, err
+			}
+		}
+		name := f.path(f.layout.index(dir))
+		if b, _, err := readFile(f.disk, name); err == nil {
+			if _, err := parseTable(b); err != nil {
+				report("", fmt.Errorf("%s cannot be read: %w: %w", name, err, session.ErrStale))
+			}
 		}
 	}
-	var says []string
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{missing, "missing"}, {wrong, "wrong"}, {len(have), "of a log that is gone"}} {
-		if c.n > 0 {
-			says = append(says, fmt.Sprintf("%d of %d rows %s", c.n, len(want), c.what))
+	return live, nil
+}
+
+// checkTables reports each sessions.json of the folders live that differs from
+// the logs.
+func (s *Store) checkTables(live []string, report func(session.ID, error)) {
+	tables := map[string][]saved{}
+	for _, dir := range live {
+		tables[s.layout.index(dir)] = nil
+	}
+	for _, sv := range s.folder.saved(false) {
+		name := s.layout.index(filepath.Dir(sv.live))
+		tables[name] = append(tables[name], sv)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if wrong := s.proj.checkTable(name, tables[name]); wrong != "" {
+			report("", fmt.Errorf("%s is not what the logs say: %s: %w", s.path(name), wrong, session.ErrStale))
 		}
 	}
-	return strings.Join(says, ", ")
 }
 
-// everything returns every file's log, by path.
-func (s *Store) everything() []*log {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	logs := make([]*log, 0, len(s.files))
-	for _, l := range s.files {
-		logs = append(logs, l)
-	}
-	slices.SortFunc(logs, func(a, b *log) int { return strings.Compare(a.at().rel, b.at().rel) })
-	return logs
-}
-
-// checkFolder reports what lies in the folder dir and is no log.
-func (s *Store) checkFolder(dir string, report func(session.ID, error)) error {
-	list, err := s.disk.readDir(s.path(dir))
+// checkFiles reports the files in the folder dir that are not read as logs.
+func (f *folder) checkFiles(dir string, report func(session.ID, error)) error {
+	list, err := f.disk.readDir(f.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	for _, e := range list {
 		rel := filepath.Join(dir, e.Name())
 		switch {
-		case s.isLog(rel) && !e.Type().IsRegular():
-			report("", fmt.Errorf("%s is not a regular file: it is not read", s.path(rel)))
-		case s.isLog(rel), e.IsDir() && e.Name() == trash, byproduct(e.Name()):
+		case isLog(rel) && !e.Type().IsRegular():
+			report("", fmt.Errorf("%s is not a regular file: it is not read", f.path(rel)))
+		case isLog(rel), e.IsDir() && e.Name() == trash, byproduct(e.Name()):
 		default:
-			report("", fmt.Errorf("%s is no log: it is left alone", s.path(rel)))
+			report("", fmt.Errorf("%s is no log: it is left alone", f.path(rel)))
 		}
 	}
-	return nil
+	return err
 }
 
-// byproduct reports whether a name is one of those that OpenClaw and this
-// store leave beside the logs: archives, locks, backups.
+// byproduct reports whether name is a file that OpenClaw or this store leaves
+// beside the logs: an archive, a lock, a backup.
 func byproduct(name string) bool {
 	return name == indexName || strings.HasPrefix(name, indexName+".") || strings.Contains(name, ext+".")
 }
 
-// checkLog reads l and holds what the store says of it against that.
+// checkLog reads l and compares what the store knows of it with that.
 func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, error)) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.refresh(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	first := s.logs[l.id]
-	s.mu.Unlock()
-	path := l.where()
-	if first != nil && first != l {
-		report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, first.where()))
-	}
-	f, err := s.disk.open(path, os.O_RDONLY)
+	return l.use(ctx, func() error {
+		path := l.where()
+		if first := s.folder.known(l.id); first != nil && first != l {
+			report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, first.where()))
+		}
+		sess, headless, err := l.replay(ctx)
+		if err != nil {
+			return err
+		}
+		have := l.info()
+		if headless {
+			report(l.id, fmt.Errorf("%s has no header: that it is of %q is known from sessions.json only", path, have.Key))
+		}
+		for _, d := range sess.Damage {
+			report(l.id, d)
+		}
+		if sess.Records == 0 {
+			report(l.id, fmt.Errorf("%s has no records: it is not listed", path))
+			return nil
+		}
+		sess.Trashed = have.Trashed
+		if sess.Key == "" {
+			sess.Key = have.Key // from sessions.json, for a log without a header
+		}
+		if !sameInfo(have, sess.Info) {
+			report(l.id, fmt.Errorf("the index and %s differ: %s: %w", path, differ(have, sess.Info), session.ErrStale))
+		}
+		return nil
+	})
+}
+
+// replay reads the whole log. headless says that its first record is not a
+// header. The caller holds mu.
+func (l *log) replay(ctx context.Context) (sess *session.Session, headless bool, err error) {
+	f, err := l.disk.open(l.where(), os.O_RDONLY)
 	if err != nil {
-		return gone(err)
+		return nil, false, gone(err)
 	}
 	defer f.Close()
-	key := l.tableKey()
-	sc := s.scan(path, f, firstMark, l.view.stat.size)
-	headless := false
-	sess, err := session.Replay(l.id, func(yield func(session.Record, error) bool) {
+	sc := l.scan(l.where(), f, firstMark, l.view.stat.size)
+	sess, err = session.Replay(l.id, func(yield func(session.Record, error) bool) {
 		for sc.Next() {
 			if err := ctx.Err(); err != nil {
 				yield(session.Record{}, err)
@@ -204,10 +176,8 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 				err = d
 			}
 			h, ok := r.Body.(session.Header)
-			if r.Seq == 1 && err == nil && !ok {
-				headless = true
-			}
-			if ok && r.Seq == 1 && key != "" {
+			headless = headless || r.Seq == 1 && err == nil && !ok
+			if key := l.tableKey(); ok && r.Seq == 1 && key != "" {
 				h.Key = key
 				r.Body = h
 			}
@@ -219,28 +189,7 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 			yield(session.Record{}, sc.Err())
 		}
 	})
-	if err != nil {
-		return err
-	}
-	if headless {
-		report(l.id, fmt.Errorf("%s has no header: that it is of %q is known from sessions.json only", path, l.info().Key))
-	}
-	for _, d := range sess.Damage {
-		report(l.id, d)
-	}
-	if sess.Records == 0 {
-		report(l.id, fmt.Errorf("%s has no records: it is not listed", path))
-		return nil
-	}
-	have := l.info()
-	sess.Trashed = have.Trashed
-	if sess.Key == "" {
-		sess.Key = have.Key // from sessions.json, for a log without a header
-	}
-	if !sameInfo(have, sess.Info) {
-		report(l.id, fmt.Errorf("the index and %s differ: %s: %w", path, differ(have, sess.Info), session.ErrStale))
-	}
-	return nil
+	return sess, headless, err
 }
 
 func sameInfo(a, b session.Info) bool {
@@ -251,7 +200,7 @@ func sameInfo(a, b session.Info) bool {
 	return a == b
 }
 
-// differ says in what the index and the log differ, the plainest thing first.
+// differ says how the index and the log differ, the plainest difference first.
 func differ(index, log session.Info) string {
 	for _, c := range []struct {
 		what       string
@@ -273,36 +222,35 @@ func differ(index, log session.Info) string {
 	return fmt.Sprintf("%+v in the index, %+v in the log", index, log)
 }
 
-// Rebuild makes the index and every sessions.json anew from the logs, which it
-// does not touch, and returns how many sessions and files were not told of as
-// they are.
+// Rebuild makes the index and every sessions.json again from the logs, which it
+// does not touch. It returns how many sessions and files were not right.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	defer func() { err = space.Wrap("jsonl", s.dir, err) }()
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.sync(); err != nil {
+	if err := s.folder.sync(); err != nil {
 		return 0, err
 	}
-	on := map[string]session.Info{}
-	if b, _, err := readFile(s.disk, s.indexPath()); err == nil {
+	indexed := map[string]session.Info{}
+	if b, _, err := readFile(s.disk, s.proj.indexPath()); err == nil {
 		if !parseIndex(string(b), func(e *entry) {
-			if filepath.Base(e.rel) != indexName {
-				on[e.rel] = e.view.info
+			if !e.isTable() {
+				indexed[e.rel] = e.view.info
 			}
 		}) {
 			changed++
 		}
 	}
 	var errs []error
-	for _, l := range s.everything() {
+	for _, l := range s.folder.all() {
+		rel := l.at().rel
+		was, ok := indexed[rel]
+		delete(indexed, rel)
 		l.mu.Lock()
 		l.view = view{}
 		err := l.refresh(ctx)
-		rel := l.at().rel
-		e, ok := on[rel]
-		delete(on, rel)
-		if err == nil && (!ok || !sameInfo(e, l.view.info)) {
+		if err == nil && (!ok || !sameInfo(was, l.view.info)) {
 			changed++
 		}
 		l.mu.Unlock()
@@ -310,31 +258,14 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 		case ctx.Err() != nil:
 			return changed, ctx.Err()
 		case err == errGone:
-			s.forget(l)
+			s.folder.forget(l)
 			changed++
 		case err != nil:
 			errs = append(errs, err)
 		}
+		s.proj.stale(l.live)
 	}
-	changed += len(on) // of logs that are gone
-	tables, err := s.rewrite()
+	changed += len(indexed) // of logs that are gone
+	tables, err := s.proj.rewrite()
 	return changed + tables, errors.Join(append(errs, err)...)
-}
-
-// rewrite writes all projections, whether or not they seem to be good, and
-// returns how many sessions.json were not.
-func (s *Store) rewrite() (int, error) {
-	s.flushing.Lock()
-	defer s.flushing.Unlock()
-	logs := s.everything()
-	s.mu.Lock()
-	s.lost = true
-	for _, l := range logs {
-		s.stale(l.live)
-	}
-	for _, t := range s.tables {
-		t.dirty = true
-	}
-	s.mu.Unlock()
-	return s.project(logs, true)
 }

@@ -212,7 +212,7 @@ func TestCutAtEveryByte(t *testing.T) {
 				st := reopen(t, proto, y)
 				must(t, st.Append(t.Context(), "s1", recs[:3]...))
 				must(t, st.Close())
-				index, err := os.ReadFile(st.indexPath())
+				index, err := os.ReadFile(st.proj.indexPath())
 				must(t, err)
 				path := logFile(t, st, "s1")
 				before, err := os.ReadFile(path)
@@ -299,7 +299,7 @@ func TestBatchCutAtEveryByte(t *testing.T) {
 						d := &shaky{disk: osDisk{}}
 						bad, err := open(dir, Options{Layout: y}, d)
 						must(t, err)
-						bad.pause = time.Hour // nothing happens by itself
+						bad.proj.pause = time.Hour // nothing happens by itself
 						d.n, d.fail, d.cut, d.die = 0, fail, cut, true
 						err = bad.Append(t.Context(), "s1", recs[begin:]...)
 						died = d.n >= fail
@@ -402,7 +402,7 @@ func TestEveryOperationFails(t *testing.T) {
 						}
 						continue
 					}
-					st.pause = time.Hour // nothing happens by itself
+					st.proj.pause = time.Hour // nothing happens by itself
 					now := ""
 					for _, s := range steps {
 						err := s.do(st)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -137,7 +138,7 @@ func TestIndexIsNotTheTruth(t *testing.T) {
 			}
 			must(t, st.Delete(t.Context(), "s4"))
 			must(t, st.Close())
-			indices := []string{st.indexPath(), st.path(y.index(filepath.Dir(y.place("main:x:y", "s0"))))}
+			indices := []string{st.proj.indexPath(), st.path(y.index(filepath.Dir(y.place("main:x:y", "s0"))))}
 			var old [2][]byte
 			for i, name := range indices {
 				var err error
@@ -314,7 +315,7 @@ func TestFalseOffset(t *testing.T) {
 			var err error
 			logText, err = os.ReadFile(logFile(t, st, "s1"))
 			must(t, err)
-			b, err := os.ReadFile(st.indexPath())
+			b, err := os.ReadFile(st.proj.indexPath())
 			must(t, err)
 			lies := []byte(indexMagic)
 			if !parseIndex(string(b), func(e *entry) {
@@ -325,7 +326,7 @@ func TestFalseOffset(t *testing.T) {
 			}) {
 				t.Fatal("the index is not clean")
 			}
-			must(t, os.WriteFile(st.indexPath(), lies, 0o600))
+			must(t, os.WriteFile(st.proj.indexPath(), lies, 0o600))
 			st = reopen(t, dir, OpenClaw)
 			s, err := session.Open(t.Context(), st, "s1")
 			must(t, err)
@@ -596,14 +597,14 @@ func TestCheckAndRebuild(t *testing.T) {
 
 			table := st.path(y.index(filepath.Dir(y.place("main:cli:me", "s0"))))
 			must(t, os.WriteFile(table, []byte("{oops"), 0o600))
-			must(t, os.WriteFile(st.indexPath(), []byte("oops"), 0o600))
-			check(st.indexPath()+" is damaged", table+" cannot be read", "s0: "+path)
+			must(t, os.WriteFile(st.proj.indexPath(), []byte("oops"), 0o600))
+			check(st.proj.indexPath()+" is damaged", table+" cannot be read", "s0: "+path)
 			backups, err := filepath.Glob(table + ".bak.*")
 			must(t, err)
 			if len(backups) != 1 {
 				t.Errorf("the table that could not be read is kept as %q", backups)
 			}
-			must(t, os.Remove(st.indexPath()))
+			must(t, os.Remove(st.proj.indexPath()))
 			must(t, os.Remove(table))
 			rebuild(4)
 			rebuild(0)
@@ -710,6 +711,30 @@ func TestVersion1(t *testing.T) {
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("the file has changed: %v", err)
+	}
+}
+
+// A row that a flush in between has left old is written when the store closes.
+func TestCloseWritesOldRows(t *testing.T) {
+	dir := t.TempDir()
+	st := reopen(t, dir, OpenClaw)
+	st.proj.pause = time.Hour // nothing happens by itself
+	recs := logOf("s1", "k", sessiontest.User("a"), sessiontest.Answer("b"))
+	must(t, st.Append(t.Context(), "s1", recs[:2]...))
+	must(t, st.proj.flush(false))
+	must(t, st.Append(t.Context(), "s1", recs[2]))
+	must(t, st.proj.flush(false))
+	records := func() int64 {
+		b, err := os.ReadFile(filepath.Join(dir, "agents", "main", "sessions", "sessions.json"))
+		must(t, err)
+		return gjson.GetBytes(b, "k.goclaw.records").Int()
+	}
+	if n := records(); n != 2 {
+		t.Errorf("before Close the row has %d records, want 2: only the last flush writes what has grown", n)
+	}
+	must(t, st.Close())
+	if n := records(); n != 3 {
+		t.Errorf("after Close the row has %d records, want 3", n)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,18 +11,17 @@ import (
 	"goclaw/session"
 )
 
-// The index file remembers what each log adds up to, and the state of the log
-// that it was computed from. It is a list of entries, of which the last for a
-// path holds, so that saving costs what changed. It is never trusted against
-// a log: an entry that does not fit its log, or that is damaged, is computed
-// again.
+// The index has the list row of each log, and the state of the file that it was
+// computed from. It is a sequence of entries; the last one of a path counts, so
+// that saving costs no more than what has changed. An entry that is damaged or
+// does not fit its log is computed again.
 //
 //	"goclaw index 3\n", then for each entry: length, CRC-32C, payload
 
 const indexMagic = "goclaw index 3\n"
 
-// otherVersion reports whether in is an index that another version wrote: as
-// good as none, and nothing is wrong with it.
+// otherVersion reports whether in is the index of another version: it is not
+// used, but it is not damaged.
 func otherVersion(in string) bool {
 	var n int
 	_, err := fmt.Sscanf(in, "goclaw index %d\n", &n)
@@ -35,18 +32,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// entry is what the index keeps of one log, or, if rel is a sessions.json, of
-// that.
+// entry is a log in the index, or the state of a sessions.json.
 type entry struct {
 	rel  string
 	id   session.ID
-	key  session.Key // from sessions.json, for a log that does not tell
+	key  session.Key // from sessions.json, for a log that has none
 	view view
 }
 
-// coder walks the fields of an entry, writing them to b or reading them from
-// in: one walk cannot disagree with itself. What is read are parts of in, not
-// copies.
+func (e *entry) isTable() bool { return filepath.Base(e.rel) == indexName }
+
+// coder visits the fields of an entry and either writes them to b or reads them
+// from in, so that reading and writing cannot differ. The texts it reads are
+// parts of in.
 type coder struct {
 	b    []byte
 	in   string
@@ -190,7 +188,14 @@ func (c *coder) info(in *session.Info) {
 	num(c, &in.LastBend)
 }
 
-// appendEntry adds e to the bytes of an index.
+// appendEntries adds entries to the bytes of an index.
+func appendEntries(b []byte, entries []entry) []byte {
+	for _, e := range entries {
+		b = appendEntry(b, e)
+	}
+	return b
+}
+
 func appendEntry(b []byte, e entry) []byte {
 	c := coder{b: append(b, 0, 0, 0, 0, 0, 0, 0, 0)}
 	c.entry(&e)
@@ -200,9 +205,8 @@ func appendEntry(b []byte, e entry) []byte {
 	return c.b
 }
 
-// parseIndex calls f with each entry of an index, of which the last for a path
-// holds. Damage ends the reading: what follows is computed again, and clean is
-// false.
+// parseIndex calls f with each entry of an index. It stops at the first damage,
+// and then clean is false.
 func parseIndex(in string, f func(*entry)) (clean bool) {
 	in, ok := strings.CutPrefix(in, indexMagic)
 	for ok && len(in) >= 8 {
@@ -226,81 +230,4 @@ func parseIndex(in string, f func(*entry)) (clean bool) {
 		f(&e)
 	}
 	return ok && in == ""
-}
-
-func (s *Store) indexPath() string { return s.own("index") }
-
-// loadIndex takes over what the index file says. It is read once; whatever it
-// says is held against the logs when they are used.
-func (s *Store) loadIndex() {
-	b, _, err := readFile(s.disk, s.indexPath())
-	if err != nil {
-		return // there is none, or it cannot be read: the logs tell
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clean := parseIndex(string(b), func(e *entry) {
-		s.entries++
-		if filepath.Base(e.rel) == indexName {
-			s.tables[e.rel] = &table{stat: e.view.stat}
-			return
-		}
-		if l := s.files[e.rel]; l != nil && l.id == e.id {
-			l.view = e.view
-			l.at().key = e.key // nobody else knows of it yet
-			return
-		}
-		l := s.newLog(e.id, e.rel)
-		l.view, l.at().key = e.view, e.key
-		s.register(l)
-	})
-	if !clean {
-		s.entries = math.MaxInt32 // to be written anew
-	}
-}
-
-// saveIndex writes the entries of changed logs, or all if the file holds more
-// old entries than good ones.
-func (s *Store) saveIndex(changed, all []entry) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	unlock, err := s.flock(bgContext, "index")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, err = s.disk.lstat(s.indexPath())
-	s.mu.Lock()
-	rewrite := err != nil || s.entries+len(changed) > 2*len(all)+64
-	s.mu.Unlock()
-	if rewrite {
-		b := []byte(indexMagic)
-		for _, e := range all {
-			b = appendEntry(b, e)
-		}
-		if err := replaceFile(s.disk, s.indexPath(), b, false); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		s.entries = len(all)
-		s.mu.Unlock()
-		return nil
-	}
-	var b []byte
-	for _, e := range changed {
-		b = appendEntry(b, e)
-	}
-	f, err := s.disk.open(s.indexPath(), os.O_WRONLY|os.O_APPEND)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.entries += len(changed)
-	s.mu.Unlock()
-	return nil
 }

@@ -158,3 +158,12 @@ func fromTrash(rel string) (live string, at time.Time, ok bool) {
 	}
 	return filepath.Join(filepath.Dir(filepath.Clean(dir)), name[:i]+ext), at, true
 }
+
+// isLog reports whether rel is the name of a log, in the trash or not.
+func isLog(rel string) bool {
+	if filepath.Base(filepath.Dir(rel)) == trash {
+		_, _, ok := fromTrash(rel)
+		return ok
+	}
+	return strings.HasSuffix(rel, ext)
+}

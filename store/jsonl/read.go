@@ -14,8 +14,8 @@ import (
 	"goclaw/session/storekit"
 )
 
-// Read implements session.Store. It begins at the nearest record whose place
-// is known: the one that the context needs first, and the end, at least.
+// Read implements session.Store. It begins at the nearest record before whose
+// place is known: at least the first one of the context and the end are.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		r, err := s.reader(ctx, id, max(after, 0))
@@ -65,8 +65,8 @@ func (s *Store) reader(ctx context.Context, id session.ID, after session.Seq) (r
 	return r, err
 }
 
-// List implements session.Store. It asks for the state of each file, and
-// reads what was appended to those that have grown.
+// List implements session.Store. It asks for the state of each file and reads
+// the new part of those that have grown.
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		infos, err := s.list(ctx, q)
@@ -91,19 +91,12 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 	var infos []*session.Info
 	var errs []error
 	var seen map[*log]bool // filled only if a second look is needed
-	for try := 0; try < 4; try++ {
-		if err := s.sync(); err != nil {
+	for range 4 {
+		if err := s.folder.sync(); err != nil {
 			return nil, err
 		}
-		s.mu.Lock()
-		logs := make([]*log, 0, len(s.logs))
-		for _, l := range s.logs {
-			if l.at().trashed.IsZero() != q.Trash && !seen[l] {
-				logs = append(logs, l)
-			}
-		}
-		s.mu.Unlock()
-		found, lost, err := s.inspect(ctx, logs, q)
+		logs := slices.DeleteFunc(s.folder.listed(q.Trash), func(l *log) bool { return seen[l] })
+		found, lost, err := s.rows(ctx, logs, q)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -111,7 +104,7 @@ func (s *Store) list(ctx context.Context, q session.Query) ([]*session.Info, err
 		if !lost || ctx.Err() != nil {
 			break
 		}
-		// Some may have moved to where they were not looked for.
+		// Some may have moved to a folder that was read before.
 		if seen == nil {
 			seen = map[*log]bool{}
 		}
@@ -139,9 +132,9 @@ func (s *Store) listOne(ctx context.Context, q session.Query) ([]*session.Info, 
 	return infos, err
 }
 
-// inspect brings logs up to date and returns the rows that q asks for. lost
-// says that a file was gone.
-func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (infos []*session.Info, lost bool, err error) {
+// rows brings logs up to date and returns the rows that q asks for. lost says
+// that a file was gone.
+func (s *Store) rows(ctx context.Context, logs []*log, q session.Query) (infos []*session.Info, lost bool, err error) {
 	rows := make([]session.Info, len(logs))
 	var mu sync.Mutex
 	var errs []error
@@ -152,17 +145,15 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 			if i >= len(logs) || ctx.Err() != nil {
 				return
 			}
-			err := s.row(ctx, logs[i], q, &rows[i])
-			if err == errGone {
-				s.forget(logs[i])
-			}
-			if err != nil {
+			switch err := logs[i].row(ctx, q, &rows[i]); {
+			case err == errGone:
+				s.folder.forget(logs[i])
 				mu.Lock()
-				if err == errGone {
-					lost = true
-				} else {
-					errs = append(errs, err)
-				}
+				lost = true
+				mu.Unlock()
+			case err != nil:
+				mu.Lock()
+				errs = append(errs, err)
 				mu.Unlock()
 			}
 		}
@@ -185,9 +176,9 @@ func (s *Store) inspect(ctx context.Context, logs []*log, q session.Query) (info
 	return infos, lost, errors.Join(errs...)
 }
 
-// row sets in to l's row if q asks for it. Whose a log of our own is does not
-// change: one of another key is not looked at.
-func (s *Store) row(ctx context.Context, l *log, q session.Query, in *session.Info) error {
+// row sets in to the row of l if q asks for it. The key of one of our own logs
+// does not change: if q asks for another, the file is not looked at.
+func (l *log) row(ctx context.Context, q session.Query, in *session.Info) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.view.known && !l.view.keyless && !l.view.info.Mirror() && q.Key != "" && l.view.info.Key != q.Key {
@@ -214,13 +205,10 @@ func (s *Store) Changes(ctx context.Context, _ string) (storekit.Changes, error)
 	return out, nil
 }
 
-// written returns a number that changes when another program has written the
-// log again, instead of adding to it, since it was listed last; 0 if it is not
-// known. It may change without that, too.
+// written returns a number that changes when another program rewrites the log
+// instead of appending to it; 0 if it is unknown. It may change without that.
 func (s *Store) written(id session.ID) uint64 {
-	s.mu.Lock()
-	l := s.logs[id]
-	s.mu.Unlock()
+	l := s.folder.known(id)
 	if l == nil {
 		return 0
 	}

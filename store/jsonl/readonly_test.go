@@ -47,7 +47,7 @@ func TestStill(t *testing.T) {
 			look := func() (said []string) {
 				t.Helper()
 				before := contents(t, dir)
-				st, err := Open(dir, Options{Layout: y, Still: true})
+				st, err := Open(dir, Options{Layout: y, ReadOnlyProjections: true})
 				must(t, err)
 				if n := len(list(t, st, session.Query{})); n != 2 {
 					t.Errorf("%d sessions are listed, want 2", n)
@@ -78,7 +78,7 @@ func TestStill(t *testing.T) {
 				if diff := cmp.Diff([]string{c.want}, look()); diff != "" {
 					t.Errorf("%s (-want +got)\n%s", c.what, diff)
 				}
-				st, err := Open(dir, Options{Layout: y, Still: true})
+				st, err := Open(dir, Options{Layout: y, ReadOnlyProjections: true})
 				must(t, err)
 				if n, err := st.Rebuild(t.Context()); n != 1 || err != nil {
 					t.Errorf("%s: rebuild changed %d, %v, want 1", c.what, n, err)
@@ -90,13 +90,13 @@ func TestStill(t *testing.T) {
 			}
 
 			// The index of another version is as good as none.
-			index, err := os.ReadFile(st.indexPath())
+			index, err := os.ReadFile(st.proj.indexPath())
 			must(t, err)
-			must(t, os.WriteFile(st.indexPath(), []byte("goclaw index 1\n"+string(index[20:])), 0o600))
+			must(t, os.WriteFile(st.proj.indexPath(), []byte("goclaw index 1\n"+string(index[20:])), 0o600))
 			if said := look(); len(said) > 0 {
 				t.Errorf("of an index of another version: %q", said)
 			}
-			must(t, os.WriteFile(st.indexPath(), index, 0o600))
+			must(t, os.WriteFile(st.proj.indexPath(), index, 0o600))
 
 			// Who appends writes sessions.json when it closes the store, and may be
 			// at it for long.
