@@ -28,7 +28,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/storekit"
-	"goclaw/store/internal/hold"
+	"goclaw/store/internal/lock"
 	"goclaw/store/internal/space"
 )
 
@@ -249,7 +249,7 @@ func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 			}
 		}
 	}
-	release, err := hold.Try(s.own("hold-"+storekit.FileName(name)+".lock"), who)
+	release, err := lock.Try(s.own("hold-"+storekit.FileName(name)+".lock"), who)
 	var h *session.HeldError
 	if errors.As(err, &h) {
 		h.Name = name

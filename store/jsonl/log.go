@@ -60,7 +60,7 @@ func lockName(id session.ID) string { return "log-" + storekit.FileName(string(i
 
 // lock keeps other processes from writing the log.
 func (l *log) lock(ctx context.Context) (unlock func(), err error) {
-	return l.flock(ctx, lockName(l.id))
+	return l.root.lock(ctx, lockName(l.id))
 }
 
 // errGone says that a log's file is not where it was.

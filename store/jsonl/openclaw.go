@@ -19,7 +19,7 @@ import (
 // lockTable keeps other programs from writing the sessions.json name: other
 // stores by a lock of their kind, OpenClaw by one of its own.
 func (r *root) lockTable(name string) (func(), error) {
-	unlock, err := r.flock(context.Background(), "table-"+strings.ReplaceAll(storekit.FileName(name), "%2f", "_"))
+	unlock, err := r.lock(context.Background(), "table-"+strings.ReplaceAll(storekit.FileName(name), "%2f", "_"))
 	if err != nil || r.layout != OpenClaw {
 		return unlock, err
 	}

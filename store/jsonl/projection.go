@@ -330,7 +330,7 @@ func (p *projection) saveIndex(changed, all []entry) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	unlock, err := p.flock(context.Background(), "index")
+	unlock, err := p.lock(context.Background(), "index")
 	if err != nil {
 		return err
 	}

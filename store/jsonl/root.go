@@ -8,12 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"goclaw/internal/codec"
 	"goclaw/session"
+	"goclaw/store/internal/lock"
 )
 
 // root is the folder of a store and the form of the lines in it. It knows
@@ -68,41 +66,18 @@ func (r *root) decode(b []byte) ([]session.Record, error) {
 	return recs, nil
 }
 
-// flock locks the file name in the store's own folder against every other
-// process and every other Store. It is held for moments only, so that waiting
-// means looking again soon.
-func (r *root) flock(ctx context.Context, name string) (unlock func(), err error) {
+// lock locks the file name in the store's own folder against every other
+// process and every other Store. It is held for moments only.
+func (r *root) lock(ctx context.Context, name string) (unlock func(), err error) {
 	path := r.own(name + ".lock")
-	for wait := 20 * time.Microsecond; ; wait = min(2*wait, 2*time.Millisecond) {
-		f := flock.New(path, flock.SetPermissions(0o600))
-		ok, err := f.TryLock()
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = r.disk.mkdir(filepath.Dir(path)); err == nil {
-				ok, err = f.TryLock()
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
-		}
-		if ok {
-			// Purge removes lock files: one that has no name locks nothing.
-			mine, err := f.Stat()
-			if err == nil {
-				var st stat
-				st, err = r.disk.lstat(path)
-				if err == nil && st.ino == statOf(mine).ino {
-					return func() { f.Unlock() }, nil
-				}
-			}
-			f.Unlock()
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("jsonl: lock %s: %w", path, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
+	unlock, err = lock.Wait(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = r.disk.mkdir(filepath.Dir(path)); err == nil {
+			unlock, err = lock.Wait(ctx, path)
 		}
 	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("jsonl: %w", err)
+	}
+	return unlock, err
 }

@@ -25,7 +25,7 @@ import (
 	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/session/storekit"
-	"goclaw/store/internal/hold"
+	"goclaw/store/internal/lock"
 	"goclaw/store/internal/space"
 )
 
@@ -357,7 +357,7 @@ func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err
 		return nil, session.ErrClosed
 	default:
 	}
-	release, err = hold.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(name)+".lock"), who)
+	release, err = lock.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(name)+".lock"), who)
 	var held *session.HeldError
 	if errors.As(err, &held) {
 		held.Name = name

@@ -1,9 +1,11 @@
-package hold
+package lock
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,14 +17,14 @@ import (
 	"goclaw/session"
 )
 
-// TestMain lets the test binary be the other process.
+// TestMain makes the test binary the other process.
 func TestMain(m *testing.M) {
-	if path := os.Getenv("HOLD_PATH"); path != "" {
+	if path := os.Getenv("LOCK_PATH"); path != "" {
 		if _, err := Try(path, "the child"); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		fmt.Println("held")
+		fmt.Println("locked")
 		time.Sleep(time.Minute)
 		return
 	}
@@ -53,14 +55,14 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after release: %v", err)
 	}
-	release() // must not release what is another's now
+	release() // must not release the lock of another
 	if _, err := Try(path, "a third"); !errors.Is(err, session.ErrHeld) {
 		t.Errorf("a late release let a third in: %v", err)
 	}
 	again()
 }
 
-// A lock taken on a file that its holder is just removing holds nothing.
+// A lock on a file that its holder has just removed locks nothing.
 func TestTryIsExclusive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	var in, wins atomic.Int32
@@ -68,7 +70,7 @@ func TestTryIsExclusive(t *testing.T) {
 	for w := range 8 {
 		wg.Go(func() {
 			for range 300 {
-				release, err := Try(path, fmt.Sprint("hand ", w))
+				release, err := Try(path, fmt.Sprint("worker ", w))
 				if errors.Is(err, session.ErrHeld) {
 					continue
 				}
@@ -77,7 +79,7 @@ func TestTryIsExclusive(t *testing.T) {
 					return
 				}
 				if n := in.Add(1); n != 1 {
-					t.Errorf("%d hands at once", n)
+					t.Errorf("%d holders at once", n)
 				}
 				wins.Add(1)
 				in.Add(-1)
@@ -91,14 +93,14 @@ func TestTryIsExclusive(t *testing.T) {
 	}
 }
 
-func TestKilledHolderLetsGo(t *testing.T) {
+func TestKilledProcessReleases(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "HOLD_PATH="+path)
+	cmd.Env = append(os.Environ(), "LOCK_PATH="+path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +108,7 @@ func TestKilledHolderLetsGo(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
 		t.Fatalf("the child says %q", line)
 	}
 	_, err = Try(path, "the parent")
@@ -121,4 +123,37 @@ func TestKilledHolderLetsGo(t *testing.T) {
 		t.Fatalf("after the child was killed: %v", err)
 	}
 	release()
+}
+
+// Wait and Try see each other, and a Wait ends with its context.
+func TestWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	if _, err := Wait(t.Context(), filepath.Join(path, "none", "a.lock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a folder that does not exist: %v, want %v", err, fs.ErrNotExist)
+	}
+	unlock, err := Wait(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Try(path, "another"); !errors.Is(err, session.ErrHeld) {
+		t.Errorf("Try of a locked file: %v, want %v", err, session.ErrHeld)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := Wait(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Wait for a locked file: %v, want %v", err, context.DeadlineExceeded)
+	}
+	// Whoever removes a locked file gives up the lock on its name.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Wait(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if _, err := Try(path, "another"); !errors.Is(err, session.ErrHeld) {
+		t.Errorf("unlocking the removed file unlocked the new one: %v", err)
+	}
+	again()
 }
