@@ -11,13 +11,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, dir string) session.Store {
-		st, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return st
-	})
+	storetest.Run(t, func(dir string) (session.Store, error) { return Open(dir) })
 }
 
 func TestAudit(t *testing.T) {

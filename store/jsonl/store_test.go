@@ -16,13 +16,7 @@ func TestMain(m *testing.M) {
 func TestStore(t *testing.T) {
 	for _, y := range layouts {
 		t.Run(y.String(), func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T, dir string) session.Store {
-				st, err := Open(dir, Options{Layout: y})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return st
-			})
+			storetest.Run(t, func(dir string) (session.Store, error) { return Open(dir, Options{Layout: y}) })
 		})
 	}
 }

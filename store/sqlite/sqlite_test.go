@@ -24,14 +24,7 @@ func openDir(dir string) (session.Store, error) { return Open(filepath.Join(dir,
 
 func TestMain(m *testing.M) { storetest.Main(m, openDir) }
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, dir string) session.Store {
-		t.Helper()
-		s, err := openDir(dir)
-		must(t, err)
-		return s
-	})
-}
+func TestStore(t *testing.T) { storetest.Run(t, openDir) }
 
 func TestProcesses(t *testing.T) { storetest.Processes(t, openDir) }
 

@@ -101,7 +101,7 @@ func (s suite) header(t *testing.T) {
 		}
 	}
 	if got := list(t, st, session.Query{}); len(got) != 0 {
-		t.Errorf("after nothing but refusals there are %d logs: %+v", len(got), got)
+		t.Errorf("after refused appends there are %d logs: %+v", len(got), got)
 	}
 	want := session.Header{Version: 3, ID: "s1", Key: "agent:main:main", CWD: "/home/me", Parent: "s0",
 		Origin: session.Origin{Program: "openclaw", Path: "/x/y.jsonl", Key: "k", ID: "s0", Seq: 7}}
@@ -175,7 +175,7 @@ func (s suite) allOrNothing(t *testing.T) {
 	wantReplay(t, st, "s2")
 }
 
-// bodies returns n messages, in turns.
+// bodies returns n messages, alternately of the user and of the model.
 func bodies(n int) []session.Body {
 	var out []session.Body
 	for i := range n {
@@ -194,11 +194,11 @@ func (s suite) trash(t *testing.T) {
 	add(t, st, "s1", recs...)
 	add(t, st, "s2", header("s2", "other"))
 	for what, f := range map[string]func() error{
-		"delete of nothing":       func() error { return st.Delete(bg, "nobody") },
-		"restore of nothing":      func() error { return st.Restore(bg, "nobody") },
-		"purge of nothing":        func() error { return st.Purge(bg, "nobody") },
-		"restore of what is here": func() error { return st.Restore(bg, "s1") },
-		"purge of what is here":   func() error { return st.Purge(bg, "s1") },
+		"delete of no log":      func() error { return st.Delete(bg, "nobody") },
+		"restore of no log":     func() error { return st.Restore(bg, "nobody") },
+		"purge of no log":       func() error { return st.Purge(bg, "nobody") },
+		"restore of a live log": func() error { return st.Restore(bg, "s1") },
+		"purge of a live log":   func() error { return st.Purge(bg, "s1") },
 	} {
 		wantErr(t, what, f(), session.ErrNotFound)
 	}
@@ -226,9 +226,9 @@ func (s suite) trash(t *testing.T) {
 	next := session.Record{Seq: 4, ID: "e3", Parent: "e2", Time: sessiontest.Start, Body: sessiontest.User("more")}
 	wantErr(t, "append to the trash", st.Append(bg, "s1", next), session.ErrNotFound)
 	if err := st.Append(bg, "s1", recs[0]); err == nil {
-		t.Error("a log was begun over one in the trash")
+		t.Error("a log was begun in place of one in the trash")
 	}
-	wantErr(t, "delete of what is in the trash", st.Delete(bg, "s1"), session.ErrNotFound)
+	wantErr(t, "delete of a log in the trash", st.Delete(bg, "s1"), session.ErrNotFound)
 	if got := list(t, st, session.Query{Key: sessiontest.Key}); len(got) != 0 {
 		t.Errorf("a key whose log is in the trash lists %d", len(got))
 	}
@@ -245,18 +245,18 @@ func (s suite) trash(t *testing.T) {
 	must(t, st.Delete(bg, "s1"))
 	must(t, st.Purge(bg, "s1"))
 	_, err = sessiontest.Collect(st.Read(bg, "s1", 0))
-	wantErr(t, "read of what was purged", err, session.ErrNotFound)
-	wantErr(t, "restore of what was purged", st.Restore(bg, "s1"), session.ErrNotFound)
+	wantErr(t, "read of a purged log", err, session.ErrNotFound)
+	wantErr(t, "restore of a purged log", st.Restore(bg, "s1"), session.ErrNotFound)
 	wantErr(t, "second purge", st.Purge(bg, "s1"), session.ErrNotFound)
 	if _, err := session.Stat(bg, st, "s1"); err == nil {
-		t.Error("what was purged is still listed")
+		t.Error("a purged log is still listed")
 	}
-	anew := sessiontest.Log(sessiontest.User("anew"))
-	add(t, st, "s1", anew...)
-	wantLog(t, st, "s1", anew)
+	again := sessiontest.Log(sessiontest.User("again"))
+	add(t, st, "s1", again...)
+	wantLog(t, st, "s1", again)
 	wantReplay(t, st, "s1")
 	if got := list(t, st, session.Query{}); len(got) != 2 {
-		t.Errorf("after all that there are %d logs, want 2", len(got))
+		t.Errorf("at the end there are %d logs, want 2", len(got))
 	}
 }
 
@@ -290,8 +290,8 @@ func (s suite) trashReopened(t *testing.T) {
 	}
 }
 
-// moved: a session is found by the key that it has now, through every door, and
-// its header still says which it had.
+// moved: a session is found by its new key, through every handle, and its header
+// still has the old one.
 func (s suite) moved(t *testing.T) {
 	dir := t.TempDir()
 	st, other := s.at(t, dir), s.at(t, dir)
@@ -382,7 +382,7 @@ func (s suite) list(t *testing.T) {
 		}
 	}
 	for range st.List(bg, session.Query{}) {
-		break // must not hold anything that the next call needs
+		break // must release everything that the next call needs
 	}
 	if d := cmp.Diff(all, list(t, st, session.Query{})); d != "" {
 		t.Errorf("two lists in a row differ:\n%s", d)
@@ -500,7 +500,7 @@ func (s suite) clocks(t *testing.T) {
 			t.Errorf("clock %s: the newest log is %s (%v), want %s", name, cur.ID, err, two.ID)
 		}
 	}
-	// Times as fine as a clock gives them and as wild as files hold them.
+	// Times as fine as clocks have and as strange as files have.
 	recs := logOf("wild", "wild", bodies(6)...)
 	for i, at := range []time.Time{sessiontest.Start.Add(123456789), sessiontest.Start.Add(-time.Nanosecond), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), sessiontest.Start.In(time.FixedZone("x", 3600*5+1800)), {}} {

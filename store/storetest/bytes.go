@@ -18,9 +18,9 @@ import (
 	"goclaw/store/memory"
 )
 
-// Kinds returns a record of every kind, with every field set that its kind
-// has, as one log with the id s1.
-func Kinds() []session.Record {
+// everyKind returns a log s1 with a record of every kind, in which every field
+// is set.
+func everyKind() []session.Record {
 	code := 3
 	at := sessiontest.Start.Add(-1500 * time.Millisecond)
 	usage := llm.Usage{Input: 11, Output: 22, CacheRead: 33, CacheWrite: 44}
@@ -52,8 +52,8 @@ func Kinds() []session.Record {
 		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m", Usage: usage},
 		session.Notice{Percent: 75, Text: "Context at 75%.", As: "system"},
 		session.Notice{Percent: 90, Text: "Context at 90%.", As: "system", Once: true},
-		session.Compaction{Summary: "folded", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},
-		session.Compaction{Summary: "folded", FirstKept: "e3", Resume: "e5", TokensBefore: 999, TokensAfter: 99},
+		session.Compaction{Summary: "summed up", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},
+		session.Compaction{Summary: "summed up", FirstKept: "e3", Resume: "e5", TokensBefore: 999, TokensAfter: 99},
 		session.Undo{Target: "e15"},
 		session.BranchSummary{From: "e2", Summary: "we went astray", Details: details},
 		session.CustomMessage{Type: "hook", Blocks: []llm.Block{llm.Text{Text: "by the way"}}, Display: true, Details: details, At: at},
@@ -73,7 +73,7 @@ func Kinds() []session.Record {
 func (s suite) kinds(t *testing.T) {
 	dir := t.TempDir()
 	st := s.at(t, dir)
-	recs := Kinds()
+	recs := everyKind()
 	for _, r := range recs {
 		add(t, st, "s1", r)
 	}
@@ -95,7 +95,7 @@ func (s suite) kinds(t *testing.T) {
 	check(s.at(t, dir))
 }
 
-// texts are what people, tools and files put into a message.
+// texts are strings that people, tools and files put into messages.
 var texts = map[string]string{
 	"empty":          "",
 	"blank":          " \t ",
@@ -154,8 +154,8 @@ func (s suite) bytes(t *testing.T) {
 	st = s.at(t, dir)
 	check(st)
 
-	// Text that is not UTF-8 has no place in a line of JSON. It is refused, or
-	// kept as it is; it is not changed in silence.
+	// JSON cannot have text that is not UTF-8. It is refused or kept as it is,
+	// but not changed silently.
 	log := logOf("bad", "k", sessiontest.User("before"), sessiontest.User("a\xffb\xc3"), sessiontest.User("after"))
 	add(t, st, "bad", log[:2]...)
 	if err := st.Append(bg, "bad", log[2:]...); err != nil {
@@ -165,8 +165,8 @@ func (s suite) bytes(t *testing.T) {
 	wantReplay(t, st, "bad")
 }
 
-// strangers are lines that another program, or a later version of this one,
-// may have written, with what they say.
+// strangers are lines of another program or of a later version, and the records
+// that they are read as.
 var strangers = []session.Record{
 	{ID: "u1", Time: sessiontest.Start, Body: session.Unknown{Type: "hologram"},
 		Raw: json.RawMessage(`{"type":"hologram","id":"u1","parentId":null,"timestamp":"2026-11-15T00:00:00.000Z","beam":{"z":1,"a":[1.0,2e3,null]}}`)},
@@ -218,7 +218,7 @@ func (s suite) tooLarge(t *testing.T) {
 		wantErr(t, what+" of 32 MiB and a byte", st.Append(bg, "s1", r), session.ErrTooLarge)
 		small := session.Record{Seq: 3, ID: "e2", Parent: "e1", Time: sessiontest.Start, Body: sessiontest.User("small")}
 		r.Seq, r.ID, r.Parent = 4, "e3", "e2"
-		wantErr(t, what+" of 32 MiB and a byte behind a small one", st.Append(bg, "s1", small, r), session.ErrTooLarge)
+		wantErr(t, what+" of 32 MiB and a byte after a small one", st.Append(bg, "s1", small, r), session.ErrTooLarge)
 	}
 	line := func(n int) session.Record {
 		const open, end = `{"type":"message","id":"e2","parentId":"e1","timestamp":"2026-11-15T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"`, `"}]}}`
@@ -229,7 +229,7 @@ func (s suite) tooLarge(t *testing.T) {
 	wantLog(t, st, "s1", recs)
 	wantReplay(t, st, "s1")
 
-	// What grows beyond the limit only as a line is refused, or kept whole.
+	// A record that exceeds the limit only as a line is refused or kept whole.
 	grows := session.Record{Seq: 3, ID: "e2", Parent: "e1", Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("\x00", storekit.MaxRecord/3))}
 	if err := st.Append(bg, "s1", grows); err == nil {
 		recs = append(recs, grows)
@@ -251,7 +251,7 @@ func (s suite) tooLarge(t *testing.T) {
 	after := session.Record{Seq: 4, ID: "e3", Parent: "e2", Time: sessiontest.Start, Body: sessiontest.User("after")}
 	add(t, st, "s2", after)
 	if got := read(t, st, "s2", 3); len(got) != 1 || got[0].ID != "e3" {
-		t.Errorf("behind a line of 32 MiB there are %d records, want 1", len(got))
+		t.Errorf("after a line of 32 MiB there are %d records, want 1", len(got))
 	}
 }
 
@@ -270,7 +270,7 @@ func raws(t testing.TB, st session.Store, id session.ID) []string {
 
 func (s suite) copies(t *testing.T) {
 	st, twin, mem := s.fresh(t), s.fresh(t), memory.New()
-	recs := Kinds()
+	recs := everyKind()
 	for i, r := range strangers {
 		r.Seq = session.Seq(len(recs)) + 1
 		if i == 0 {
@@ -321,6 +321,6 @@ func (s suite) copies(t *testing.T) {
 	wantErr(t, "copy over another, shorter history", err, session.ErrConflict)
 	_, err = storekit.Copy(bg, twin, st, "nobody")
 	if !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("copy of nothing: %v, want %v", err, session.ErrNotFound)
+		t.Errorf("copy of no log: %v, want %v", err, session.ErrNotFound)
 	}
 }

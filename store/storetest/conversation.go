@@ -13,11 +13,11 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// Conversation yields the first n records of a conversation with an agent:
-// about 35 % tool calls and results, sizes log-normal (median 400 bytes, p99
-// 30 KB), two compactions for every 10,000 records. It is the same for the
-// same seed, and begins the same whatever n. The header's id is
-// ConversationID(seed).
+// Conversation yields the first n records of a made-up conversation with an
+// agent, for tests and benchmarks: about 35 % tool calls and results, sizes
+// log-normal (median 400 bytes, p99 30 KB), two compactions for every 10,000
+// records. The records depend on seed alone; n only says how many there are. The
+// header's id is ConversationID(seed).
 func Conversation(seed uint64, n int) iter.Seq[session.Record] {
 	return func(yield func(session.Record) bool) {
 		rng := rand.New(rand.NewPCG(seed, 0x60c1a3))
@@ -78,7 +78,7 @@ func Conversation(seed uint64, n int) iter.Seq[session.Record] {
 // ConversationID is the id of the log that Conversation yields.
 func ConversationID(seed uint64) session.ID { return session.ID(fmt.Sprintf("conversation-%d", seed)) }
 
-// prose returns words of a likely length. ln(30000/400) is 2.326 sigma at p99.
+// prose returns words of a random length. p99 is at 2.326 sigma: ln(30000/400).
 func prose(rng *rand.Rand) string {
 	const sigma = 1.856
 	n := 400 * math.Exp(sigma*rng.NormFloat64())
@@ -91,9 +91,8 @@ func words(rng *rand.Rand, n int) string {
 	return book[off : off+n]
 }
 
-// book is two megabytes of words, and now and then a line end or a quote. The
-// words are invented, and as frequent as words of a language are: some make
-// up most of the text, most of them are rare.
+// book is two megabytes of invented words with some line ends and quotes. The
+// words are as frequent as in a language: a few make up most of the text.
 var book = func() string {
 	rng := rand.New(rand.NewPCG(1, 1))
 	vocabulary := make([]string, 30_000)

@@ -35,7 +35,7 @@ func TestConversation(t *testing.T) {
 		t.Fatalf("a conversation of %d records has %d", n, len(recs))
 	}
 	var sizes []int
-	tools, folds := 0, 0
+	tools, compactions := 0, 0
 	for _, r := range recs {
 		if s := size(r); s >= 0 {
 			sizes = append(sizes, s)
@@ -44,7 +44,7 @@ func TestConversation(t *testing.T) {
 			tools++
 		}
 		if _, ok := r.Body.(session.Compaction); ok {
-			folds++
+			compactions++
 		}
 	}
 	slices.Sort(sizes)
@@ -57,14 +57,14 @@ func TestConversation(t *testing.T) {
 	near("the median size", float64(sizes[len(sizes)/2]), 400, 0.1)
 	near("p99 of the sizes", float64(sizes[len(sizes)*99/100]), 30_000, 0.25)
 	near("the part of tool calls and results", float64(tools)/n, 0.35, 0.1)
-	near("the number of compactions", float64(folds), 4, 0.01)
+	near("the number of compactions", float64(compactions), 4, 0.01)
 
 	s, err := session.Replay(ConversationID(7), sessiontest.Yield(recs...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.LastBend != 0 || len(s.Branch) != n-1 || s.KeepFrom < n-6000 {
-		t.Errorf("a conversation is crooked: %+v", s.Info)
+		t.Errorf("a conversation is not a straight line: %+v", s.Info)
 	}
 	if d := cmp.Diff(recs[:300], slices.Collect(Conversation(7, 300))); d != "" {
 		t.Errorf("a shorter conversation begins otherwise:\n%s", clip(d))

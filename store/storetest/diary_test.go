@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	Main(m, open)
 }
 
-// diary is a store in memory that also writes one file, for one process: the
-// least that survives a kill. If hasty, it promises before it writes.
+// diary is a store in memory that also writes a file, for one process: the least
+// that survives a kill. If hasty, Append returns before it writes.
 type diary struct {
 	*memory.Store
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func newDiary(dir string, hasty bool) (*diary, error) {
 		return nil, err
 	}
 	d := &diary{Store: memory.New(), file: f, hasty: hasty}
-	// An entry is a line: what it is about, a space, and lines joined by \x00.
+	// An entry is a line: the id, a space, and lines joined by \x00.
 	in, good := bufio.NewReader(f), int64(0)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -129,8 +129,8 @@ func TestKillingFindsWhatIsLost(t *testing.T) {
 			break
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), "promised records are lost") {
-		t.Errorf("a store that promises before it writes is judged %v", err)
+	if err == nil || !strings.Contains(err.Error(), "durable records are lost") {
+		t.Errorf("a store that returns before it writes gives %v", err)
 	}
 }
 

@@ -16,35 +16,34 @@ import (
 	"goclaw/store/memory"
 )
 
-// ErrFault is what a Faulty store fails with.
-var ErrFault = errors.New("storetest: this call was told to fail")
+// errFault is the error of a faulty store.
+var errFault = errors.New("storetest: this call is meant to fail")
 
-// Faulty returns st as a store that fails every nth call. Every other failure
-// comes after the deed: what was to be done is done, and the answer is lost.
-// A reading that fails does so in its middle.
-func Faulty(st session.Store, n int) session.Store { return &faulty{Store: st, n: int64(n)} }
-
+// faulty is a store of which every nth call fails. Every other failure comes
+// after the call has had its effect. A read fails in its middle.
 type faulty struct {
 	session.Store
 	n     int64
 	calls atomic.Int64
 }
 
-// fate says whether this call fails, and if so, whether after the deed.
+func newFaulty(st session.Store, n int) session.Store { return &faulty{Store: st, n: int64(n)} }
+
+// fate reports whether this call fails, and whether after its effect.
 func (f *faulty) fate() (fails, after bool) {
 	c := f.calls.Add(1)
 	return c%f.n == 0, c/f.n%2 == 0
 }
 
-func (f *faulty) do(deed func() error) error {
+func (f *faulty) do(call func() error) error {
 	fails, after := f.fate()
 	if fails && !after {
-		return ErrFault
+		return errFault
 	}
-	if err := deed(); err != nil || !fails {
+	if err := call(); err != nil || !fails {
 		return err
 	}
-	return ErrFault
+	return errFault
 }
 
 func (f *faulty) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
@@ -65,7 +64,7 @@ func (f *faulty) Purge(ctx context.Context, id session.ID) error {
 
 func (f *faulty) Lock(ctx context.Context, name, who string) (func(), error) {
 	if fails, _ := f.fate(); fails {
-		return nil, ErrFault
+		return nil, errFault
 	}
 	return f.Store.Lock(ctx, name, who)
 }
@@ -78,7 +77,7 @@ func (f *faulty) List(ctx context.Context, q session.Query) iter.Seq2[session.In
 	return failing(f, f.Store.List(ctx, q))
 }
 
-// failing yields seq; told to fail, it does so before the third item or at
+// failing yields seq. If it is to fail, it does so before the third item or at
 // the end.
 func failing[T any](f *faulty, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -87,7 +86,7 @@ func failing[T any](f *faulty, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 		n := 0
 		for v, err := range seq {
 			if n++; fails && n == 3 {
-				yield(none, ErrFault)
+				yield(none, errFault)
 				return
 			}
 			if !yield(v, err) {
@@ -95,36 +94,36 @@ func failing[T any](f *faulty, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 			}
 		}
 		if fails && n < 3 {
-			yield(none, ErrFault)
+			yield(none, errFault)
 		}
 	}
 }
 
-// faults shows that callers of a store that fails lose nothing and can be
-// called again.
+// faults tests that callers of a store that fails lose nothing and can be called
+// again.
 func (s suite) faults(t *testing.T) {
 	st := s.fresh(t)
 	recs := logOf("s1", "k", bodies(2500)...)
 	add(t, st, "s1", recs...)
 	for _, n := range []int{3, 4, 5, 7} {
-		for side, doors := range map[string][2]session.Store{
-			"source": {memory.New(), Faulty(st, n)},
-			"target": {Faulty(memory.New(), n), st},
+		for side, stores := range map[string][2]session.Store{
+			"source": {memory.New(), newFaulty(st, n)},
+			"target": {newFaulty(memory.New(), n), st},
 		} {
 			repeat(t, fmt.Sprintf("copy with every %dth call to the %s failing", n, side), func() error {
-				_, err := storekit.Copy(bg, doors[0], doors[1], "s1")
+				_, err := storekit.Copy(bg, stores[0], stores[1], "s1")
 				return err
 			})
-			dst := doors[0]
+			dst := stores[0]
 			if f, ok := dst.(*faulty); ok {
 				dst = f.Store
 			}
 			wantLog(t, dst, "s1", recs)
 		}
 	}
-	for _, n := range []int{6, 7, 9} { // a load that begins a session is six calls: with fewer it might meet the same fate forever
+	for _, n := range []int{6, 7, 9} { // a load that begins a session is six calls: with fewer the same one might fail forever
 		key := session.Key(fmt.Sprintf("every %d", n))
-		bad := Faulty(st, n)
+		bad := newFaulty(st, n)
 		clock := &sessiontest.Clock{Seed: uint64(n)}
 		var one *session.Session
 		load := func() (err error) {
@@ -137,8 +136,8 @@ func (s suite) faults(t *testing.T) {
 			r := one.Next(sessiontest.User(fmt.Sprint(i)), clock)
 			want = append(want, r.ID)
 			for bad.Append(bg, one.ID, r) != nil {
-				// The answer may have been lost behind the deed: look, and
-				// write only what is not there.
+				// The record may have been written all the same: append it again
+				// only if it is not there.
 				repeat(t, "load", load)
 				if one.Leaf == r.ID {
 					break
@@ -159,7 +158,7 @@ func (s suite) faults(t *testing.T) {
 	}
 }
 
-// repeat calls f until it succeeds, and wants it to fail only as told to.
+// repeat calls f until it succeeds. It may fail only with errFault.
 func repeat(t *testing.T, what string, f func() error) {
 	t.Helper()
 	for range 300 {
@@ -167,9 +166,9 @@ func repeat(t *testing.T, what string, f func() error) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, ErrFault) {
+		if !errors.Is(err, errFault) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	t.Fatalf("%s: 300 times in vain", what)
+	t.Fatalf("%s: failed 300 times", what)
 }

@@ -11,8 +11,8 @@ import (
 	"goclaw/session/storekit"
 )
 
-// feed follows a store by storekit.ChangesOf, through appends, the trash and
-// purges by this door and by another, and compares with List after each.
+// feed follows a store by storekit.ChangesOf, through appends, deletions and
+// purges by two handles, and compares the result with List after each.
 func (s suite) feed(t *testing.T) {
 	dir := t.TempDir()
 	st, other := s.at(t, dir), s.at(t, dir)
@@ -36,35 +36,35 @@ func (s suite) feed(t *testing.T) {
 			want[in.ID] = in.Last
 		}
 		if d := cmp.Diff(want, known); d != "" {
-			t.Errorf("%s: what is known from the feed (-list +feed):\n%s", what, d)
+			t.Errorf("%s: the sessions known from the feed (-list +feed):\n%s", what, d)
 		}
 	}
 	follow("empty")
-	for i, door := range []session.Store{st, other, st, other} {
+	for i, h := range []session.Store{st, other, st, other} {
 		id := session.ID(fmt.Sprint("s", i))
-		add(t, door, id, logOf(id, "k", sessiontest.User("1"))...)
+		add(t, h, id, logOf(id, "k", sessiontest.User("1"))...)
 		follow("begun")
 		follow("nothing new")
-		in, err := session.Stat(bg, door, id)
+		in, err := session.Stat(bg, h, id)
 		must(t, err)
-		add(t, door, id, session.Record{Seq: in.Last + 1, ID: "more", Parent: in.Leaf, Time: in.Updated, Body: sessiontest.Answer("2")})
+		add(t, h, id, session.Record{Seq: in.Last + 1, ID: "more", Parent: in.Leaf, Time: in.Updated, Body: sessiontest.Answer("2")})
 		follow("grown")
 	}
-	for i, door := range []session.Store{other, st} {
+	for i, h := range []session.Store{other, st} {
 		id := session.ID(fmt.Sprint("s", i))
-		must(t, door.Delete(bg, id))
+		must(t, h.Delete(bg, id))
 		follow("deleted")
-		must(t, door.Restore(bg, id))
+		must(t, h.Restore(bg, id))
 		follow("restored")
-		must(t, door.Delete(bg, id))
-		must(t, door.Purge(bg, id))
+		must(t, h.Delete(bg, id))
+		must(t, h.Purge(bg, id))
 		follow("purged")
 	}
 	if since == "" {
 		return
 	}
-	// Unchanged, a feed with positions says nothing.
+	// Without a change, a feed with positions is empty.
 	if ch, err := storekit.ChangesOf(bg, st, since); err != nil || len(ch.Logs) > 0 || ch.All || ch.Now != since {
-		t.Errorf("without a change, the feed says %+v (%v)", ch, err)
+		t.Errorf("without a change, the feed is %+v (%v)", ch, err)
 	}
 }

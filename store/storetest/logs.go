@@ -16,7 +16,7 @@ import (
 	"goclaw/store/memory"
 )
 
-// listIsReplay grows a log that has everything an Info counts and compares
+// listIsReplay appends to a log everything that an Info counts and compares
 // after every record.
 func (s suite) listIsReplay(t *testing.T) {
 	dir := t.TempDir()
@@ -84,31 +84,31 @@ func wantOpen(t testing.TB, st session.Store, id session.ID) {
 	}
 }
 
-// crooked holds literal logs of every kind of crookedness against Replay.
-func (s suite) crooked(t *testing.T) {
+// bent compares literal logs that bend in every way with Replay.
+func (s suite) bent(t *testing.T) {
 	st := s.fresh(t)
 	user := sessiontest.User("x")
 	for name, recs := range map[string][]session.Record{
-		"absent parent":     {{ID: "a", Body: user}, {ID: "b", Link: session.Absent, Body: user}, {ID: "c", Parent: "b", Body: user}},
-		"blank parent":      {{ID: "a", Body: user}, {ID: "b", Link: session.Blank, Body: user}, {ID: "c", Parent: "b", Body: user}},
-		"dangling parent":   {{ID: "a", Body: user}, {ID: "b", Parent: "zz", Body: user}},
-		"child first":       {{ID: "a", Body: user}, {ID: "b", Parent: "c", Body: user}, {ID: "c", Parent: "a", Body: user}},
-		"own parent":        {{ID: "a", Parent: "a", Body: user}, {ID: "b", Parent: "a", Body: user}},
-		"cycle":             {{ID: "a", Parent: "b", Body: user}, {ID: "b", Parent: "a", Body: user}},
-		"two ids":           {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "a", Parent: "b", Body: user}, {ID: "c", Parent: "a", Body: user}},
-		"no id":             {{ID: "a", Body: user}, {Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}},
-		"null midway":       {{ID: "a", Body: user}, {ID: "b", Body: user}, {ID: "c", Parent: "b", Body: user}},
-		"dead branch":       {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}},
-		"side":              {{ID: "a", Body: user}, {ID: "b", Parent: "a", Side: true, Body: user}, {ID: "c", Parent: "b", Body: user}, {ID: "d", Parent: "a", Side: true, Body: user}},
-		"leaf row":          {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "l", Parent: "b", Body: session.Leaf{Target: "a"}}, {ID: "c", Parent: "l", Body: user}},
-		"append parent":     {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "l", Parent: "b", Body: session.Leaf{Target: "a", AppendParent: "b"}}, {ID: "c", Parent: "b", Body: user}},
-		"reset window":      {{ID: "a", Body: user}, {ID: "r", Parent: "a", Body: session.Reset{Reason: "new"}}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Body: user}},
-		"reset and leaf":    {{ID: "a", Body: user}, {ID: "r", Parent: "a", Body: session.Reset{Reason: "new"}}, {ID: "l", Parent: "r", Body: session.Leaf{Target: "a"}}, {ID: "b", Parent: "r", Body: user}},
-		"fold on dead end":  {{ID: "a", Body: user}, {ID: "f", Parent: "a", Body: sessiontest.Compaction("s", "a")}, {ID: "b", Parent: "a", Body: user}},
-		"fold of dead end":  {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "b")}},
-		"second header":     {{ID: "a", Body: user}, {Body: session.Header{Version: 3, ID: "x", Key: "y"}}, {ID: "b", Parent: "a", Body: user}},
-		"time runs back":    {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user, Time: sessiontest.Start.Add(-9 * time.Second)}},
-		"straight after it": {{ID: "a", Body: user}, {ID: "b", Body: user}, {ID: "c", Parent: "b", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "c")}, {ID: "d", Parent: "f", Body: user}},
+		"absent parent":      {{ID: "a", Body: user}, {ID: "b", Link: session.Absent, Body: user}, {ID: "c", Parent: "b", Body: user}},
+		"blank parent":       {{ID: "a", Body: user}, {ID: "b", Link: session.Blank, Body: user}, {ID: "c", Parent: "b", Body: user}},
+		"dangling parent":    {{ID: "a", Body: user}, {ID: "b", Parent: "zz", Body: user}},
+		"child first":        {{ID: "a", Body: user}, {ID: "b", Parent: "c", Body: user}, {ID: "c", Parent: "a", Body: user}},
+		"own parent":         {{ID: "a", Parent: "a", Body: user}, {ID: "b", Parent: "a", Body: user}},
+		"cycle":              {{ID: "a", Parent: "b", Body: user}, {ID: "b", Parent: "a", Body: user}},
+		"two ids":            {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "a", Parent: "b", Body: user}, {ID: "c", Parent: "a", Body: user}},
+		"no id":              {{ID: "a", Body: user}, {Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}},
+		"null midway":        {{ID: "a", Body: user}, {ID: "b", Body: user}, {ID: "c", Parent: "b", Body: user}},
+		"dead branch":        {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}},
+		"side":               {{ID: "a", Body: user}, {ID: "b", Parent: "a", Side: true, Body: user}, {ID: "c", Parent: "b", Body: user}, {ID: "d", Parent: "a", Side: true, Body: user}},
+		"leaf row":           {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "l", Parent: "b", Body: session.Leaf{Target: "a"}}, {ID: "c", Parent: "l", Body: user}},
+		"append parent":      {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "l", Parent: "b", Body: session.Leaf{Target: "a", AppendParent: "b"}}, {ID: "c", Parent: "b", Body: user}},
+		"reset window":       {{ID: "a", Body: user}, {ID: "r", Parent: "a", Body: session.Reset{Reason: "new"}}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Body: user}},
+		"reset and leaf":     {{ID: "a", Body: user}, {ID: "r", Parent: "a", Body: session.Reset{Reason: "new"}}, {ID: "l", Parent: "r", Body: session.Leaf{Target: "a"}}, {ID: "b", Parent: "r", Body: user}},
+		"compacted dead end": {{ID: "a", Body: user}, {ID: "f", Parent: "a", Body: sessiontest.Compaction("s", "a")}, {ID: "b", Parent: "a", Body: user}},
+		"dead end kept":      {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "b")}},
+		"second header":      {{ID: "a", Body: user}, {Body: session.Header{Version: 3, ID: "x", Key: "y"}}, {ID: "b", Parent: "a", Body: user}},
+		"time runs back":     {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user, Time: sessiontest.Start.Add(-9 * time.Second)}},
+		"straight after it":  {{ID: "a", Body: user}, {ID: "b", Body: user}, {ID: "c", Parent: "b", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "c")}, {ID: "d", Parent: "f", Body: user}},
 	} {
 		id := session.ID(name)
 		log := []session.Record{header(id, "k")}
@@ -181,14 +181,14 @@ func sameAsReplay(st session.Store, id session.ID) error {
 	return nil
 }
 
-// randomOps does whatever comes to mind with the store and with the one in
-// memory, and wants the same answers.
+// randomOps performs random operations on the store and on the one in memory,
+// and wants the same results.
 func (s suite) randomOps(t *testing.T) {
 	root, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
-		st, mem := s.open(t, dir), session.Store(memory.New())
+		st, mem := s.openAt(t, dir), session.Store(memory.New())
 		defer func() { st.Close() }()
 		ids := []session.ID{"s1", "s2", "s3"}
 		logs := map[session.ID][]session.Record{}
@@ -252,7 +252,7 @@ func (s suite) randomOps(t *testing.T) {
 				if err := st.Close(); err != nil {
 					rt.Fatalf("close: %v", err)
 				}
-				st = s.open(t, dir)
+				st = s.openAt(t, dir)
 			},
 			"": func(rt *rapid.T) {
 				for _, q := range []session.Query{{}, {Trash: true}, {Key: "main:cli:me", Limit: 1}} {
@@ -270,7 +270,7 @@ func (s suite) randomOps(t *testing.T) {
 	})
 }
 
-// class names the sentinel that err wraps.
+// class returns the text of the sentinel that err wraps.
 func class(err error) string {
 	for _, s := range []error{session.ErrNotFound, session.ErrConflict, session.ErrClosed, session.ErrTooLarge, session.ErrHeld} {
 		if errors.Is(err, s) {

@@ -12,49 +12,49 @@ import (
 
 func TestMemory(t *testing.T) { Run(t, openMemory) }
 
-// houses are the stores in memory, by dir.
-var houses sync.Map
+// memories are the stores in memory, by dir.
+var memories sync.Map
 
-// openMemory opens a door to the one store that stands for dir.
-func openMemory(_ *testing.T, dir string) session.Store {
-	house, _ := houses.LoadOrStore(dir, memory.New())
-	return &door{Store: house.(*memory.Store), gone: make(chan struct{})}
+// openMemory opens a handle to the store of dir.
+func openMemory(dir string) (session.Store, error) {
+	m, _ := memories.LoadOrStore(dir, memory.New())
+	return &handle{Store: m.(*memory.Store), closed: make(chan struct{})}, nil
 }
 
-// door is a store in memory that can be closed and opened again.
-type door struct {
+// handle is a store in memory that can be closed and opened again.
+type handle struct {
 	*memory.Store
-	once sync.Once
-	gone chan struct{}
+	once   sync.Once
+	closed chan struct{}
 }
 
-func (d *door) shut(ctx context.Context) error {
+func (h *handle) check(ctx context.Context) error {
 	select {
-	case <-d.gone:
+	case <-h.closed:
 		return session.ErrClosed
 	default:
 		return ctx.Err()
 	}
 }
 
-func (d *door) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Append(ctx context.Context, id session.ID, recs ...session.Record) error {
+	if err := h.check(ctx); err != nil {
 		return err
 	}
-	return d.Store.Append(ctx, id, recs...)
+	return h.Store.Append(ctx, id, recs...)
 }
 
-func (d *door) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
-	return guarded(ctx, d, d.Store.Read(ctx, id, after))
+func (h *handle) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return guarded(ctx, h, h.Store.Read(ctx, id, after))
 }
 
-func (d *door) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
-	return guarded(ctx, d, d.Store.List(ctx, q))
+func (h *handle) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
+	return guarded(ctx, h, h.Store.List(ctx, q))
 }
 
-func guarded[T any](ctx context.Context, d *door, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+func guarded[T any](ctx context.Context, h *handle, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		if err := d.shut(ctx); err != nil {
+		if err := h.check(ctx); err != nil {
 			var none T
 			yield(none, err)
 			return
@@ -63,55 +63,55 @@ func guarded[T any](ctx context.Context, d *door, seq iter.Seq2[T, error]) iter.
 	}
 }
 
-func (d *door) Delete(ctx context.Context, id session.ID) error {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Delete(ctx context.Context, id session.ID) error {
+	if err := h.check(ctx); err != nil {
 		return err
 	}
-	return d.Store.Delete(ctx, id)
+	return h.Store.Delete(ctx, id)
 }
 
-func (d *door) Restore(ctx context.Context, id session.ID) error {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Restore(ctx context.Context, id session.ID) error {
+	if err := h.check(ctx); err != nil {
 		return err
 	}
-	return d.Store.Restore(ctx, id)
+	return h.Store.Restore(ctx, id)
 }
 
-func (d *door) Purge(ctx context.Context, id session.ID) error {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Purge(ctx context.Context, id session.ID) error {
+	if err := h.check(ctx); err != nil {
 		return err
 	}
-	return d.Store.Purge(ctx, id)
+	return h.Store.Purge(ctx, id)
 }
 
-func (d *door) Lock(ctx context.Context, name, who string) (func(), error) {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Lock(ctx context.Context, name, who string) (func(), error) {
+	if err := h.check(ctx); err != nil {
 		return nil, err
 	}
-	return d.Store.Lock(ctx, name, who)
+	return h.Store.Lock(ctx, name, who)
 }
 
-func (d *door) Wait(ctx context.Context, id session.ID, after session.Seq) error {
-	if err := d.shut(ctx); err != nil {
+func (h *handle) Wait(ctx context.Context, id session.ID, after session.Seq) error {
+	if err := h.check(ctx); err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-d.gone:
+		case <-h.closed:
 			cancel()
 		case <-inner.Done():
 		}
 	}()
-	err := d.Store.Wait(inner, id, after)
-	if shut := d.shut(ctx); shut != nil {
-		return shut
+	err := h.Store.Wait(inner, id, after)
+	if closed := h.check(ctx); closed != nil {
+		return closed
 	}
 	return err
 }
 
-func (d *door) Close() error {
-	d.once.Do(func() { close(d.gone) })
+func (h *handle) Close() error {
+	h.once.Do(func() { close(h.closed) })
 	return nil
 }

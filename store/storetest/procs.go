@@ -21,16 +21,14 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// Opener opens the store in dir.
-type Opener func(dir string) (session.Store, error)
+// soak is how long the tests with processes run.
+var soak = flag.Duration("soak", 0, "how long each test with processes runs; 0: a short time")
 
-// soak makes the tests with processes long.
-var soak = flag.Duration("soak", 0, "how long each test with processes goes on; 0: a short while")
-
-// Main runs the tests of a store. It takes the place of m.Run in TestMain,
-// because Processes starts the test binary again, as a child that only writes:
+// Main runs the tests of a store, in place of m.Run:
 //
 //	func TestMain(m *testing.M) { storetest.Main(m, open) }
+//
+// Processes starts the test binary again, as a child that Main recognises.
 func Main(m *testing.M, open Opener) {
 	if len(os.Args) > 3 && os.Args[1] == childArg {
 		if err := child(open, os.Args[2], os.Args[3], os.Args[4:]); err != nil {
@@ -44,13 +42,13 @@ func Main(m *testing.M, open Opener) {
 
 const childArg = "storetest-child"
 
-// Processes judges what only real processes show: records that were
-// acknowledged survive SIGKILL, 200 times in all, two processes can append to one log,
-// those that load a key at once load one session, and a lock ends with its
-// process. With -soak each goes on for that long.
+// Processes tests with real processes: appended records survive SIGKILL, 200
+// times in all; two processes can append to one log; two that load a key at once
+// load one session; a lock ends with its process. With -soak each test runs for
+// that long.
 func Processes(t *testing.T, open Opener) {
 	t.Run("killed", func(t *testing.T) {
-		// Several stores at once: most of a death is waiting.
+		// Several stores at once: most of the time is waiting.
 		const stores = 4
 		kills, end := 200, time.Now().Add(*soak)
 		if testing.Short() {
@@ -92,7 +90,7 @@ func Processes(t *testing.T, open Opener) {
 	t.Run("lock", func(t *testing.T) { must(t, held(open, t.TempDir())) })
 }
 
-// child is what a started test binary does.
+// child is what the test binary does when Processes starts it.
 func child(open Opener, what, dir string, args []string) error {
 	st, err := open(dir)
 	if err != nil {
@@ -106,9 +104,9 @@ func child(open Opener, what, dir string, args []string) error {
 		if err != nil {
 			return err
 		}
-		h := &hand{st: st, id: "shared", name: args[0]}
+		w := &writer{st: st, id: "shared", name: args[0]}
 		for end := time.Now().Add(d); time.Now().Before(end); {
-			id, err := h.append()
+			id, err := w.append()
 			if err != nil {
 				return err
 			}
@@ -135,7 +133,7 @@ func child(open Opener, what, dir string, args []string) error {
 			return err
 		}
 		fmt.Println("held")
-		time.Sleep(time.Hour) // and not select: nothing else may be running
+		time.Sleep(time.Hour) // not select {}, which panics if nothing else runs
 	}
 	return fmt.Errorf("storetest: a child cannot %q", what)
 }
@@ -144,7 +142,7 @@ func child(open Opener, what, dir string, args []string) error {
 const writers = 4
 
 // write appends to several sessions as fast as it can, until it is killed, and
-// prints each record once it is promised.
+// prints the id of each record that is durable.
 func write(st session.Store, run string) error {
 	errs := make(chan error)
 	for w := range writers {
@@ -170,14 +168,14 @@ func write(st session.Store, run string) error {
 					_, err = os.Stdout.WriteString(acks.String())
 				}
 			}
-			errs <- fmt.Errorf("%s, whose only writer this is: %w", id, err)
+			errs <- fmt.Errorf("%s, which has no other writer: %w", id, err)
 		}()
 	}
 	return <-errs
 }
 
-// speech is a text that shows whether it is whole: what it is about, its
-// length, and that many letters.
+// speech returns a text that shows whether it is whole: the id, a length, and
+// that many letters.
 func speech(id string, rng *rand.Rand) string {
 	n := rng.IntN(2000)
 	if rng.IntN(16) == 0 {
@@ -195,12 +193,12 @@ func whole(r session.Record) error {
 	return nil
 }
 
-// start runs the test binary as a child and hands its lines to each until it
+// start runs the test binary as a child and calls each with its lines until it
 // ends.
 func start(each func(line string), args ...string) (cmd *exec.Cmd, done <-chan error, err error) {
 	cmd = exec.Command(os.Args[0], append([]string{childArg}, args...)...)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, nil, err
@@ -216,28 +214,28 @@ func start(each func(line string), args ...string) (cmd *exec.Cmd, done <-chan e
 		}
 		_, _ = io.Copy(io.Discard, out)
 		err := cmd.Wait()
-		if complaint.Len() > 0 {
-			err = fmt.Errorf("the child says: %s", strings.TrimSpace(complaint.String()))
+		if stderr.Len() > 0 {
+			err = fmt.Errorf("the child failed: %s", strings.TrimSpace(stderr.String()))
 		}
 		end <- err
 	}()
 	return cmd, end, nil
 }
 
-// killing is one store through many deaths.
+// killing is a store whose writers are killed.
 type killing struct {
 	open  Opener
 	dir   string
 	rng   *rand.Rand
 	runs  int
-	acked map[session.ID][]string // what was promised, in order
+	acked map[session.ID][]string // the ids that are durable, in order
 	seen  map[session.ID]session.Seq
-	// what was found, for the report
-	records, unasked, damage int
+	// for the report
+	records, unacked, damage int
 }
 
-// once lets a child write, kills it at a random moment, and looks for what it
-// was promised.
+// once lets a child write, kills it at a random moment, and looks for its
+// durable records.
 func (k *killing) once() error {
 	k.runs++
 	first := make(chan struct{})
@@ -260,7 +258,7 @@ func (k *killing) once() error {
 		<-done
 		return errors.New("the child wrote nothing")
 	}
-	// Some die at once: those find an empty store, or recovery, at work.
+	// Some are killed at once, in an empty store or during recovery.
 	time.Sleep(time.Duration(k.rng.Int64N(int64(35 * time.Millisecond))))
 	if err := cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("the child ended by itself: %v", <-done)
@@ -271,7 +269,7 @@ func (k *killing) once() error {
 	return k.look()
 }
 
-// look opens the store and checks what came since the last look.
+// look opens the store and checks the records since the last look.
 func (k *killing) look() error {
 	st, err := k.open(k.dir)
 	if err != nil {
@@ -281,7 +279,7 @@ func (k *killing) look() error {
 	if k.seen == nil {
 		k.seen = map[session.ID]session.Seq{}
 	}
-	listed := map[session.ID]session.Seq{} // before a reading could put anything right
+	listed := map[session.ID]session.Seq{} // before a read could repair anything
 	for in, err := range st.List(bg, session.Query{}) {
 		if err != nil {
 			return fmt.Errorf("list: %w", err)
@@ -293,7 +291,7 @@ func (k *killing) look() error {
 		for r, err := range st.Read(bg, id, last) {
 			var d *session.Damage
 			if errors.As(err, &d) {
-				continue // a torn end that nobody was promised
+				continue // a torn end, which was not acknowledged
 			}
 			if err != nil {
 				return fmt.Errorf("read of %s: %w", id, err)
@@ -315,12 +313,12 @@ func (k *killing) look() error {
 			if len(want) > 0 && want[0] == r.ID {
 				want = want[1:]
 			} else {
-				k.unasked++ // written, and killed before it could be told
+				k.unacked++ // written, but killed before it was printed
 			}
 			k.records++
 		}
 		if len(want) > 0 {
-			return fmt.Errorf("%s: %d promised records are lost or out of order, the first is %s", id, len(want), want[0])
+			return fmt.Errorf("%s: %d durable records are lost or out of order, the first is %s", id, len(want), want[0])
 		}
 		if listed[id] != last {
 			return fmt.Errorf("%s: the log has %d records, the list says %d", id, last, listed[id])
@@ -330,7 +328,7 @@ func (k *killing) look() error {
 	return st.Close()
 }
 
-// settle reads everything once more, as a whole.
+// settle reads everything once more.
 func (k *killing) settle() (string, error) {
 	st, err := k.open(k.dir)
 	if err != nil {
@@ -350,10 +348,10 @@ func (k *killing) settle() (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d records are there, %d of them unacknowledged; %d torn lines", k.records, k.unasked, k.damage), nil
+	return fmt.Sprintf("%d records are there, %d of them unacknowledged; %d torn lines", k.records, k.unacked, k.damage), nil
 }
 
-// together lets two processes append to one log for d, while a third follows.
+// together lets two processes append to one log for d, while this one follows.
 func together(open Opener, dir string, d time.Duration) (string, error) {
 	st, err := open(dir)
 	if err != nil {
@@ -382,7 +380,7 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 	go func() {
 		for r, err := range session.Follow(ctx, st, "shared", 0) {
 			if err != nil || r.Seq != seen+1 {
-				followed <- fmt.Errorf("a follower sees record %d behind record %d: %v", r.Seq, seen, err)
+				followed <- fmt.Errorf("a follower sees record %d after record %d: %v", r.Seq, seen, err)
 				return
 			}
 			seen = r.Seq
@@ -398,13 +396,13 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 	if err := <-followed; err != nil {
 		return "", err
 	}
-	promised := map[string]bool{}
+	durable := map[string]bool{}
 	for i, ids := range acks {
 		if len(ids)*50 < len(acks[0])+len(acks[1]) {
 			return "", fmt.Errorf("process %d wrote %d records of %d: it starves", i, len(ids), len(acks[0])+len(acks[1]))
 		}
 		for _, id := range ids {
-			promised[id] = true
+			durable[id] = true
 		}
 	}
 	n, leaf := 0, ""
@@ -412,15 +410,15 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !promised[r.ID] || r.Parent != leaf {
-			return "", fmt.Errorf("record %d, %q behind %q, is doubled, torn or nobody's", r.Seq, r.ID, leaf)
+		if !durable[r.ID] || r.Parent != leaf {
+			return "", fmt.Errorf("record %d, %q after %q, is repeated, torn or unknown", r.Seq, r.ID, leaf)
 		}
-		delete(promised, r.ID)
+		delete(durable, r.ID)
 		leaf = r.ID
 		n++
 	}
-	if len(promised) > 0 {
-		return "", fmt.Errorf("%d of %d promised records are lost", len(promised), n+len(promised))
+	if len(durable) > 0 {
+		return "", fmt.Errorf("%d of %d durable records are lost", len(durable), n+len(durable))
 	}
 	if seen == 0 || seen > session.Seq(n)+1 {
 		return "", fmt.Errorf("a follower saw %d of %d records", seen, n+1)
@@ -428,11 +426,11 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 	return fmt.Sprintf("%d and %d records in %v", len(acks[0]), len(acks[1]), d), sameAsReplay(st, "shared")
 }
 
-// meetings is how many keys are loaded by two processes at once.
+// meetings is how many keys two processes load at once.
 const meetings = 25
 
-// met lets two processes load keys that have no session, each at the same
-// moment: both have the same session then, and there is no other.
+// met lets two processes load keys that have no session at the same moment: both
+// must get the same session.
 func met(open Opener, dir string) error {
 	st, err := open(dir)
 	if err != nil {
@@ -468,13 +466,13 @@ func met(open Opener, dir string) error {
 			n++
 		}
 		if a, b := loaded[0][key], loaded[1][key]; n != 1 || a != b || a == "" {
-			return fmt.Errorf("two processes loaded %s as %q and %q, and there are %d sessions of it", key, a, b, n)
+			return fmt.Errorf("two processes loaded %s as %q and %q; it has %d sessions", key, a, b, n)
 		}
 	}
 	return nil
 }
 
-// held shows that another process's lock is seen, and ends with it.
+// held tests that the lock of another process is seen and ends with it.
 func held(open Opener, dir string) error {
 	st, err := open(dir)
 	if err != nil {
@@ -509,7 +507,7 @@ func held(open Opener, dir string) error {
 	<-done
 	release, err := st.Lock(bg, "s1", "the parent")
 	if err != nil {
-		return fmt.Errorf("the lock of a dead process holds: %w", err)
+		return fmt.Errorf("the lock of a killed process is still held: %w", err)
 	}
 	release()
 	return nil

@@ -1,10 +1,10 @@
-// Package storetest is the one judge of every session.Store.
+// Package storetest tests every session.Store with the same cases.
 //
-// Run holds a store against the promises of session.Store; there is nothing to
-// switch off. Processes does so with real processes. What is learnt about one store becomes a case here, for all.
+// Run compares a store with the promises of session.Store; no case can be
+// switched off. Processes does so with real processes, which are killed. A bug
+// found in one store becomes a case here, for all stores.
 //
-// A store's tests call Main from TestMain, because Processes starts
-// the test binary again.
+// Processes starts the test binary again, so a store's TestMain calls Main.
 package storetest
 
 import (
@@ -19,9 +19,12 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// Run judges the store that open opens in dir. Opening the same dir again
-// must give the same store, whether or not it was closed before.
-func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
+// Opener opens the store in dir. Opening the same dir again must give the same
+// store, whether or not it was closed before.
+type Opener func(dir string) (session.Store, error)
+
+// Run tests the store that open opens.
+func Run(t *testing.T, open Opener) {
 	s := suite{open}
 	for _, c := range []struct {
 		name string
@@ -43,18 +46,18 @@ func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
 		{"ids are bytes", s.ids},
 		{"clocks", s.clocks},
 		{"list is replay", s.listIsReplay},
-		{"crooked logs", s.crooked},
+		{"bent logs", s.bent},
 		{"random logs", s.randomLogs},
 		{"random operations", s.randomOps},
 		{"eight writers", s.eightWriters},
-		{"two doors", s.twoDoors},
+		{"two handles", s.twoHandles},
 		{"lock", s.lock},
 		{"one session of a key", s.oneOfKey},
 		{"wait", s.wait},
 		{"follow", s.follow},
 		{"feed", s.feed},
 		{"read while appending", s.readWhileAppending},
-		{"break off", s.breakOff},
+		{"stop reading", s.stopReading},
 		{"many sessions", s.manySessions},
 		{"cancelled", s.cancelled},
 		{"closed", s.closed},
@@ -65,10 +68,8 @@ func Run(t *testing.T, open func(t *testing.T, dir string) session.Store) {
 	}
 }
 
-// suite is a store under judgement.
-type suite struct {
-	open func(t *testing.T, dir string) session.Store
-}
+// suite is the store under test. It has a method for each case of Run.
+type suite struct{ open Opener }
 
 // fresh opens a store in a new dir and closes it after the test.
 func (s suite) fresh(t *testing.T) session.Store {
@@ -79,15 +80,25 @@ func (s suite) fresh(t *testing.T) session.Store {
 // at opens the store in dir and closes it after the test.
 func (s suite) at(t *testing.T, dir string) session.Store {
 	t.Helper()
-	st := s.open(t, dir)
-	if st == nil {
-		t.Fatal("open returned no store")
-	}
+	st := s.openAt(t, dir)
 	t.Cleanup(func() { st.Close() })
 	return st
 }
 
-// bg is the context of everything that is not about contexts.
+// openAt opens the store in dir.
+func (s suite) openAt(t *testing.T, dir string) session.Store {
+	t.Helper()
+	st, err := s.open(dir)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	if st == nil {
+		t.Fatal("open returned no store")
+	}
+	return st
+}
+
+// bg is the context of calls that are not about contexts.
 var bg = context.Background()
 
 // must ends the test on an error.
@@ -114,7 +125,7 @@ func add(t testing.TB, st session.Store, id session.ID, recs ...session.Record) 
 	}
 }
 
-// read returns the records behind after, or ends the test.
+// read returns the records after seq after, or ends the test.
 func read(t testing.TB, st session.Store, id session.ID, after session.Seq) []session.Record {
 	t.Helper()
 	recs, err := sessiontest.Collect(st.Read(bg, id, after))
@@ -124,7 +135,7 @@ func read(t testing.TB, st session.Store, id session.ID, after session.Seq) []se
 	return recs
 }
 
-// list returns what q asks for, or ends the test.
+// list returns the rows that q asks for, or ends the test.
 func list(t testing.TB, st session.Store, q session.Query) []session.Info {
 	t.Helper()
 	infos, err := sessiontest.Collect(st.List(bg, q))
@@ -134,7 +145,7 @@ func list(t testing.TB, st session.Store, q session.Query) []session.Info {
 	return infos
 }
 
-// wantLog reports a log that does not say want.
+// wantLog reports a log that is not want.
 func wantLog(t testing.TB, st session.Store, id session.ID, want []session.Record) {
 	t.Helper()
 	if d := cmp.Diff(want, read(t, st, id, 0), sessiontest.Same); d != "" {
@@ -142,7 +153,7 @@ func wantLog(t testing.TB, st session.Store, id session.ID, want []session.Recor
 	}
 }
 
-// wantReplay reports an Info in the list that Replay does not compute.
+// wantReplay reports an Info in the list that differs from that of Replay.
 func wantReplay(t testing.TB, st session.Store, id session.ID) {
 	t.Helper()
 	got, err := session.Stat(bg, st, id)
@@ -155,7 +166,7 @@ func wantReplay(t testing.TB, st session.Store, id session.ID) {
 	}
 }
 
-// clip keeps a diff of megabytes out of the terminal.
+// clip shortens a diff of megabytes.
 func clip(s string) string {
 	if len(s) > 4000 {
 		return s[:4000] + " ..."
@@ -163,15 +174,15 @@ func clip(s string) string {
 	return s
 }
 
-// header is the first record of the log id.
+// header returns the first record of the log id.
 func header(id session.ID, key session.Key) session.Record {
 	return session.Record{Seq: 1, Time: sessiontest.Start, Body: session.Header{Version: session.Version, ID: id, Key: key}}
 }
 
-// logOf is Log with its own id and key.
+// logOf returns sessiontest.Log with the given id and key.
 func logOf(id session.ID, key session.Key, bodies ...session.Body) []session.Record {
 	return sessiontest.Log(append([]session.Body{session.Header{Version: session.Version, ID: id, Key: key}}, bodies...)...)
 }
 
-// soon is how long a test waits for what must come.
+// soon is how long a test waits for something that must happen.
 const soon = 20 * time.Second

@@ -67,7 +67,7 @@ func TestMeasures(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return storetest.Faulty(st, 7), nil
+		return st, st.Close()
 	}
 	if _, err := table(&bytes.Buffer{}, t.TempDir(), false, named{name: "broken", open: broken}); err == nil {
 		t.Error("a store that fails is measured")

@@ -17,8 +17,8 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// hand appends to a log against others who do the same.
-type hand struct {
+// writer appends to a log to which others append as well.
+type writer struct {
 	st   session.Store
 	id   session.ID
 	name string
@@ -27,42 +27,42 @@ type hand struct {
 	n    int
 }
 
-// append adds one record, replaying after each conflict, and returns its id
-// once it is promised.
-func (h *hand) append() (string, error) {
+// append appends one record, reading on after each conflict, and returns its id
+// when the record is durable.
+func (w *writer) append() (string, error) {
 	for {
-		r := session.Record{Seq: h.last + 1, ID: fmt.Sprintf("%s-%d", h.name, h.n), Parent: h.leaf, Time: sessiontest.Start, Body: sessiontest.User(h.name)}
+		r := session.Record{Seq: w.last + 1, ID: fmt.Sprintf("%s-%d", w.name, w.n), Parent: w.leaf, Time: sessiontest.Start, Body: sessiontest.User(w.name)}
 		err := session.ErrConflict
-		if h.last > 0 {
-			err = h.st.Append(bg, h.id, r)
+		if w.last > 0 {
+			err = w.st.Append(bg, w.id, r)
 		}
 		if err == nil {
-			h.n++
-			h.last, h.leaf = r.Seq, r.ID
+			w.n++
+			w.last, w.leaf = r.Seq, r.ID
 			return r.ID, nil
 		}
 		if !errors.Is(err, session.ErrConflict) {
 			return "", err
 		}
-		for r, err := range h.st.Read(bg, h.id, h.last) {
+		for r, err := range w.st.Read(bg, w.id, w.last) {
 			if err != nil {
 				return "", err
 			}
-			if r.Seq != h.last+1 {
-				return "", fmt.Errorf("read record %d behind record %d", r.Seq, h.last)
+			if r.Seq != w.last+1 {
+				return "", fmt.Errorf("read record %d after record %d", r.Seq, w.last)
 			}
-			h.last, h.leaf = r.Seq, r.ID
+			w.last, w.leaf = r.Seq, r.ID
 		}
 	}
 }
 
-// contend appends n records to the log id against others and returns the ids
-// that it was promised.
+// contend appends n records to the log id, to which others append as well, and
+// returns their ids.
 func contend(st session.Store, id session.ID, name string, n int) ([]string, error) {
-	h := &hand{st: st, id: id, name: name}
+	w := &writer{st: st, id: id, name: name}
 	var mine []string
 	for len(mine) < n {
-		id, err := h.append()
+		id, err := w.append()
 		if err != nil {
 			return mine, err
 		}
@@ -71,8 +71,8 @@ func contend(st session.Store, id session.ID, name string, n int) ([]string, err
 	return mine, nil
 }
 
-// wantRace reports a log that is not exactly the promised ids, each once and
-// each writer's in its order.
+// wantRace reports a log that does not have exactly the promised ids, each once
+// and those of each writer in order.
 func wantRace(t *testing.T, st session.Store, id session.ID, promised [][]string) {
 	t.Helper()
 	owner, next := map[string]int{}, make([]int, len(promised))
@@ -83,16 +83,16 @@ func wantRace(t *testing.T, st session.Store, id session.ID, promised [][]string
 	}
 	recs := read(t, st, id, 1)
 	if len(recs) != len(owner) {
-		t.Errorf("%d records were promised, the log has %d", len(owner), len(recs))
+		t.Errorf("%d records were appended, the log has %d", len(owner), len(recs))
 	}
 	leaf := ""
 	for i, r := range recs {
 		w, ok := owner[r.ID]
 		switch {
 		case r.Seq != session.Seq(i)+2:
-			t.Fatalf("record %d stands at place %d", r.Seq, i+2)
+			t.Fatalf("record %d is at place %d", r.Seq, i+2)
 		case !ok:
-			t.Fatalf("record %d is %q, which nobody was promised", r.Seq, r.ID)
+			t.Fatalf("record %d is %q, which no writer has appended", r.Seq, r.ID)
 		case next[w] >= len(promised[w]) || promised[w][next[w]] != r.ID:
 			t.Fatalf("record %d is %q, out of its writer's order", r.Seq, r.ID)
 		case r.Parent != leaf:
@@ -110,12 +110,12 @@ func (s suite) eightWriters(t *testing.T) {
 	race(t, st, "s1", []session.Store{st, st, st, st, st, st, st, st}, 12)
 }
 
-func (s suite) twoDoors(t *testing.T) {
+func (s suite) twoHandles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := s.at(t, dir), s.at(t, dir)
 	add(t, a, "s1", header("s1", "k"))
 	if got := list(t, b, session.Query{}); len(got) != 1 {
-		t.Fatalf("one door began a log, the other lists %d", len(got))
+		t.Fatalf("one handle began a log, the other lists %d", len(got))
 	}
 	recs := logOf("s1", "k", sessiontest.User("1"), sessiontest.Answer("2"), sessiontest.Title("3"))
 	add(t, b, "s1", recs[1])
@@ -128,29 +128,29 @@ func (s suite) twoDoors(t *testing.T) {
 	}
 	must(t, a.Delete(bg, "s1"))
 	if err := b.Append(bg, "s1", session.Record{Seq: 5, ID: "e4", Parent: "e3", Time: sessiontest.Start, Body: sessiontest.User("4")}); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("append to what another door deleted: %v, want %v", err, session.ErrNotFound)
+		t.Errorf("append to a log that another handle deleted: %v, want %v", err, session.ErrNotFound)
 	}
 	if got := list(t, b, session.Query{}); len(got) != 0 {
-		t.Errorf("one door deleted the log, the other lists %d", len(got))
+		t.Errorf("one handle deleted the log, the other lists %d", len(got))
 	}
 	must(t, b.Restore(bg, "s1"))
 	wantLog(t, a, "s1", recs)
 	must(t, a.Delete(bg, "s1"))
 	must(t, b.Purge(bg, "s1"))
 	_, err := sessiontest.Collect(a.Read(bg, "s1", 0))
-	wantErr(t, "read of what another door purged", err, session.ErrNotFound)
+	wantErr(t, "read of a log that another handle purged", err, session.ErrNotFound)
 	add(t, a, "s1", header("s1", "k"))
 	race(t, b, "s1", []session.Store{a, b, a, b}, 12)
 }
 
-// race lets one writer for each of doors append n records and judges the log.
-func race(t *testing.T, st session.Store, id session.ID, doors []session.Store, n int) {
+// race lets one writer for each of handles append n records and checks the log.
+func race(t *testing.T, st session.Store, id session.ID, handles []session.Store, n int) {
 	t.Helper()
-	promised := make([][]string, len(doors))
-	errs := make([]error, len(doors))
+	promised := make([][]string, len(handles))
+	errs := make([]error, len(handles))
 	var wg sync.WaitGroup
-	for w := range doors {
-		wg.Go(func() { promised[w], errs[w] = contend(doors[w], id, fmt.Sprintf("w%d", w), n) })
+	for w := range handles {
+		wg.Go(func() { promised[w], errs[w] = contend(handles[w], id, fmt.Sprintf("w%d", w), n) })
 	}
 	wg.Wait()
 	must(t, errors.Join(errs...))
@@ -163,7 +163,7 @@ func (s suite) lock(t *testing.T) {
 	add(t, a, "s1", header("s1", "k"))
 	release, err := a.Lock(bg, "s1", "the repl")
 	must(t, err)
-	for name, st := range map[string]session.Store{"the same door": a, "another door": b} {
+	for name, st := range map[string]session.Store{"the same handle": a, "another handle": b} {
 		_, err := st.Lock(bg, "s1", "someone else")
 		var held *session.HeldError
 		if !errors.As(err, &held) || !errors.Is(err, session.ErrHeld) {
@@ -186,13 +186,13 @@ func (s suite) lock(t *testing.T) {
 	if err != nil {
 		t.Fatalf("lock after release: %v", err)
 	}
-	release() // of a lock that is another's now
+	release() // a lock that another has now
 	if _, err := a.Lock(bg, "s1", "a third"); !errors.Is(err, session.ErrHeld) {
-		t.Errorf("a late release let a third hand in: %v", err)
+		t.Errorf("a late release let a third in: %v", err)
 	}
 	second()
 
-	// Eight hands want it three times each: all get it, one at a time.
+	// Eight writers want it three times each: all get it, one at a time.
 	var held, most atomic.Int32
 	end := time.Now().Add(soon)
 	var wg sync.WaitGroup
@@ -200,13 +200,13 @@ func (s suite) lock(t *testing.T) {
 		st := []session.Store{a, b}[w%2]
 		wg.Go(func() {
 			for wins := 0; wins < 3; {
-				release, err := st.Lock(bg, "s1", fmt.Sprint("hand ", w))
+				release, err := st.Lock(bg, "s1", fmt.Sprint("writer ", w))
 				if errors.Is(err, session.ErrHeld) && time.Now().Before(end) {
 					time.Sleep(200 * time.Microsecond)
 					continue
 				}
 				if err != nil {
-					t.Errorf("hand %d, after %d locks: %v", w, wins, err)
+					t.Errorf("writer %d, after %d locks: %v", w, wins, err)
 					return
 				}
 				wins++
@@ -221,7 +221,7 @@ func (s suite) lock(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() != 1 {
-		t.Errorf("%d hands had the lock at once", most.Load())
+		t.Errorf("%d writers had the lock at once", most.Load())
 	}
 }
 
@@ -232,14 +232,14 @@ func (s suite) wait(t *testing.T) {
 	add(t, a, "s1", recs[:2]...)
 	ctx, cancel := context.WithTimeout(bg, soon)
 	defer cancel()
-	for name, st := range map[string]session.Store{"the same door": a, "another door": b} {
+	for name, st := range map[string]session.Store{"the same handle": a, "another handle": b} {
 		w, ok := st.(session.Waiter)
 		if !ok {
-			continue // an optional power: Follow has its own way without it
+			continue // optional: Follow polls without it
 		}
 		must(t, w.Wait(ctx, "s1", 1)) // there is more already
 		short, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-		for short.Err() == nil { // it may return early, but never for long without an end
+		for short.Err() == nil { // it may return early, but must not block for long
 			if err := w.Wait(short, "s1", session.Seq(len(read(t, st, "s1", 0)))); err != nil && short.Err() == nil {
 				t.Fatalf("wait through %s: %v", name, err)
 			}
@@ -321,7 +321,7 @@ func (s suite) follow(t *testing.T) {
 	gone, stop := context.WithCancel(bg)
 	time.AfterFunc(20*time.Millisecond, stop)
 	for _, err := range session.Follow(gone, a, "s1", recs[len(recs)-1].Seq) {
-		t.Errorf("a follow that ended because it was told to yields %v", err)
+		t.Errorf("a cancelled follow yields %v", err)
 	}
 }
 
@@ -364,7 +364,7 @@ func (s suite) readWhileAppending(t *testing.T) {
 			}
 		})
 	}
-	// An append from within a reading must not wait for the reading to end.
+	// An append during a read must not wait for the read to end.
 	next := 10
 	for range st.Read(bg, "s1", 0) {
 		if next < 20 {
@@ -380,12 +380,12 @@ func (s suite) readWhileAppending(t *testing.T) {
 	wantLog(t, st, "s1", recs)
 }
 
-func (s suite) breakOff(t *testing.T) {
+func (s suite) stopReading(t *testing.T) {
 	st := s.fresh(t)
 	recs := logOf("s1", "k", bodies(50)...)
 	add(t, st, "s1", recs...)
 	seq := st.Read(bg, "s1", 0)
-	for range 200 { // whatever a reading holds must be let go each time
+	for range 200 { // a read must release everything each time
 		for r, err := range seq {
 			must(t, err)
 			if r.Seq == 3 {
@@ -402,7 +402,7 @@ func (s suite) breakOff(t *testing.T) {
 		n++
 	}
 	if n != len(recs) {
-		t.Errorf("the reading that was broken off yields %d records the next time, want %d", n, len(recs))
+		t.Errorf("a read that was stopped yields %d records the next time, want %d", n, len(recs))
 	}
 	add(t, st, "s1", session.Record{Seq: 52, ID: "e51", Parent: "e50", Time: sessiontest.Start, Body: sessiontest.User("on")})
 }
@@ -448,12 +448,12 @@ func (s suite) cancelled(t *testing.T) {
 			stop()
 		}
 	}
-	if n < 20 { // a reader may have it all by then, but it may not pretend to
-		wantErr(t, fmt.Sprintf("a reading cancelled after 3, ended after %d", n), last, context.Canceled)
+	if n < 20 { // a reader may have read everything by then
+		wantErr(t, fmt.Sprintf("a read cancelled after 3, ended after %d", n), last, context.Canceled)
 	}
 
-	// Cancelled in the middle, an append is there or it is not, and a
-	// promise holds whatever happened to the others.
+	// An append that is cancelled halfway is there or not, and one that
+	// succeeds is there in any case.
 	next := 20
 	for try := 0; next < len(recs); try++ {
 		ctx, cancel := context.WithTimeout(bg, time.Duration(try%7)*30*time.Microsecond)
@@ -464,9 +464,9 @@ func (s suite) cancelled(t *testing.T) {
 		case have != next && have != next+1:
 			t.Fatalf("after %d records and one append (%v) there are %d", next, err, have)
 		case err == nil && have != next+1:
-			t.Fatalf("record %d was promised and is not there", next+1)
+			t.Fatalf("record %d was appended and is not there", next+1)
 		case err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
-			t.Fatalf("append with a short time: %v", err)
+			t.Fatalf("append with a short deadline: %v", err)
 		}
 		next = have
 		if try > 60 {
@@ -511,7 +511,7 @@ func (s suite) closed(t *testing.T) {
 	}
 	wantLog(t, s.at(t, dir), "s1", recs)
 
-	// Close ends the waiting of those who wait.
+	// Close ends every Wait.
 	st = s.at(t, dir)
 	if w, ok := st.(session.Waiter); ok {
 		done := make(chan error, 1)
@@ -529,11 +529,11 @@ func (s suite) closed(t *testing.T) {
 		case err := <-done:
 			wantErr(t, "a wait that close ends", err, session.ErrClosed)
 		case <-time.After(soon):
-			t.Error("a wait outlives its store")
+			t.Error("a wait goes on after close")
 		}
 	}
 
-	// Close while everyone is busy: what was promised is kept.
+	// Close during appends: those that succeeded are kept.
 	st = s.at(t, dir)
 	promised := make([][]string, 4)
 	var wg sync.WaitGroup
@@ -543,7 +543,7 @@ func (s suite) closed(t *testing.T) {
 		wg.Go(func() {
 			ids, err := contend(st, id, "x", 1_000_000)
 			if promised[w] = ids; !errors.Is(err, session.ErrClosed) {
-				t.Errorf("a writer at a store that is closed ends with %v", err)
+				t.Errorf("a writer of a closed store ends with %v", err)
 			}
 		})
 	}
@@ -555,17 +555,17 @@ func (s suite) closed(t *testing.T) {
 		id := session.ID(fmt.Sprintf("busy%d", w))
 		got := read(t, st, id, 1)
 		if len(got) < len(ids) || len(got) > len(ids)+1 {
-			t.Errorf("a writer was promised %d records before close, %d are there", len(ids), len(got))
+			t.Errorf("a writer appended %d records before close, %d are there", len(ids), len(got))
 		}
 		wantReplay(t, st, id)
 	}
 }
 
-// oneOfKey shows that those who load a key at once load one session, through
-// whichever door, and that a new one of the key can still be begun.
+// oneOfKey tests that concurrent loads of a key load one session, through every
+// handle, and that a new session of the key can still be begun.
 func (s suite) oneOfKey(t *testing.T) {
 	dir := t.TempDir()
-	doors := []session.Store{s.at(t, dir), s.at(t, dir)}
+	handles := []session.Store{s.at(t, dir), s.at(t, dir)}
 	for round := range 5 {
 		key := session.Key(fmt.Sprintf("x:y:%d", round))
 		ids := make([]session.ID, 8)
@@ -574,7 +574,7 @@ func (s suite) oneOfKey(t *testing.T) {
 		for i := range ids {
 			wg.Go(func() {
 				<-begin
-				one, err := session.Load(bg, doors[i%len(doors)], key, session.System{})
+				one, err := session.Load(bg, handles[i%len(handles)], key, session.System{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -584,25 +584,25 @@ func (s suite) oneOfKey(t *testing.T) {
 		}
 		close(begin)
 		wg.Wait()
-		have := list(t, doors[0], session.Query{Key: key})
+		have := list(t, handles[0], session.Query{Key: key})
 		if len(have) != 1 {
-			t.Fatalf("eight loaded %s at once, and there are %d sessions of it: %v", key, len(have), ids)
+			t.Fatalf("eight loads of %s at once gave %d sessions: %v", key, len(have), ids)
 		}
 		for _, id := range ids {
 			if id != have[0].ID {
-				t.Errorf("%s is %s, one has loaded %q", key, have[0].ID, id)
+				t.Errorf("%s is %s, but one load gave %q", key, have[0].ID, id)
 			}
 		}
 	}
 	key := session.Key("x:y:0")
-	old, err := session.Current(bg, doors[0], key)
+	old, err := session.Current(bg, handles[0], key)
 	must(t, err)
-	// Those who find it too old begin one, too, and not one each.
+	// Concurrent renewals begin one session, not one each.
 	renewed := make([]session.ID, 8)
 	var wg sync.WaitGroup
 	for i := range renewed {
 		wg.Go(func() {
-			one, err := session.Renew(bg, doors[i%len(doors)], session.Header{Key: key}, old.ID, session.System{})
+			one, err := session.Renew(bg, handles[i%len(handles)], session.Header{Key: key}, old.ID, session.System{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -613,25 +613,25 @@ func (s suite) oneOfKey(t *testing.T) {
 	wg.Wait()
 	for _, id := range renewed {
 		if id != renewed[0] || id == old.ID {
-			t.Errorf("eight renewed %s at once: %v", old.ID, renewed)
+			t.Errorf("eight renewals of %s at once gave %v", old.ID, renewed)
 			break
 		}
 	}
-	two, err := session.Begin(bg, doors[1], session.Header{Key: key}, session.System{})
+	two, err := session.Begin(bg, handles[1], session.Header{Key: key}, session.System{})
 	must(t, err)
-	if n := len(list(t, doors[0], session.Query{Key: key})); n != 3 {
+	if n := len(list(t, handles[0], session.Query{Key: key})); n != 3 {
 		t.Errorf("%d sessions of %s after one was loaded, one renewed and one begun", n, key)
 	}
-	if cur, err := session.Current(bg, doors[0], key); err != nil || cur.ID != two.ID {
+	if cur, err := session.Current(bg, handles[0], key); err != nil || cur.ID != two.ID {
 		t.Errorf("the current session of %s is %s (%v), want the one begun last, %s", key, cur.ID, err, two.ID)
 	}
-	// Copies of one name get names of their own.
-	whole, err := session.Replay(two.ID, doors[0].Read(bg, two.ID, 0))
+	// Concurrent copies get different keys.
+	whole, err := session.Replay(two.ID, handles[0].Read(bg, two.ID, 0))
 	must(t, err)
 	keys := make([]session.Key, 4)
 	for i := range keys {
 		wg.Go(func() {
-			f, err := session.Fork(bg, doors[i%len(doors)], whole, "", 0, session.System{})
+			f, err := session.Fork(bg, handles[i%len(handles)], whole, "", 0, session.System{})
 			if err != nil {
 				t.Error(err)
 				return
