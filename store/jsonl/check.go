@@ -164,29 +164,15 @@ func (l *log) replay(ctx context.Context) (sess *session.Session, headless bool,
 		return nil, false, gone(err)
 	}
 	defer f.Close()
-	sc := l.scan(l.where(), f, firstMark, l.view.stat.size)
+	all := records(ctx, l.scan(l.where(), f, firstMark, l.view.stat.size), l.tableKey())
 	sess, err = session.Replay(l.id, func(yield func(session.Record, error) bool) {
-		for sc.Next() {
-			if err := ctx.Err(); err != nil {
-				yield(session.Record{}, err)
-				return
-			}
-			r, err := sc.Record(), error(nil)
-			if d := sc.Damage(); d != nil {
-				err = d
-			}
-			h, ok := r.Body.(session.Header)
-			headless = headless || r.Seq == 1 && err == nil && !ok
-			if key := l.tableKey(); ok && r.Seq == 1 && key != "" {
-				h.Key = key
-				r.Body = h
+		for r, err := range all {
+			if _, ok := r.Body.(session.Header); r.Seq == 1 && !ok {
+				headless = true
 			}
 			if !yield(r, err) {
 				return
 			}
-		}
-		if sc.Err() != nil {
-			yield(session.Record{}, sc.Err())
 		}
 	})
 	return sess, headless, err

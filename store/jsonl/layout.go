@@ -1,8 +1,8 @@
 package jsonl
 
 import (
-	"encoding/hex"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +12,7 @@ import (
 	"goclaw/session/storekit"
 )
 
-// Layout says which files lie where, and in which form their lines are.
+// Layout is where the files are and which form their lines have.
 type Layout int
 
 const (
@@ -49,8 +49,8 @@ func (y Layout) form() codec.Form {
 	return codec.FormNative
 }
 
-// Names within a store. Everything of ours that is neither a log nor
-// sessions.json lies in own.
+// Names within a store. Files of ours that are neither logs nor sessions.json
+// are in own.
 const (
 	ext       = ".jsonl"
 	own       = ".goclaw"
@@ -74,8 +74,8 @@ func (y Layout) place(key session.Key, id session.ID) string {
 	return filepath.Join(agents, agentName(key), sessions, storekit.FileName(string(id))+ext)
 }
 
-// agentName returns the folder of key's agent. An underscore stands for
-// itself, as in OpenClaw; FileName never gives one.
+// agentName returns the folder of key's agent. Underscores are not escaped, as
+// in OpenClaw; FileName escapes them.
 func agentName(key session.Key) string {
 	agent := key.Parts().Agent
 	if agent == "" {
@@ -84,8 +84,8 @@ func agentName(key session.Key) string {
 	return strings.ReplaceAll(storekit.FileName(agent), "%5f", "_")
 }
 
-// colons is a key as a file name that shows its colons as underscores, and
-// its underscores escaped: a:b and a_b do not meet.
+// colons returns key as a file name with underscores for its colons. Its own
+// underscores are escaped, so that a:b and a_b differ.
 func colons(key string) string {
 	return strings.ReplaceAll(storekit.FileName(key), "%3a", "_")
 }
@@ -98,8 +98,7 @@ func (y Layout) index(folder string) string {
 	return filepath.Join(filepath.Dir(folder), indexName)
 }
 
-// named returns the session id that a file name stands for, where the log
-// itself has none.
+// named returns the session id in a file name, for a log that has none.
 func (y Layout) named(name string) session.ID {
 	stem := strings.TrimSuffix(name, ext)
 	if y == Claw0Old {
@@ -107,35 +106,15 @@ func (y Layout) named(name string) session.ID {
 			stem = stem[i+1:]
 		}
 	}
-	if text, ok := unescape(stem); ok && storekit.FileName(text) == stem {
+	// FileName escapes as URLs do, but shortens long names.
+	if text, err := url.PathUnescape(stem); err == nil && storekit.FileName(text) == stem {
 		return session.ID(text)
 	}
 	return session.ID(stem)
 }
 
-// unescape undoes FileName where it did not shorten.
-func unescape(name string) (string, bool) {
-	var b []byte
-	for i := 0; i < len(name); i++ {
-		if name[i] != '%' {
-			b = append(b, name[i])
-			continue
-		}
-		if i+3 > len(name) {
-			return "", false
-		}
-		c, err := hex.DecodeString(name[i+1 : i+3])
-		if err != nil {
-			return "", false
-		}
-		b = append(b, c...)
-		i += 2
-	}
-	return string(b), true
-}
-
-// stamp is how the trash writes when a log came there: as OpenClaw writes the
-// time of its archives.
+// stamp is the form of the time of deletion in the name of a file in the trash.
+// OpenClaw's archives have the same.
 const stamp = "2006-01-02T15-04-05.000Z"
 
 // trashName returns the path in the trash of the log at rel.
@@ -144,8 +123,8 @@ func trashName(rel string, at time.Time) string {
 	return filepath.Join(dir, trash, strings.TrimSuffix(name, ext)+deleted+at.UTC().Format(stamp))
 }
 
-// fromTrash returns the path that the trashed log at rel had before, and when
-// it was deleted. ok is false for any other file.
+// fromTrash returns the former path of the log at rel, which is in the trash,
+// and the time of its deletion. ok is false for any other file.
 func fromTrash(rel string) (live string, at time.Time, ok bool) {
 	dir, name := filepath.Split(rel)
 	i := strings.LastIndex(name, deleted)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"goclaw/internal/codec"
 	"goclaw/session"
 	"goclaw/session/storekit"
 )
@@ -24,27 +25,39 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 			return
 		}
 		defer r.file.Close()
-		sc := s.scan(r.name, r.file, r.from, r.size)
+		for rec, err := range records(ctx, s.scan(r.name, r.file, r.from, r.size), r.key) {
+			var d *session.Damage
+			if err == nil && rec.Seq <= after || errors.As(err, &d) && d.After < after {
+				continue
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// records yields the records and the damage that sc reads. key is for a log
+// that has none.
+func records(ctx context.Context, sc *codec.Scanner, key session.Key) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
 		for sc.Next() {
 			if err := ctx.Err(); err != nil {
 				yield(session.Record{}, err)
 				return
 			}
 			if d := sc.Damage(); d != nil {
-				if d.After >= after && !yield(session.Record{}, d) {
+				if !yield(session.Record{}, d) {
 					return
 				}
 				continue
 			}
-			rec := sc.Record()
-			if rec.Seq <= after {
-				continue
+			r := sc.Record()
+			if h, ok := r.Body.(session.Header); ok && r.Seq == 1 && key != "" {
+				h.Key = key
+				r.Body, r.Raw = h, nil
 			}
-			if h, ok := rec.Body.(session.Header); ok && rec.Seq == 1 && r.key != "" {
-				h.Key = r.key
-				rec.Body, rec.Raw = h, nil
-			}
-			if !yield(rec, nil) {
+			if !yield(r, nil) {
 				return
 			}
 		}

@@ -30,7 +30,7 @@ func (r *root) path(rel string) string { return r.dir + string(filepath.Separato
 // own returns the path of name in the store's own folder.
 func (r *root) own(name string) string { return filepath.Join(r.dir, own, name) }
 
-// mkdir makes dir, and makes it durable up to the store's folder.
+// mkdir makes dir durably, with its parents up to the store's folder.
 func (r *root) mkdir(dir string) error {
 	if _, err := r.disk.lstat(dir); err == nil {
 		return nil
@@ -47,7 +47,7 @@ func (r *root) mkdir(dir string) error {
 	return nil
 }
 
-// scan reads f from the mark from to end. name stands for f in damage.
+// scan reads f from the mark from to end. name is the file in a damage report.
 func (r *root) scan(name string, f io.ReaderAt, from mark, end int64) *codec.Scanner {
 	return codec.NewScanner(name, io.NewSectionReader(f, from.off, end-from.off),
 		codec.Options{Form: r.layout.form(), Offset: from.off, Line: from.line - 1, After: from.seq - 1})

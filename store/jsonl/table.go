@@ -128,14 +128,14 @@ func later(a, b session.Info) bool {
 
 // updated returns the time of the last use in a row.
 func (y Layout) updated(r row) time.Time {
+	name := "updated_at"
 	switch y {
 	case OpenClaw:
 		return time.UnixMilli(gjson.GetBytes(r.val, "updatedAt").Int())
 	case Claw0New:
-		t, _ := time.Parse(time.RFC3339, gjson.GetBytes(r.val, "last_active").String())
-		return t
+		name = "last_active"
 	}
-	t, _ := time.Parse(time.RFC3339, gjson.GetBytes(r.val, "updated_at").String())
+	t, _ := time.Parse(time.RFC3339, gjson.GetBytes(r.val, name).String())
 	return t
 }
 
@@ -157,12 +157,12 @@ func (y Layout) fields(l saved, dir string) []field {
 			{"updated_at", in.Updated.UTC().Format(iso)}, {"message_count", in.Turns}, {"transcript_file", name}}
 	}
 	own := struct {
-		Title   string `json:"title,omitempty"`
-		Model   string `json:"model,omitempty"`
-		Turns   int    `json:"turns"`
-		Records int    `json:"records"`
-		Folds   int    `json:"folds,omitempty"`
-		Used    int    `json:"usedTokens,omitempty"`
+		Title       string `json:"title,omitempty"`
+		Model       string `json:"model,omitempty"`
+		Turns       int    `json:"turns"`
+		Records     int    `json:"records"`
+		Compactions int    `json:"folds,omitempty"`
+		Used        int    `json:"usedTokens,omitempty"`
 	}{in.Title, in.ModelName(), in.Turns, in.Records, in.Compactions, in.Used}
 	return append(fs, field{"goclaw", own})
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// disk is every file operation that the store performs. Tests put one in
-// between that fails or breaks off at a chosen operation.
+// disk has every file operation of the store but locking. Tests use one that
+// fails at a chosen operation.
 type disk interface {
 	open(name string, flag int) (file, error)
 	lstat(name string) (stat, error)
@@ -19,8 +19,7 @@ type disk interface {
 	syncDir(name string) error
 }
 
-// file is an open file. What Write adds lands at its end if it was opened
-// with O_APPEND.
+// file is an open file. Write appends if it was opened with O_APPEND.
 type file interface {
 	io.ReaderAt
 	io.Writer
@@ -32,18 +31,18 @@ type file interface {
 
 // stat tells one state of a file from another.
 type stat struct {
-	ino   uint64 // 0 where there are none
+	ino   uint64 // 0 where there is none
 	size  int64
 	mtime int64 // in ns
 	mode  fs.FileMode
 }
 
-// generation tells a file that is read anew from what it was before.
+// generation returns a number for a file in the state a. It is never 0.
 func (a stat) generation() uint64 {
 	return a.ino*0x9e3779b97f4a7c15 ^ uint64(a.mtime)*0xc2b2ae3d27d4eb4f ^ uint64(a.size) | 1
 }
 
-// same reports whether a and b are of one file that nobody has written to in
+// same reports whether a and b are states of one file that was not written in
 // between.
 func (a stat) same(b stat) bool {
 	return a.ino == b.ino && a.size == b.size && a.mtime == b.mtime
@@ -99,8 +98,8 @@ func readFile(d disk, name string) ([]byte, stat, error) {
 	return b[:n], st, nil
 }
 
-// replaceFile puts a file with content b at name: the old one or the new one
-// is there at any moment, also after a crash.
+// replaceFile replaces the file name by one with content b. There is always the
+// old one or the new one, also after a crash.
 func replaceFile(d disk, name string, b []byte, durable bool) error {
 	tmp := name + ".tmp"
 	if err := writeFile(d, tmp, b, durable); err != nil {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// lstat asks the system directly: a list does it for every log.
+// lstat calls the system directly: a list does so for every log.
 func (osDisk) lstat(name string) (stat, error) {
 	var st syscall.Stat_t
 	err := syscall.Lstat(name, &st)
@@ -31,8 +31,8 @@ func (osDisk) lstat(name string) (stat, error) {
 	return stat{ino: st.Ino, size: st.Size, mtime: st.Mtim.Nano(), mode: m}, nil
 }
 
-// datasync writes the bytes and the length of f to the medium, and leaves the
-// times alone: less work than fsync on a log that grows.
+// datasync makes the bytes and the length of f durable, but not its times. That
+// is less work than fsync.
 func datasync(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {

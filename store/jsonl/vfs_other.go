@@ -16,7 +16,7 @@ func statOf(fi fs.FileInfo) stat {
 // syncDir does nothing: folders cannot be synced here.
 func (osDisk) syncDir(string) error { return nil }
 
-// alive reports whether a process has the number pid.
+// alive reports whether there is a process pid.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// openFlags: a link is not followed, and a pipe that was put in a log's place
-// does not hang the opener.
+// openFlags: open does not follow a link, and does not block on a pipe in the
+// place of a log.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 func statOf(fi fs.FileInfo) stat {
@@ -34,7 +34,7 @@ func (osDisk) syncDir(name string) error {
 	return err
 }
 
-// alive reports whether a process has the number pid.
+// alive reports whether there is a process pid.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -94,8 +94,7 @@ func (r *root) create(path string) (file, error) {
 type lines struct {
 	buf   []byte
 	recs  []session.Record
-	at    []int // where each record begins in buf
-	line  []int // and in which line of it
+	at    []mark // of each record, from the beginning of buf
 	count int
 }
 
@@ -112,8 +111,7 @@ func (l *log) encode(recs []session.Record) (ls lines, err error) {
 			return lines{}, fmt.Errorf("session %q: record %d cannot be read back from its line: %w", l.id, r.Seq,
 				cmp.Or(err, fmt.Errorf("it gives %d records", len(back))))
 		}
-		ls.at = append(ls.at, len(ls.buf))
-		ls.line = append(ls.line, ls.count)
+		ls.at = append(ls.at, mark{off: int64(len(ls.buf)), line: ls.count})
 		ls.recs = append(ls.recs, back[0])
 		ls.buf = append(append(ls.buf, b...), '\n')
 		ls.count += bytes.Count(b, []byte("\n")) + 1
@@ -174,7 +172,7 @@ func (l *log) count(f file, begin, n int64, ls lines, torn bool) {
 		line++
 	}
 	for i, r := range ls.recs {
-		m := mark{off: begin + int64(ls.at[i]), line: line + ls.line[i]}
+		m := mark{off: begin + ls.at[i].off, line: line + ls.at[i].line}
 		if !v.add(r, m, l.finder(f, &v, m)) {
 			l.view.known = false
 			if l.catchUp(context.Background(), f) != nil {

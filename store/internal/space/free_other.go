@@ -2,5 +2,5 @@
 
 package space
 
-// Free is not known here: the error itself must say that the disk is full.
+// Free is unknown here; a full disk shows only in errors.
 func Free(string) (int64, bool) { return 0, false }

@@ -4,8 +4,8 @@ package space
 
 import "syscall"
 
-// Free returns how many bytes the disk of dir has left for everyone; ok is false
-// where the file system does not say.
+// Free returns how many bytes an ordinary user can still write to the disk of
+// dir; ok is false if the file system does not tell.
 func Free(dir string) (bytes int64, ok bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil || st.Blocks == 0 {

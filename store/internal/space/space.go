@@ -1,4 +1,4 @@
-// Package space holds what stores say about a full disk.
+// Package space tells that a disk is full.
 package space
 
 import (
@@ -9,15 +9,15 @@ import (
 	"goclaw/session"
 )
 
-// Full reports whether err says that a disk or a quota is full.
+// Full reports whether err means that a disk or a quota is full.
 func Full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Error says that Path could not be written because its disk is full. It
-// wraps session.ErrFull and Err.
+// Error says that Path could not be written because its disk is full. It wraps
+// session.ErrFull and Err.
 type Error struct {
-	Store string // the package that says so
+	Store string // the package of the store
 	Path  string
 	Err   error
 }
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() []error { return []error{session.ErrFull, e.Err} }
 
-// Wrap returns err, as an Error about path if it says that the disk is full.
+// Wrap returns err, as an Error about path if it means that the disk is full.
 func Wrap(store, path string, err error) error {
 	if !Full(err) || errors.Is(err, session.ErrFull) {
 		return err
