@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"goclaw/session"
@@ -50,7 +48,7 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 	}
 	if s.proj.readOnly {
-		s.checkTables(live, report)
+		s.proj.check(live, s.folder.saved(false), report)
 	}
 	return nil
 }
@@ -78,24 +76,6 @@ func (f *folder) check(report func(session.ID, error)) ([]string, error) {
 		}
 	}
 	return live, nil
-}
-
-// checkTables reports each sessions.json of the folders live that differs from
-// the logs.
-func (s *Store) checkTables(live []string, report func(session.ID, error)) {
-	tables := map[string][]saved{}
-	for _, dir := range live {
-		tables[s.layout.index(dir)] = nil
-	}
-	for _, sv := range s.folder.saved(false) {
-		name := s.layout.index(filepath.Dir(sv.live))
-		tables[name] = append(tables[name], sv)
-	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		if wrong := s.proj.checkTable(name, tables[name]); wrong != "" {
-			report("", fmt.Errorf("%s is not what the logs say: %s: %w", s.path(name), wrong, session.ErrStale))
-		}
-	}
 }
 
 // checkFiles reports the files in the folder dir that are not read as logs.

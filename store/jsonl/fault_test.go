@@ -18,10 +18,10 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// shaky is a disk whose operation number fail fails, and none if that is 0. If it dies then, so does
-// everything behind it, as if the process had been killed there. A write that
-// fails has written cut bytes. The process is at stake here, not the power: it
-// does not wait for the medium.
+// shaky is a disk whose operation number fail fails; 0: none. If die is set, all
+// operations after it fail as well, as if the process had been killed. A write
+// that fails has written cut bytes. Nothing is synced: this is about killed
+// processes, not about power failures.
 type shaky struct {
 	disk
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ type shaky struct {
 	die  bool
 	what string // the operation that failed
 	size int    // of the write that failed
-	rest bool   // nothing fails, nothing counts
+	rest bool   // nothing fails or is counted
 }
 
 var errShaky = errors.New("the disk has failed")
@@ -201,8 +201,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A log that ends anywhere within its last line opens with what is before it,
-// says what it dropped, and takes the next append without gluing it on.
+// A log that is cut anywhere in its last line opens with the records before,
+// reports the damage, and the next append begins a new line.
 func TestCutAtEveryByte(t *testing.T) {
 	recs := sessiontest.Log(sessiontest.User("one"), sessiontest.Answer("two 🦀"), sessiontest.User("three"))
 	for _, y := range layouts {
@@ -235,7 +235,7 @@ func TestCutAtEveryByte(t *testing.T) {
 					}
 					want, torn := "", false
 					switch {
-					case n >= len(after)-1: // all but the line end is a whole record
+					case n >= len(after)-1: // without its line end, the record is whole
 						want = idsOf(recs)
 					default:
 						want, torn = idsOf(recs[:3]), n > len(before)
@@ -266,7 +266,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// checkInfo holds the list against Replay.
+// checkInfo compares the list with Replay.
 func checkInfo(t testing.TB, st session.Store, id session.ID) {
 	t.Helper()
 	got, err := session.Stat(t.Context(), st, id)
@@ -322,11 +322,11 @@ func TestBatchCutAtEveryByte(t *testing.T) {
 							break
 						}
 						if strings.HasSuffix(d.what, ".batch") {
-							cut += 50 // all the same: the batch was not begun
+							cut += 50 // no difference: the batch was not begun
 						} else if y != OpenClaw {
 							cut += 9
 						} else if !long {
-							cut += 2 // TestCutAtEveryByte leaves none out
+							cut += 2 // TestCutAtEveryByte tries every byte
 						}
 					}
 					if !died {
@@ -341,8 +341,8 @@ func TestBatchCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// Whatever operation fails, once or for good: what was promised is there,
-// what was refused is not there in part, and the store goes on.
+// Whatever operation fails, once or from then on: records that were appended are
+// there, refused ones are not there in part, and the store goes on.
 func TestEveryOperationFails(t *testing.T) {
 	recs := sessiontest.Log(sessiontest.User("one"), sessiontest.Answer("two"), sessiontest.User("three"), sessiontest.Answer("four"))
 	type step struct {
@@ -412,7 +412,7 @@ func TestEveryOperationFails(t *testing.T) {
 						if err == nil {
 							now = s.want["s1"]
 						} else {
-							// In the midst of a failure both are right, nothing else.
+							// During a failure, the old and the new state are right.
 							got := state(t, reopen(t, dir, OpenClaw))
 							if got != now && got != s.want["s1"] {
 								t.Fatalf("%s failed in operation %d (%s): the log is %q, was %q", s.name, fail, d.what, got, now)

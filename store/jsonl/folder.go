@@ -60,6 +60,23 @@ func (f *folder) find(id session.ID) (*log, error) {
 	return f.known(id), err
 }
 
+// target returns the log id, or a new one that recs begin.
+func (f *folder) target(id session.ID, recs []session.Record) (*log, error) {
+	if l := f.known(id); l != nil {
+		return l, nil
+	}
+	if recs[0].Seq != 1 { // it must exist, perhaps under another name
+		if l, err := f.find(id); l != nil || err != nil {
+			return l, err
+		}
+	}
+	if err := storekit.CheckAppend(id, 0, recs); err != nil {
+		return nil, err
+	}
+	h := recs[0].Body.(session.Header)
+	return f.newLog(id, f.layout.place(h.Key, id)), nil
+}
+
 // all returns the log of every file, by path.
 func (f *folder) all() []*log {
 	f.mu.Lock()

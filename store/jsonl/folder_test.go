@@ -126,7 +126,7 @@ func TestModes(t *testing.T) {
 	}))
 }
 
-// Every index may be lost, empty, stale or corrupt: the list is the same.
+// If projections are lost, empty, old or damaged, the list is the same.
 func TestIndexIsNotTheTruth(t *testing.T) {
 	for _, y := range layouts {
 		t.Run(y.String(), func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestIndexIsNotTheTruth(t *testing.T) {
 					if what == "lost" {
 						must(t, os.Remove(name))
 					}
-					for range 2 { // as it is, and as it was made good
+					for range 2 { // as it is, and as it was repaired
 						st := reopen(t, dir, y)
 						if d := cmp.Diff(want, list(t, st, session.Query{})); d != "" {
 							t.Errorf("%s is %s (-want +got):\n%s", filepath.Base(name), what, d)
@@ -188,7 +188,7 @@ func flipped(b []byte) []byte {
 	return b
 }
 
-// An append does not touch any index.
+// An append does not touch the projections.
 func TestAppendWritesTheLogOnly(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -208,7 +208,7 @@ func TestAppendWritesTheLogOnly(t *testing.T) {
 	}
 }
 
-// logging is a disk that notes what is changed on it, and counts what is read.
+// logging is a disk that notes writes and counts the bytes read.
 type logging struct {
 	disk
 	ops  []string
@@ -242,8 +242,8 @@ func (f *loggingFile) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// straight returns a log with the ids that are made here, whose compaction
-// near the end keeps little.
+// straight returns a log with ids of our own and a compaction near the end that
+// keeps little.
 func straight(n int) []session.Record {
 	c := &sessiontest.Clock{}
 	s := []session.Record{header("s1", "k")}
@@ -260,8 +260,8 @@ func straight(n int) []session.Record {
 	return s
 }
 
-// A fresh process reads the end of a long log only, to go on with it or to
-// append to it.
+// A new process reads only the end of a long log, to continue it or to append to
+// it.
 func TestLongLogsLoadShort(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -294,7 +294,7 @@ func TestLongLogsLoadShort(t *testing.T) {
 	}
 }
 
-// An index that lies about where the context begins is found out.
+// A false place of the context in the index is noticed.
 func TestFalseOffset(t *testing.T) {
 	var logText []byte
 	for what, lie := range map[string]func(*view){
@@ -338,7 +338,7 @@ func TestFalseOffset(t *testing.T) {
 	}
 }
 
-// Other programs append, replace and cut.
+// Other programs append to logs, replace them and cut them.
 func TestOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -390,8 +390,8 @@ func TestOtherPrograms(t *testing.T) {
 	}
 }
 
-// A folder of OpenClaw's: whose a log is stands in sessions.json alone, which
-// may have comments. What OpenClaw keeps there stays.
+// In a folder of OpenClaw's, only sessions.json has the keys of logs. It may have
+// comments, and the entries of OpenClaw stay.
 func TestOpenClawFolder(t *testing.T) {
 	dir := t.TempDir()
 	const id, orphan = "1de9ce9c-e3ee-43bc-b16e-78f3d1d0fe49", "a357e3ec-6e8a-4bf8-8db9-960f33721d79"
@@ -453,7 +453,7 @@ func TestOpenClawFolder(t *testing.T) {
 	}
 }
 
-// While OpenClaw works on a session, nobody else is its hand.
+// While OpenClaw works on a session, nobody else gets its lock.
 func TestOpenClawHolds(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -481,7 +481,8 @@ func TestOpenClawHolds(t *testing.T) {
 	}
 }
 
-// What is no log is neither opened nor waited for, and Check names it.
+// Files that are no logs are neither opened nor waited for, and Check reports
+// them.
 func TestStrays(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -573,7 +574,7 @@ func TestCheckAndRebuild(t *testing.T) {
 			check()
 			rebuild(0)
 
-			// A log that is changed in place, and looks as if it was not.
+			// A log that is changed in place and looks unchanged.
 			path := logFile(t, st, "s0")
 			text, err := os.ReadFile(path)
 			must(t, err)
@@ -583,7 +584,7 @@ func TestCheckAndRebuild(t *testing.T) {
 			must(t, os.WriteFile(path, []byte(broken), 0o600))
 			must(t, os.Chtimes(path, time.Time{}, fi.ModTime()))
 			check("s0: the index and " + path + " differ: turns: 1 in the index, 0 in the log")
-			rebuild(2) // s1, and sessions.json, which tells of its turns
+			rebuild(2) // s1 and sessions.json, which has its turns
 			check()
 
 			addTo(t, path, "\x00garbage\n")
@@ -628,7 +629,7 @@ func TestIndexKeepsEverything(t *testing.T) {
 			v.SetString(fmt.Sprint("text ", rng.Int()))
 		case v.CanInt():
 			v.SetInt(rng.Int64() - 1<<62)
-		case v.CanFloat(), v.Kind() == reflect.Bool: // of llm.Usage: an Info counts tokens only
+		case v.CanFloat(), v.Kind() == reflect.Bool: // of llm.Usage: an Info counts only tokens
 		default:
 			t.Fatalf("there is no filling %v", v.Type())
 		}
@@ -685,8 +686,8 @@ func TestNewestIDs(t *testing.T) {
 	}
 }
 
-// Old versions are read as the real program brings them up to date, and not
-// appended to: their lines are counted.
+// Logs of old versions are read as the real program upgrades them. They are not
+// appended to: the ids of their records are line numbers.
 func TestVersion1(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, `{"type":"session","id":"v1","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}
@@ -714,7 +715,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// A row that a flush in between has left old is written when the store closes.
+// Close writes a row that an earlier flush has left old.
 func TestCloseWritesOldRows(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -759,7 +760,7 @@ func TestReadOnly(t *testing.T) {
 	must(t, bare.Close())
 }
 
-// shut is a disk that can be read only.
+// shut is a disk that cannot be written.
 type shut struct{ disk }
 
 func (d *shut) mkdir(string) error          { return os.ErrPermission }
@@ -772,7 +773,7 @@ func (d *shut) open(name string, flag int) (file, error) {
 	return d.disk.open(name, flag)
 }
 
-// Conversations as they are: the index agrees with the logs whatever came.
+// After a long conversation, the index agrees with the log.
 func TestConversation(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)

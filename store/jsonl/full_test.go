@@ -12,10 +12,10 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// fullDisk is a disk on which nothing more can be written once it is full.
+// fullDisk is a disk that can be full.
 type fullDisk struct {
 	disk
-	why error // nil: there is room
+	why error // of every write; nil: there is space
 }
 
 func (d *fullDisk) open(name string, flag int) (file, error) {
@@ -39,8 +39,8 @@ func (f *fullFile) Write(b []byte) (int, error) {
 	return f.file.Write(b)
 }
 
-// An append to a full disk says so, with the folder, and leaves the log as it
-// was; with room again it succeeds.
+// An append to a full disk names the folder and leaves the log as it was. With
+// space again, it succeeds.
 func TestFullDisk(t *testing.T) {
 	for _, why := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		t.Run(fmt.Sprint(why), func(t *testing.T) {

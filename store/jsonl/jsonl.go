@@ -169,7 +169,7 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 		return s.appendNothing(ctx, id)
 	}
 	for range 4 {
-		l, err := s.target(id, recs)
+		l, err := s.folder.target(id, recs)
 		if err != nil {
 			return err
 		}
@@ -195,23 +195,6 @@ func (s *Store) appendNothing(ctx context.Context, id session.ID) error {
 		return err
 	}
 	return storekit.CheckAppend(id, 0, nil)
-}
-
-// target returns the log id, or a new one that recs begin.
-func (s *Store) target(id session.ID, recs []session.Record) (*log, error) {
-	if l := s.folder.known(id); l != nil {
-		return l, nil
-	}
-	if recs[0].Seq != 1 { // it must exist, perhaps under another name
-		if l, err := s.folder.find(id); l != nil || err != nil {
-			return l, err
-		}
-	}
-	if err := storekit.CheckAppend(id, 0, recs); err != nil {
-		return nil, err
-	}
-	h := recs[0].Body.(session.Header)
-	return s.folder.newLog(id, s.layout.place(h.Key, id)), nil
 }
 
 func (s *Store) appendTo(ctx context.Context, l *log, recs []session.Record) error {

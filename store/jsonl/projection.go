@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -363,9 +365,26 @@ func (p *projection) appendIndex(b []byte) error {
 	return err
 }
 
-// checkTable compares the sessions.json name with logs and describes what is
-// wrong with it. A row that is only old is right: it is written when the store
-// that has appended to the log is closed.
+// check reports each sessions.json of the folders live that differs from logs.
+func (p *projection) check(live []string, logs []saved, report func(session.ID, error)) {
+	tables := map[string][]saved{}
+	for _, dir := range live {
+		tables[p.layout.index(dir)] = nil
+	}
+	for _, sv := range logs {
+		name := p.layout.index(filepath.Dir(sv.live))
+		tables[name] = append(tables[name], sv)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if wrong := p.checkTable(name, tables[name]); wrong != "" {
+			report("", fmt.Errorf("%s is not what the logs say: %s: %w", p.path(name), wrong, session.ErrStale))
+		}
+	}
+}
+
+// checkTable describes how the sessions.json name differs from logs. A row that
+// is only old is right: it is written when the store that has appended to the
+// log is closed.
 func (p *projection) checkTable(name string, logs []saved) string {
 	b, _, err := readFile(p.disk, p.path(name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

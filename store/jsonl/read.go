@@ -19,7 +19,14 @@ import (
 // place is known: at least the first one of the context and the end are.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		r, err := s.reader(ctx, id, max(after, 0))
+		var r reader
+		var err error
+		for again := true; again && err == nil; {
+			err = s.with(ctx, id, func(l *log) (err error) {
+				r, again, err = l.reader(max(after, 0))
+				return err
+			})
+		}
 		if err != nil {
 			yield(session.Record{}, err)
 			return
@@ -65,17 +72,6 @@ func records(ctx context.Context, sc *codec.Scanner, key session.Key) iter.Seq2[
 			yield(session.Record{}, err)
 		}
 	}
-}
-
-// reader opens the log id for the records after seq after.
-func (s *Store) reader(ctx context.Context, id session.ID, after session.Seq) (r reader, err error) {
-	for again := true; again && err == nil; {
-		err = s.with(ctx, id, func(l *log) (err error) {
-			r, again, err = l.reader(after)
-			return err
-		})
-	}
-	return r, err
 }
 
 // List implements session.Store. It asks for the state of each file and reads
@@ -213,19 +209,13 @@ func (s *Store) Changes(ctx context.Context, _ string) (storekit.Changes, error)
 		if err != nil {
 			return storekit.Changes{}, err
 		}
-		out.Logs = append(out.Logs, storekit.Change{ID: in.ID, Last: in.Last, Written: s.written(in.ID)})
+		c := storekit.Change{ID: in.ID, Last: in.Last}
+		if l := s.folder.known(in.ID); l != nil {
+			l.mu.Lock()
+			c.Written = l.view.gen // changes when another program rewrites the log
+			l.mu.Unlock()
+		}
+		out.Logs = append(out.Logs, c)
 	}
 	return out, nil
-}
-
-// written returns a number that changes when another program rewrites the log
-// instead of appending to it; 0 if it is unknown. It may change without that.
-func (s *Store) written(id session.ID) uint64 {
-	l := s.folder.known(id)
-	if l == nil {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.view.gen
 }

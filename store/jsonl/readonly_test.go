@@ -14,7 +14,7 @@ import (
 	"goclaw/session/sessiontest"
 )
 
-// contents returns every file below dir, but for locks.
+// contents returns every file below dir except locks.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -29,9 +29,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// A still store tells what is wrong with the projections and leaves them so;
-// Rebuild mends them.
-func TestStill(t *testing.T) {
+// With read-only projections, Check reports what is wrong with them and they stay
+// as they are; Rebuild repairs them.
+func TestReadOnlyProjections(t *testing.T) {
 	for _, y := range layouts {
 		t.Run(y.String(), func(t *testing.T) {
 			dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestStill(t *testing.T) {
 				must(t, st.Check(t.Context(), func(id session.ID, err error) { said = append(said, fmt.Sprintf("%s: %v", id, err)) }))
 				must(t, st.Close())
 				if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-					t.Errorf("a look has changed (-before +after)\n%s", diff)
+					t.Errorf("looking has changed (-before +after)\n%s", diff)
 				}
 				return said
 			}
@@ -89,7 +89,7 @@ func TestStill(t *testing.T) {
 				}
 			}
 
-			// The index of another version is as good as none.
+			// The index of another version is ignored.
 			index, err := os.ReadFile(st.proj.indexPath())
 			must(t, err)
 			must(t, os.WriteFile(st.proj.indexPath(), []byte("goclaw index 1\n"+string(index[20:])), 0o600))
@@ -98,8 +98,8 @@ func TestStill(t *testing.T) {
 			}
 			must(t, os.WriteFile(st.proj.indexPath(), index, 0o600))
 
-			// Who appends writes sessions.json when it closes the store, and may be
-			// at it for long.
+			// A store that has appended writes sessions.json when it is closed,
+			// which may be much later.
 			open := reopen(t, dir, y)
 			more := sessiontest.Log(session.Header{}, sessiontest.User("a"), sessiontest.Answer("b"), sessiontest.User("c"))[3:]
 			must(t, open.Append(t.Context(), "s1", more...))
