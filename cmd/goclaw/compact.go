@@ -24,12 +24,12 @@ func compactCmd(a *app) *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
 		Use:   "compact KEY [FOCUS]",
-		Short: "Replace the past of a conversation by a summary",
-		Long: `Replaces the past of a conversation by a summary, so that it takes less of the
-model's window. Nothing is removed: the summary is a new record, and --undo
-takes it back. FOCUS says what the summary should dwell on.`,
+		Short: "Replace the earlier turns of a conversation by a summary",
+		Long: `Replaces the earlier turns of a conversation by a summary, so that it takes less of the
+model's window. Nothing is removed: the summary is a new record, which --undo
+takes out of effect. FOCUS says what the summary should stress.`,
 		Example: `  goclaw compact main --dry-run         what would be compacted, kept and lost
-  goclaw compact main "the migration"   dwell on the migration
+  goclaw compact main "the migration"   with a focus on the migration
   goclaw compact main --undo            undo the last compaction`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -83,7 +83,7 @@ func TestOriginalBlocks(t *testing.T) {
 			}
 			code, _, errOut := at(t, home, "hello there\n", "--model", "offline")
 			if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") ||
-				!strings.Contains(errOut, "agent:main:main is openclaw's and stays as it is: this goes on in goclaw:main:main") {
+				!strings.Contains(errOut, "agent:main:main belongs to openclaw and is not changed: the conversation continues in goclaw:main:main") {
 				t.Errorf("exit code %d:\n%s", code, errOut)
 			}
 			if told := strings.Contains(errOut, "goclaw's own are in "+filepath.Join(home, ".openclaw/goclaw/sessions")); told != (name != "SQLite") {
@@ -118,7 +118,7 @@ func TestAnotherStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errOut := at(t, home, "hello\n", "--model", "offline")
-	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "this goes on in goclaw:main:main") {
+	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "the conversation continues in goclaw:main:main") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 	if code, _, errOut := at(t, home, "hello\n", "--model", "offline"); code != 0 || strings.Contains(errOut, "found ") {
@@ -137,7 +137,7 @@ func TestAnotherStore(t *testing.T) {
 	if err := os.Rename(filepath.Join(home, "away"), sessions); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errOut := at(t, home, "", "ask", "--model", "offline", "hello"); code != 0 || !strings.Contains(errOut, "this goes on in goclaw:main:main") {
+	if code, _, errOut := at(t, home, "", "ask", "--model", "offline", "hello"); code != 0 || !strings.Contains(errOut, "the conversation continues in goclaw:main:main") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 }
@@ -157,7 +157,7 @@ func TestShared(t *testing.T) {
 	}
 	time.AfterFunc(500*time.Millisecond, func() { os.Remove(file + ".lock") })
 	code, _, errOut := at(t, home, "hello there\n", "--model", "offline")
-	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session is held by") || strings.Contains(errOut, "found") {
+	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session is in use by") || strings.Contains(errOut, "found") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 	after, err := os.ReadFile(file)

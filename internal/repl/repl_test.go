@@ -396,7 +396,7 @@ func TestFoldingIsTold(t *testing.T) {
 	} {
 		c.show(ev)
 	}
-	want(t, "notes", e.String(), "test/one takes 8.1k tokens\ntoo long for the model: asking again with less\n"+
+	want(t, "notes", e.String(), "test/one takes only 8.1k tokens: remembered\ntoo long for the model: asking again with shorter tool results\n"+
 		"the window is full: compacting the past\nnot compacted: the summary would take more room than what it replaces (1.8k tokens now, about 2.8k then)\nthe earlier turns are now a summary; nothing was deleted, and /undo brings them back\n")
 	if c.cur.Last != 9 {
 		t.Errorf("the chat knows %d records, want 9", c.cur.Last)
@@ -531,7 +531,7 @@ func TestHeldSession(t *testing.T) {
 	var o strings.Builder
 	in := line.NewPlain(strings.NewReader("hi\n"), nil)
 	opts := b.options(&o, writerFunc(func(p []byte) (int, error) {
-		if strings.Contains(string(p), "waiting: this session is held by another chat (pid") {
+		if strings.Contains(string(p), "waiting: this session is in use by another chat (pid") {
 			release()
 		}
 		return len(p), nil
@@ -736,7 +736,7 @@ func TestInherited(t *testing.T) {
 	t.Run("yes", func(t *testing.T) {
 		b := inherit(t)
 		got := b.person(t, "\nhello\n")
-		for _, want := range []string{"Continue agent:main:main of openclaw (2 turns)? [Y/n] ", "Restored: 2 previous turns of agent:main:main", "this goes on in goclaw:main:main", "hello to you"} {
+		for _, want := range []string{"Continue agent:main:main of openclaw (2 turns)? [Y/n] ", "Restored: 2 previous turns of agent:main:main", "the conversation continues in goclaw:main:main", "hello to you"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("it does not say %q:\n%s", want, got)
 			}

@@ -220,7 +220,7 @@ func (c *commands) model(ctx context.Context, spec string) error {
 		if err != nil {
 			return err
 		}
-		c.chat.continued(runner.Continued{From: c.cur.Info, To: own})
+		c.chat.show(runner.Continued{From: c.cur.Info, To: own})
 	}
 	if err := c.cur.record(ctx, session.ModelChange{Provider: m.Provider, Model: m.Model, Chosen: true}); err != nil {
 		return err

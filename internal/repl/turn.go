@@ -81,25 +81,20 @@ func (c *Chat) news(ctx context.Context) error {
 func (c *Chat) show(ev agent.Event) {
 	switch ev := ev.(type) {
 	case runner.Switched:
-		if c.told != c.cur.ID {
-			c.view.note("%s", transcript.Model(ev.To.Name(), ev.From.Name()))
-		}
+		known := c.told == c.cur.ID
 		c.told, c.asked = "", ev.To.Name()
+		if known {
+			return
+		}
 	case runner.Continued:
-		c.continued(ev)
+		if c.told == c.cur.ID {
+			c.told = ev.To.ID
+		}
+		c.cur.Info = ev.To
 	case agent.Recorded:
 		c.cur.Info = ev.Info
 	}
 	c.view.event(ev)
-}
-
-// continued moves to the session that continues a mirror.
-func (c *Chat) continued(ev runner.Continued) {
-	if c.told == c.cur.ID {
-		c.told = ev.To.ID
-	}
-	c.cur.Info = ev.To
-	c.view.note("%s is %s's and stays as it is: this goes on in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 }
 
 // unfinished returns what the session was doing when it was interrupted.

@@ -107,31 +107,20 @@ func (v *view) event(ev agent.Event) {
 			v.tell(v.style.Red("← " + cell(ev.Call.Name+" failed: "+ev.Result.Text(), 160)))
 		}
 		v.awaitModel()
-	case agent.Squeezed:
-		if ev.Answer > 0 {
-			v.note("the answer asked for is too long for the model: asking again for at most %s tokens", window.Short(ev.Answer))
-			break
-		}
-		v.note("too long for the model: asking again with less")
-	case agent.Compacting:
-		v.note("the window is full: compacting the past")
-		v.screen.waiting("compacting")
-	case agent.NotCompacted:
-		v.note("%s", ev.Err)
-	case agent.Learnt:
-		if ev.Window > 0 {
-			v.note("%s/%s takes %s tokens", ev.Provider, ev.Model, window.Short(ev.Window))
-		}
-		if ev.Answer > 0 {
-			v.note("%s/%s answers with at most %s tokens", ev.Provider, ev.Model, window.Short(ev.Answer))
-		}
 	case agent.Silent:
-		v.note("[%s]", transcript.Silent)
-	case runner.Waiting:
-		v.note("waiting: this session is held by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
-		v.screen.waiting("waiting for the session")
+		v.note("[%s]", transcript.Event(ev))
 	case agent.Recorded:
 		v.recorded(ev.Record.Body)
+	default:
+		if text := transcript.Event(ev); text != "" {
+			v.note("%s", text)
+		}
+		switch ev.(type) {
+		case agent.Compacting:
+			v.screen.waiting("compacting")
+		case runner.Waiting:
+			v.screen.waiting("waiting for the session")
+		}
 	}
 }
 

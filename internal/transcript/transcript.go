@@ -350,7 +350,7 @@ func htmlText(s string) string {
 }
 
 // Silent explains why no answer is shown.
-const Silent = "the model answered NO_REPLY: it has nothing to say to this"
+const Silent = "the model answered NO_REPLY: it has nothing to say"
 
 // Dollars formats an amount of money; small ones get more digits.
 func Dollars(usd float64) string {
