@@ -44,6 +44,7 @@ func seen(t *testing.T, dir string) map[string]string {
 // model goes on in one of ours whose past is folded before anything is asked,
 // and the session and its source stay as they are.
 func TestContinueWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	state := filepath.Join(home, ".openclaw")
 	sessions := filepath.Join(state, "agents/main/sessions")

@@ -25,11 +25,7 @@ func asNobody(t *testing.T) (dir string, goclaw func(args ...string) (code int, 
 	t.Helper()
 	dir = t.TempDir()
 	bin := filepath.Join(dir, "goclaw")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := os.Open(self)
+	src, err := os.Open(goclawBin(t))
 	if err != nil {
 		t.Fatal(err)
 	}

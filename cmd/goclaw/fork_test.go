@@ -12,6 +12,7 @@ import (
 
 // Every number that show and search print is one to fork at.
 func TestForkAtEveryNumber(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	for _, text := range []string{"remember that the harbour opens at nine", "what did I say about the harbour?", "the ferry leaves the harbour at ten"} {
 		typed(t, home, "ask", "--model", "offline", text)

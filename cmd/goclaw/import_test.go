@@ -91,6 +91,7 @@ func spoken(lines []string) []string {
 // Package inherit does the same with the thinking of every model, and strictly
 // against pi.
 func TestImportedContexts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a command for each of a hundred sessions")
 	}

@@ -15,6 +15,7 @@ import (
 // TestPurgedFromEveryFile: what is removed for good is in no file any more,
 // also while another process has the store open.
 func TestPurgedFromEveryFile(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"sqlite", "jsonl"} {
 		t.Run(kind, func(t *testing.T) {
 			home := t.TempDir()

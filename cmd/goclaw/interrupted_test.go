@@ -18,11 +18,7 @@ func child(t *testing.T, home string, args ...string) (cmd *exec.Cmd, out, errOu
 	t.Helper()
 	bin := filepath.Join(home, "goclaw")
 	if _, err := os.Lstat(bin); err != nil {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(self, bin); err != nil {
+		if err := os.Symlink(goclawBin(t), bin); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,6 +99,7 @@ func TestFirstStartKilled(t *testing.T) {
 
 // TestTwoAtOnce: imports at the same time end well, and nothing is there twice.
 func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"import"}, {"sessions"}} {
 		home := t.TempDir()
 		for i := range 61 {
@@ -138,6 +135,7 @@ func TestTwoAtOnce(t *testing.T) {
 // TestStoreFull: a store that cannot be written is said once, nothing is said of
 // the sources, which are well, and the next import goes on.
 func TestStoreFull(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	for i := range 20 {
 		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), 200, 2000))
@@ -212,7 +210,7 @@ func TestNoHome(t *testing.T) {
 	}{
 		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"sessions"}, 0, ""},
 		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, so it is not known where other agents keep their sessions: give a PATH\n"},
-		{nil, []string{"sessions"}, 1, "goclaw: neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder that shall hold goclaw's sessions\n"},
+		{nil, []string{"sessions"}, 1, "goclaw: neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder for goclaw's sessions\n"},
 	} {
 		cmd, out, errOut := child(t, dir, c.args...)
 		cmd.Env = append([]string{"GOCLAW_NO_LOCAL=1"}, c.env...)

@@ -131,6 +131,7 @@ func kindsOfSessions() map[string][]session.Body {
 // What context shows is the next request, byte for byte, in every kind of
 // session: what the user says then and the tail are all that is added.
 func TestContextIsTheNextRequest(t *testing.T) {
+	t.Parallel()
 	for _, api := range []struct {
 		model  string
 		answer func(io.Writer, string, bool)
@@ -185,6 +186,7 @@ func TestContextIsTheNextRequest(t *testing.T) {
 // A notice that is due changes the tail alone, in this turn and in those after
 // it.
 func TestContextWhenANoticeIsDue(t *testing.T) {
+	t.Parallel()
 	srv := newSpy(t, func(w io.Writer, text string, results bool) {
 		var b bytes.Buffer
 		anthropicAnswer(&b, text, results)
@@ -214,6 +216,7 @@ func TestContextWhenANoticeIsDue(t *testing.T) {
 // compactsFirst says whether the past is compacted before the next question,
 // which is when less is free than the reserve.
 func TestContextTellsThatThePastIsCompacted(t *testing.T) {
+	t.Parallel()
 	srv := newSpy(t, anthropicAnswer)
 	home := t.TempDir()
 	put(t, home, "goclaw/config.json", fmt.Sprintf(`{"model": "anthropic/claude-sonnet-4-5", "providers": {"anthropic": {"baseUrl": %q, "apiKey": "sk-test"}}, "session": {"checkpoint": {"enabled": false}}}`, srv.URL))

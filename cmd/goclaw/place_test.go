@@ -63,6 +63,7 @@ var everyCommand = [][]string{
 // GoClaw shows work as written. OpenClaw's home stays as it is, to the byte and
 // the time of each file, whatever is done.
 func TestOriginalBlocks(t *testing.T) {
+	t.Parallel()
 	for name, session := range map[string]string{
 		"the folder of sessions": `"storage": "jsonl", "path": "~/.openclaw/agents/main/sessions", "inherit": true, "defaultKey": "agent:main:main",
 			"checkpoint": {"enabled": true, "model": "anthropic/claude-3-haiku", "fallbackToMain": true, "tokenThresholdPercents": [25, 50, 75], "turnThreshold": 15, "minTokensForGen": 10000},

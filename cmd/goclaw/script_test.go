@@ -14,7 +14,36 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"goclaw": main})
+	testscript.Main(program{m}, map[string]func(){"goclaw": main})
+}
+
+// program runs tests with the real goclaw in PATH, built once as users get it.
+// Scripts start it some 600 times, and a copy of the test binary, with the race
+// detector, would take ten times as long.
+type program struct{ *testing.M }
+
+func (p program) Run() int {
+	bin, err := exec.LookPath("goclaw") // the copy that testscript.Main has made
+	if err == nil {
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, ".")
+		build.Stdout, build.Stderr = os.Stdout, os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "goclaw could not be built:", err)
+		return 1
+	}
+	return p.M.Run()
+}
+
+// goclawBin returns where the program is.
+func goclawBin(t *testing.T) string {
+	t.Helper()
+	bin, err := exec.LookPath("goclaw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
 }
 
 // TestScript runs what a user could have typed.
