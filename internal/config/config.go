@@ -13,15 +13,19 @@ import (
 	"goclaw/session"
 )
 
-// Config is the whole of it. Every field has a default; see Default.
+// Config is the whole configuration. Every field has a default; see Default.
+//
+// The struct is the table of settings: json is the name, doc the meaning, and
+// rule what a value must be. Reading, checking, showing, the sample and
+// docs/guide/configuration.md all go by it.
 type Config struct {
-	Model         string              `json:"model" doc:"provider/model; \"offline\" is the built-in one; empty: what can be found"`
-	ContextWindow int                 `json:"contextWindow" doc:"tokens the model takes; 0: from the catalogue, else as its server says, else 32000"`
-	MaxTokens     int                 `json:"maxTokens" doc:"tokens of an answer; 0: from the catalogue"`
-	Thinking      string              `json:"thinking" doc:"off, minimal, low, medium, high or xhigh"`
-	Models        map[string]Model    `json:"models" doc:"overrides of the catalogue, by provider/model"`
-	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative: to the current folder"`
-	Providers     map[string]Provider `json:"providers" doc:"base URLs and keys, by provider"`
+	Model         string              `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: whichever can be found"`
+	ContextWindow int                 `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000" rule:"at least 0"`
+	MaxTokens     int                 `json:"maxTokens" doc:"how many tokens an answer may have; 0: as the catalogue says" rule:"at least 0"`
+	Thinking      string              `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
+	Models        map[string]Model    `json:"models" doc:"what differs from the catalogue, by provider/model"`
+	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative to the current folder; empty: workspace in goclaw's home"`
+	Providers     map[string]Provider `json:"providers" doc:"addresses and keys, by provider"`
 	Tools         Tools               `json:"tools"`
 	Search        Search              `json:"search"`
 	Session       Session             `json:"session"`
@@ -29,40 +33,40 @@ type Config struct {
 
 // Model overrides what the catalogue says.
 type Model struct {
-	ContextWindow int     `json:"contextWindow"`
-	MaxTokens     int     `json:"maxTokens"`
-	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens"`
-	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens"`
+	ContextWindow int     `json:"contextWindow" doc:"how many tokens this model takes" rule:"at least 0"`
+	MaxTokens     int     `json:"maxTokens" doc:"how many tokens an answer of it may have" rule:"at least 0"`
+	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens" rule:"at least 0"`
+	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens" rule:"at least 0"`
 }
 
 // Provider is where a model is asked.
 type Provider struct {
-	BaseURL string `json:"baseUrl"`
-	APIKey  string `json:"apiKey"`
+	BaseURL string `json:"baseUrl" doc:"its address; empty: the usual one" rule:"an address"`
+	APIKey  string `json:"apiKey" doc:"its key; ANTHROPIC_API_KEY, OPENAI_API_KEY and the like are read if it is empty"`
 }
 
 // Tools are what the model may do.
 type Tools struct {
-	Bash        string   `json:"bash" doc:"ask, on or off"`
-	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run"`
+	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
+	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
 }
 
-// Search is how what was said is found again.
+// Search is how past conversations and memory files are searched.
 type Search struct {
-	Embeddings string   `json:"embeddings" doc:"builtin, off, or endpoint: a server with OpenAI's /embeddings, such as Ollama"`
-	BaseURL    string   `json:"baseUrl" doc:"of the endpoint, such as http://localhost:11434/v1"`
-	Model      string   `json:"model" doc:"that the endpoint is asked for"`
-	APIKey     string   `json:"apiKey" doc:"of the endpoint, if it needs one"`
-	Memory     []string `json:"memory" doc:"files and folders of the workspace to search beside MEMORY.md and memory/"`
+	Embeddings string   `json:"embeddings" doc:"what compares meanings; endpoint is a server with OpenAI's /embeddings, such as Ollama" rule:"one of builtin off endpoint"`
+	BaseURL    string   `json:"baseUrl" doc:"the address of the endpoint, such as http://localhost:11434/v1" rule:"an address"`
+	Model      string   `json:"model" doc:"the model of the endpoint"`
+	APIKey     string   `json:"apiKey" doc:"the key of the endpoint, if it needs one"`
+	Memory     []string `json:"memory" doc:"files and folders of the workspace to search besides MEMORY.md and memory/"`
 }
 
 // Session is how conversations are kept.
 type Session struct {
-	Store       string      `json:"store" doc:"sqlite or jsonl"`
-	Path        string      `json:"path" doc:"the database, or the folder of logs; empty: in the home folder. Another program's is inherited from, not written to"`
-	Shared      bool        `json:"shared" doc:"jsonl: write into path even where another program keeps its sessions, under its locks"`
-	Layout      string      `json:"layout" doc:"of the jsonl store: openclaw, claw0 or claw0-old"`
-	DefaultKey  string      `json:"defaultKey" doc:"the session that a chat opens"`
+	Store       string      `json:"store" doc:"where logs are kept: in a database or in files" rule:"one of sqlite jsonl"`
+	Path        string      `json:"path" doc:"the database, or the folder of logs; relative to goclaw's home; empty: in goclaw's home. A folder of another program is imported from, not written to"`
+	Shared      bool        `json:"shared" doc:"for jsonl: write into path even if another program keeps its sessions there, under its locks"`
+	Layout      string      `json:"layout" doc:"for jsonl: the names and the form of the files" rule:"one of openclaw claw0 claw0-old"`
+	DefaultKey  string      `json:"defaultKey" doc:"the key of the session that a chat opens" rule:"not empty"`
 	Inherit     Inherit     `json:"inherit"`
 	Checkpoint  Checkpoint  `json:"checkpoint"`
 	MemoryFlush MemoryFlush `json:"memoryFlush"`
@@ -70,55 +74,55 @@ type Session struct {
 	Retention   Retention   `json:"retention"`
 }
 
-// Inherit is whether and from where other agents' sessions are taken.
+// Inherit is whether and from where other programs' sessions are imported.
 type Inherit struct {
-	Enabled bool   `json:"enabled" doc:"take over other agents' sessions at the first start, and with goclaw import"`
-	Source  string `json:"source" doc:"a folder to look in beside the usual ones"`
-	Format  string `json:"format" doc:"auto, or the one program to look for: openclaw (or jsonl), pi, claw0, claude-code or codex"`
-	Follow  bool   `json:"follow" doc:"take what they write while a chat is open"`
+	Enabled bool   `json:"enabled" doc:"import other agents' sessions at the first start, and with goclaw import"`
+	Source  string `json:"source" doc:"a folder to look in besides the usual ones"`
+	Format  string `json:"format" doc:"auto, or the one program to look for; jsonl is OpenClaw" rule:"one of auto openclaw jsonl pi claw0 claude-code codex goclaw"`
+	Follow  bool   `json:"follow" doc:"import what other agents write while a chat is open"`
 }
 
-// Checkpoint is when summaries are made ahead of time.
+// Checkpoint is when summaries are made in advance.
 type Checkpoint struct {
-	Enabled        bool   `json:"enabled"`
+	Enabled        bool   `json:"enabled" doc:"make summaries in advance, in the background, so that a compaction need not wait for one"`
 	Model          string `json:"model" doc:"a cheaper model for summaries; empty: the small one of the main model's vendor"`
-	FallbackToMain bool   `json:"fallbackToMain"`
-	TokenPercents  []int  `json:"tokenThresholdPercents"`
-	TurnThreshold  int    `json:"turnThreshold"`
-	MinTokens      int    `json:"minTokensForGen"`
+	FallbackToMain bool   `json:"fallbackToMain" doc:"let the main model summarise if that one cannot"`
+	TokenPercents  []int  `json:"tokenThresholdPercents" doc:"make one when the context reaches so many percent of the window" rule:"1 to 99"`
+	TurnThreshold  int    `json:"turnThreshold" doc:"make one after so many turns; 0: never for this reason" rule:"at least 0"`
+	MinTokens      int    `json:"minTokensForGen" doc:"make none for a context of fewer tokens" rule:"at least 0"`
 }
 
 // MemoryFlush is when the model is warned about its window.
 type MemoryFlush struct {
-	Enabled            bool        `json:"enabled"`
-	ShowInSystemPrompt bool        `json:"showInSystemPrompt"`
-	Thresholds         []Threshold `json:"thresholds"`
+	Enabled            bool        `json:"enabled" doc:"tell the model at the thresholds how full its window is"`
+	ShowInSystemPrompt bool        `json:"showInSystemPrompt" doc:"end each request with a line such as [Context: 156k/200k tokens (78%)]"`
+	Thresholds         []Threshold `json:"thresholds" doc:"the warnings; by default at 50, 75 and 90 %"`
 }
 
 // Threshold is one warning.
 type Threshold struct {
-	Percent  int    `json:"percent"`
-	Prompt   string `json:"prompt"`
-	InjectAs string `json:"injectAs" doc:"system, user or marked; empty: marked"`
+	Percent  int    `json:"percent" doc:"the percentage of the window at which it is given" rule:"1 to 99"`
+	Prompt   string `json:"prompt" doc:"what the model is told" rule:"not empty"`
+	InjectAs string `json:"injectAs" doc:"how: as a system message, as the user's, or as the user's with a mark; empty: marked" rule:"one of system user marked"`
 }
 
-// Compaction is how the past is folded.
+// Compaction is how the past is replaced by a summary.
 type Compaction struct {
-	ReserveTokens    int  `json:"reserveTokens" doc:"tokens of the window that are kept free for the answer at least, up to a quarter of it; a large window keeps more: up to a tenth of it, 16k or the model's longest answer"`
-	PreferCheckpoint bool `json:"preferCheckpoint"`
+	ReserveTokens    int  `json:"reserveTokens" doc:"how many tokens of the window are kept free for the answer at least, up to a quarter of it; a large window keeps more: up to a tenth of it, 16k or the model's longest answer" rule:"at least 0"`
+	PreferCheckpoint bool `json:"preferCheckpoint" doc:"use the summary of a recent checkpoint instead of asking a model"`
 }
 
-// Retention is when sessions end. Nothing is removed but what is in the
-// trash for longer than Trash.
+// Retention is when sessions end. Only sessions that were in the trash for
+// longer than Trash are removed.
 type Retention struct {
-	TTL     Duration            `json:"ttl" doc:"idle for so long (90m, 12h, 3d12h, 2w), a key begins a new session; empty: never; an object is ttlFor"`
-	TTLFor  map[string]Duration `json:"ttlFor" doc:"ttl by channel (telegram), kind (group) or key with * (main:cli:*); the longest that fits holds"`
-	Expired string              `json:"expired" doc:"what becomes of a session that was idle for its ttl: keep, or trash"`
+	TTL     Duration            `json:"ttl" doc:"after so long without use (90m, 12h, 3d12h, 2w) a key starts a new session; empty: never; an object is ttlFor"`
+	TTLFor  map[string]Duration `json:"ttlFor" doc:"ttl by channel (telegram), kind (group) or key with * (main:cli:*); the longest pattern that fits counts"`
+	Expired string              `json:"expired" doc:"what becomes of a session that was not used for its ttl" rule:"one of keep trash"`
 	Trash   Duration            `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
 }
 
-// For returns how long a session of key may be idle: what the longest pattern
-// that fits says, else TTL. 0 is for ever.
+// For returns how long a session of key may be idle: as the longest pattern that
+// fits says, else TTL. 0 is for ever.
 func (r Retention) For(key session.Key) time.Duration {
 	best, ttl := "", r.TTL
 	p := key.Parts()
@@ -134,7 +138,7 @@ func (r Retention) For(key session.Key) time.Duration {
 	return time.Duration(ttl)
 }
 
-// globbed reports whether text has the form of pattern, in which * is any text.
+// globbed reports whether text matches pattern, in which * is any text.
 func globbed(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	text, ok := strings.CutPrefix(text, parts[0])
@@ -153,13 +157,13 @@ func globbed(pattern, text string) bool {
 
 // Reserve returns how much of a window of so many tokens is kept free for the
 // answer at least: what is configured, but never most of a small window. The
-// problem is "" unless what was configured is more than the window has.
+// problem is "" unless more was configured than the window has.
 func (l *Loaded) Reserve(window int) (tokens int, problem string) {
 	const key = "session.compaction.reserveTokens"
 	want := l.Session.Compaction.ReserveTokens
 	tokens = min(want, window/4)
 	if _, said := l.Sources[key]; said && window > 0 && want >= window {
-		problem = fmt.Sprintf("config: %s: %s is %d, but the window has %d tokens: a quarter of them is kept free", l.Source(key), key, want, window)
+		problem = fmt.Sprintf("config: %s: %s is %d, but the window has %d tokens: a quarter of it is kept free", l.Source(key), key, want, window)
 	}
 	return tokens, problem
 }
@@ -177,13 +181,13 @@ func Home(getenv func(string) string) (string, error) {
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", errors.New("neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder that shall hold goclaw's sessions")
+			return "", errors.New("neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder for goclaw's sessions")
 		}
 	}
 	return filepath.Join(home, ".openclaw", "goclaw"), nil
 }
 
-// Default returns what holds where nothing else is said.
+// Default returns the configuration of a user who has set nothing.
 func Default() Config {
 	return Config{
 		Workspace: "",
@@ -198,7 +202,7 @@ func Default() Config {
 			MemoryFlush: MemoryFlush{Enabled: true, ShowInSystemPrompt: true, Thresholds: []Threshold{
 				{50, "Context at 50%. Consider noting key decisions to memory.", "system"},
 				{75, "Context at 75%. Write important context to memory/YYYY-MM-DD.md now.", "system"},
-				{90, "Context at 90%: the past will be folded soon. Write everything that must not be lost to memory/YYYY-MM-DD.md now. If there is nothing to write, reply NO_REPLY.", "marked"},
+				{90, "Context at 90%: the past will be compacted soon. Write everything that must not be lost to memory/YYYY-MM-DD.md now. If there is nothing to write, reply NO_REPLY.", "marked"},
 			}},
 			Compaction: Compaction{ReserveTokens: 4000, PreferCheckpoint: true},
 			Retention:  Retention{TTLFor: map[string]Duration{}, Expired: "keep", Trash: Duration(30 * 24 * time.Hour)},
@@ -206,10 +210,10 @@ func Default() Config {
 	}
 }
 
-// paths fills in and expands the folders. A relative workspace, and whatever a
-// variable of the environment says, is relative to the current folder, as
-// everywhere. What the file says of sessions is relative to the home: where the
-// program is started must not decide which conversations it finds.
+// paths fills in and expands the folders. A relative workspace, and any path in
+// an environment variable, is relative to the current folder. Paths of sessions
+// in the file are relative to the home: the folder that the program is started
+// in must not decide which conversations it finds.
 func (l *Loaded) paths(getenv func(string) string) error {
 	if l.Workspace == "" {
 		l.Workspace = filepath.Join(l.Home, "workspace")

@@ -143,7 +143,7 @@ func TestReserve(t *testing.T) {
 		{`{"session": {"compaction": {"reserveTokens": 20000}}}`, 200_000, 20_000, ""},
 		{`{"session": {"compaction": {"reserveTokens": 20000}}}`, 40_000, 10_000, ""},
 		{"{\n\"session\": {\"compaction\": {\"reserveTokens\": 20000}}}", 16_000, 4000,
-			"config.json:2: session.compaction.reserveTokens is 20000, but the window has 16000 tokens: a quarter of them is kept free"},
+			"config.json:2: session.compaction.reserveTokens is 20000, but the window has 16000 tokens: a quarter of it is kept free"},
 	} {
 		l, err := load(t, c.text, nil)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -91,7 +90,7 @@ func (l *Loaded) parse(data []byte) error {
 	return r.value(&v, reflect.ValueOf(&l.Config).Elem(), "")
 }
 
-// reader fills a Config from a syntax tree, knowing where everything stands.
+// reader fills a Config from a syntax tree, and remembers the line of each value.
 type reader struct {
 	l    *Loaded
 	data []byte
@@ -118,53 +117,25 @@ func brief(v *hujson.Value) string {
 	return s
 }
 
-var durationType = reflect.TypeFor[Duration]()
-
+// value sets to from v.
 func (r *reader) value(v *hujson.Value, to reflect.Value, path string) error {
 	if alias(v, to, path) {
 		r.l.Sources[join(path, "enabled")] = r.where(v.StartOffset)
 		return nil
 	}
-	lit, _ := v.Value.(hujson.Literal)
-	if to.Type() == durationType {
-		if lit.Kind() != '"' {
-			return r.wrong(v, path, `a time such as "12h" or "30d"`)
-		}
-		d, err := ParseDuration(lit.String())
-		if err != nil {
-			return r.wrong(v, path, `a time such as "12h" or "30d"`)
-		}
-		to.SetInt(int64(d))
-		r.l.Sources[path] = r.where(v.StartOffset)
-		return nil
-	}
 	switch to.Kind() {
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		obj, ok := v.Value.(*hujson.Object)
 		if !ok {
 			return r.wrong(v, path, "an object")
 		}
-		if strings.HasSuffix(path, "]") { // what it lacks is missing here
+		if strings.HasSuffix(path, "]") { // the place of what it lacks
 			r.l.Sources[path] = r.where(v.StartOffset)
 		}
+		if to.Kind() == reflect.Map {
+			return r.entries(obj, to, path)
+		}
 		return r.object(obj, to, path)
-	case reflect.Map:
-		obj, ok := v.Value.(*hujson.Object)
-		if !ok {
-			return r.wrong(v, path, "an object")
-		}
-		if to.IsNil() {
-			to.Set(reflect.MakeMap(to.Type()))
-		}
-		for i := range obj.Members {
-			name := obj.Members[i].Name.Value.(hujson.Literal).String()
-			elem := reflect.New(to.Type().Elem()).Elem()
-			if err := r.value(&obj.Members[i].Value, elem, join(path, name)); err != nil {
-				return err
-			}
-			to.SetMapIndex(reflect.ValueOf(name), elem)
-		}
-		return nil
 	case reflect.Slice:
 		arr, ok := v.Value.(*hujson.Array)
 		if !ok {
@@ -177,29 +148,34 @@ func (r *reader) value(v *hujson.Value, to reflect.Value, path string) error {
 			}
 		}
 		to.Set(out)
-	case reflect.String:
-		if lit.Kind() != '"' {
-			return r.wrong(v, path, "a text")
+	default:
+		lit, _ := v.Value.(hujson.Literal)
+		text, kind := string(lit), lit.Kind()
+		if kind == '"' {
+			text = lit.String()
 		}
-		to.SetString(lit.String())
-	case reflect.Bool:
-		if k := lit.Kind(); k != 't' && k != 'f' {
-			return r.wrong(v, path, "true or false")
+		quoted := to.Kind() == reflect.String || to.Type() == durationType
+		if quoted != (kind == '"') || !set(to, text) {
+			return r.wrong(v, path, wanted(to))
 		}
-		to.SetBool(lit.Bool())
-	case reflect.Int:
-		n, err := strconv.Atoi(string(lit))
-		if lit.Kind() != '0' || err != nil {
-			return r.wrong(v, path, "a whole number")
-		}
-		to.SetInt(int64(n))
-	case reflect.Float64:
-		if lit.Kind() != '0' {
-			return r.wrong(v, path, "a number")
-		}
-		to.SetFloat(lit.Float())
 	}
 	r.l.Sources[path] = r.where(v.StartOffset)
+	return nil
+}
+
+// entries adds the members of obj to a map.
+func (r *reader) entries(obj *hujson.Object, to reflect.Value, path string) error {
+	if to.IsNil() {
+		to.Set(reflect.MakeMap(to.Type()))
+	}
+	for i := range obj.Members {
+		name := obj.Members[i].Name.Value.(hujson.Literal).String()
+		elem := reflect.New(to.Type().Elem()).Elem()
+		if err := r.value(&obj.Members[i].Value, elem, join(path, name)); err != nil {
+			return err
+		}
+		to.SetMapIndex(reflect.ValueOf(name), elem)
+	}
 	return nil
 }
 
@@ -263,55 +239,7 @@ func names(v reflect.Value) []string {
 	return out
 }
 
-// Leaf is one value of a configuration.
-type Leaf struct {
-	Key   string
-	Value any
-	Doc   string
-}
-
-// Leaves returns every value in the order of the file. Keys are not shown.
-func (c *Config) Leaves() []Leaf {
-	var out []Leaf
-	leaves(reflect.ValueOf(c).Elem(), "", "", &out)
-	return out
-}
-
-func leaves(v reflect.Value, path, doc string, out *[]Leaf) {
-	switch {
-	case v.Type() == durationType:
-		*out = append(*out, Leaf{path, Duration(v.Int()).String(), doc})
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			leaves(v.Field(i), join(path, f.Tag.Get("json")), f.Tag.Get("doc"), out)
-		}
-	case v.Kind() == reflect.Map:
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, k := range keys {
-			leaves(v.MapIndex(k), join(path, k.String()), doc, out)
-		}
-	case strings.HasSuffix(path, ".apiKey"):
-		*out = append(*out, Leaf{path, Mask(v.String()), doc})
-	default:
-		*out = append(*out, Leaf{path, v.Interface(), doc})
-	}
-}
-
-// Mask hides a secret but for its last four characters.
-func Mask(s string) string {
-	switch {
-	case s == "":
-		return ""
-	case len(s) < 12:
-		return "****"
-	}
-	return "****" + s[len(s)-4:]
-}
-
-// environment applies $ANTHROPIC_API_KEY and its like, and $GOCLAW_A_B for
-// the value a.b.
+// environment applies $ANTHROPIC_API_KEY and its like, and then $GOCLAW_....
 func (l *Loaded) environment(getenv func(string) string) error {
 	if l.Providers == nil {
 		l.Providers = map[string]Provider{}
@@ -330,72 +258,42 @@ func (l *Loaded) environment(getenv func(string) string) error {
 		}
 		l.Providers[name] = p
 	}
-	return l.override(reflect.ValueOf(&l.Config).Elem(), "", getenv)
+	return l.override(getenv)
 }
 
-func (l *Loaded) override(v reflect.Value, path string, getenv func(string) string) error {
-	if v.Kind() == reflect.Struct {
-		for i := range v.NumField() {
-			if err := l.override(v.Field(i), join(path, v.Type().Field(i).Tag.Get("json")), getenv); err != nil {
-				return err
+// override applies $GOCLAW_A_B to the setting a.b. Lists and objects have no
+// variable.
+func (l *Loaded) override(getenv func(string) string) (err error) {
+	walk(setting{value: reflect.ValueOf(&l.Config).Elem()}, func(s setting) bool {
+		env := EnvName(s.key)
+		if text := getenv(env); text != "" && !s.many() && err == nil {
+			if set(s.value, text) {
+				l.Sources[s.key] = "$" + env
+			} else {
+				err = fmt.Errorf("config: $%s must be %s, not %q", env, wanted(s.value), text)
 			}
 		}
-		return nil
-	}
-	env := EnvName(path)
-	text := getenv(env)
-	if text == "" || v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
-		return nil
-	}
-	bad := func(want string) error { return fmt.Errorf("config: $%s must be %s, not %q", env, want, text) }
-	switch {
-	case v.Type() == durationType:
-		d, err := ParseDuration(text)
-		if err != nil {
-			return bad(`a time such as 12h or 30d`)
-		}
-		v.SetInt(int64(d))
-	case v.Kind() == reflect.String:
-		v.SetString(text)
-	case v.Kind() == reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return bad("true or false")
-		}
-		v.SetBool(b)
-	case v.Kind() == reflect.Int:
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return bad("a whole number")
-		}
-		v.SetInt(int64(n))
-	}
-	l.Sources[path] = "$" + env
-	return nil
+		return false
+	})
+	return err
 }
 
 const envPrefix = "GOCLAW_"
 
-// otherVariables are read by goclaw and stand for no setting.
+// otherVariables are read by goclaw and are no settings.
 var otherVariables = []string{"GOCLAW_HOME", "GOCLAW_CONFIG", "GOCLAW_NO_LOCAL"}
 
-// strayVariables warns of variables that look like ours and set nothing.
+// strayVariables warns of variables that look like goclaw's and set nothing.
 func (l *Loaded) strayVariables(getenv func(string) string, environ []string) {
 	known, lists := append([]string(nil), otherVariables...), map[string]string{}
-	var walk func(v reflect.Value, path string)
-	walk = func(v reflect.Value, path string) {
-		switch v.Kind() {
-		case reflect.Struct:
-			for i := range v.NumField() {
-				walk(v.Field(i), join(path, v.Type().Field(i).Tag.Get("json")))
-			}
-		case reflect.Map, reflect.Slice:
-			lists[EnvName(path)] = path
-		default:
-			known = append(known, EnvName(path))
+	walk(setting{value: reflect.ValueOf(l.Config)}, func(s setting) bool {
+		if s.many() {
+			lists[EnvName(s.key)] = s.key
+		} else {
+			known = append(known, EnvName(s.key))
 		}
-	}
-	walk(reflect.ValueOf(l.Config), "")
+		return false
+	})
 	for _, e := range environ {
 		name, _, _ := strings.Cut(e, "=")
 		if !strings.HasPrefix(name, envPrefix) || getenv(name) == "" || slices.Contains(known, name) {
@@ -443,124 +341,8 @@ func EnvName(path string) string {
 	return b.String()
 }
 
-// maxBashTimeout is the longest that the tool takes.
-const maxBashTimeout = 10 * time.Minute
-
-// Formats are the values of session.inherit.format. OpenClaw's is also called
-// jsonl, after the form of its transcripts.
-var Formats = []string{"auto", "openclaw", "jsonl", "pi", "claw0", "claude-code", "codex", "goclaw"}
-
-// either joins the values of a choice: "a, b or c".
-func either(of []string) string {
-	last := len(of) - 1
-	if last < 1 {
-		return strings.Join(of, "")
-	}
-	return strings.Join(of[:last], ", ") + " or " + of[last]
-}
-
-// check refuses values that no other value would make right.
-func (l *Loaded) check() error {
-	oneOf := func(key, got string, want ...string) error {
-		for _, w := range want {
-			if got == w {
-				return nil
-			}
-		}
-		hint := ""
-		if n := Nearest(got, want); n != "" {
-			hint = fmt.Sprintf(" (did you mean %q?)", n)
-		}
-		named := want
-		if named[0] == "" { // nothing said is fine, too
-			named = named[1:]
-		}
-		return fmt.Errorf("config: %s: %s must be %s, not %q%s", l.Source(key), key, either(named), got, hint)
-	}
-	atLeast := func(key string, got, least int) error {
-		if got >= least {
-			return nil
-		}
-		return fmt.Errorf("config: %s: %s must be at least %d, not %d", l.Source(key), key, least, got)
-	}
-	required := func(key, got, why string) error {
-		if strings.TrimSpace(got) != "" {
-			return nil
-		}
-		return fmt.Errorf("config: %s: %s must not be empty%s", l.Source(key), key, why)
-	}
-	endpoint := func(key, got string) error {
-		if l.Search.Embeddings != "endpoint" || strings.TrimSpace(got) != "" {
-			return nil
-		}
-		return fmt.Errorf(`config: %s: search.embeddings is "endpoint", which needs %s`, l.Source("search.embeddings"), key)
-	}
-	address := func(key, got string) error {
-		if u, err := url.Parse(got); got != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("config: %s: %s must be an address such as http://127.0.0.1:8000/v1, not %q", l.Source(key), key, got)
-		}
-		return nil
-	}
-	s := l.Session
-	errs := []error{
-		oneOf("session.store", s.Store, "sqlite", "jsonl"),
-		oneOf("session.layout", s.Layout, "openclaw", "claw0", "claw0-old"),
-		oneOf("session.retention.expired", s.Retention.Expired, "keep", "trash"),
-		oneOf("tools.bash", l.Tools.Bash, "ask", "on", "off"),
-		oneOf("search.embeddings", l.Search.Embeddings, "builtin", "off", "endpoint"),
-		oneOf("thinking", l.Thinking, "", "off", "minimal", "low", "medium", "high", "xhigh"),
-		atLeast("contextWindow", l.ContextWindow, 0),
-		atLeast("maxTokens", l.MaxTokens, 0),
-		atLeast("session.compaction.reserveTokens", s.Compaction.ReserveTokens, 0),
-		atLeast("session.checkpoint.turnThreshold", s.Checkpoint.TurnThreshold, 0),
-		atLeast("session.checkpoint.minTokensForGen", s.Checkpoint.MinTokens, 0),
-		oneOf("session.inherit.format", s.Inherit.Format, Formats...),
-		required("session.defaultKey", s.DefaultKey, ""),
-		address("search.baseUrl", l.Search.BaseURL),
-		endpoint("search.baseUrl", l.Search.BaseURL),
-		endpoint("search.model", l.Search.Model),
-	}
-	if s.Shared && s.Store != "jsonl" {
-		errs = append(errs, fmt.Errorf(`config: %s: session.shared is for the jsonl store, and session.store is %q`, l.Source("session.shared"), s.Store))
-	}
-	if t := time.Duration(l.Tools.BashTimeout); t > maxBashTimeout {
-		errs = append(errs, fmt.Errorf("config: %s: tools.bashTimeout must be at most %s, not %s", l.Source("tools.bashTimeout"), Duration(maxBashTimeout), Duration(t)))
-	}
-	for i, t := range s.MemoryFlush.Thresholds {
-		key := fmt.Sprintf("session.memoryFlush.thresholds[%d]", i)
-		if t.Percent < 1 || t.Percent > 99 {
-			errs = append(errs, fmt.Errorf("config: %s: %s.percent must be from 1 to 99, not %d", l.Source(key+".percent"), key, t.Percent))
-		}
-		errs = append(errs, required(key+".prompt", t.Prompt, ": it is what the model is told"), oneOf(key+".injectAs", t.InjectAs, "system", "user", "marked"))
-	}
-	for i, n := range s.Checkpoint.TokenPercents {
-		if n < 1 || n > 99 {
-			key := fmt.Sprintf("session.checkpoint.tokenThresholdPercents[%d]", i)
-			errs = append(errs, fmt.Errorf("config: %s: %s must be from 1 to 99, not %d", l.Source(key), key, n))
-		}
-	}
-	for name, m := range l.Models {
-		key := "models." + name
-		errs = append(errs, atLeast(key+".contextWindow", m.ContextWindow, 0), atLeast(key+".maxTokens", m.MaxTokens, 0))
-		for field, price := range map[string]float64{".inputPrice": m.InputPrice, ".outputPrice": m.OutputPrice} {
-			if price < 0 {
-				errs = append(errs, fmt.Errorf("config: %s: %s must be at least 0, not %v", l.Source(key+field), key+field, price))
-			}
-		}
-	}
-	for name, p := range l.Providers {
-		errs = append(errs, address("providers."+name+".baseUrl", p.BaseURL))
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Source says where the value of key came from. What is missing in an object
-// that was given comes from where that object stands.
+// Source says where the value of key came from. What an object in the file lacks
+// has the source of that object.
 func (l *Loaded) Source(key string) string {
 	for {
 		if s, ok := l.Sources[key]; ok {

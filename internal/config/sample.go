@@ -11,7 +11,7 @@ import (
 // its default, so that a default that changes later is not frozen in it.
 func Sample() []byte {
 	var b strings.Builder
-	b.WriteString("// goclaw's configuration. Every setting is optional; those below show the\n// defaults. goclaw config shows what holds and why.\n{\n")
+	b.WriteString("// goclaw's configuration. Every setting is optional; those below show the\n// defaults. goclaw config shows what is in effect, and why.\n{\n")
 	c := Default()
 	sample(&b, reflect.ValueOf(c), "  ")
 	b.WriteString("}\n")
@@ -21,7 +21,7 @@ func Sample() []byte {
 func sample(b *strings.Builder, v reflect.Value, indent string) {
 	for i := range v.NumField() {
 		f, fv := v.Type().Field(i), v.Field(i)
-		name, doc := f.Tag.Get("json"), f.Tag.Get("doc")
+		name, doc := f.Tag.Get("json"), setting{tag: f.Tag}.doc()
 		if doc != "" {
 			fmt.Fprintf(b, "%s// %s\n", indent, doc)
 		}
