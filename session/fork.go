@@ -50,8 +50,8 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at Seq, c Clock) (
 	return f, nil
 }
 
-// branchTo returns the branch that ends at the record seq, live or not. Where
-// the record is on none (a header, a rewind) it is the branch that was live
+// branchTo returns the branch that ends at the record seq, live or not. If the
+// record is on no branch (a header, a rewind), it is the branch that was live
 // after it.
 func (s *Session) branchTo(seq Seq) ([]Record, error) {
 	i := slices.IndexFunc(s.recs, func(r Record) bool { return r.Seq == seq })
@@ -78,8 +78,8 @@ func (s *Session) branchTo(seq Seq) ([]Record, error) {
 	return branch, nil
 }
 
-// claimFork claims key, or if it is empty the first one that a copy of of can
-// have.
+// claimFork claims key, or, if that is empty, the first free key for a copy of
+// the session of.
 func claimFork(ctx context.Context, st Store, of, key Key) (Key, func(), error) {
 	if key != "" {
 		release, err := claim(ctx, st, key)

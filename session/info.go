@@ -7,10 +7,11 @@ import (
 )
 
 // Info is what a log adds up to, without its messages: a row of a list. It is
-// a projection; whatever keeps one can throw it away and compute it again.
+// a projection; it can be thrown away and computed again.
 //
-// Key, Title, Records, Compactions, Spent and the times are of the whole log. Turns,
-// Model, Thinking, Used, Leaf and KeepFrom are of the live branch.
+// Key, Title, Records, Compactions, Spent and the times are about the whole
+// log. Turns, Model, Thinking, Used, Leaf and KeepFrom are about the live
+// branch.
 type Info struct {
 	ID      ID
 	Key     Key
@@ -19,33 +20,32 @@ type Info struct {
 	Parent  string
 	CWD     string
 	Created time.Time
-	Updated time.Time // of the latest record, but not before Created: a fork of old records is new
-	Trashed time.Time // zero unless in the trash; kept by the store, not the log
+	Updated time.Time // time of the latest record, but not before Created: a fork of old records is new
+	Trashed time.Time // zero unless it is in the trash; the store knows it, not the log
 
-	Records     int       // all of them
-	Last        Seq       // position of the latest
-	Compactions int       // compactions
+	Records     int       // how many
+	Last        Seq       // the latest record
+	Compactions int       // how many, undone ones included
 	Spent       llm.Usage // tokens only: what they cost is in the records
 
-	Turns    int // what a person said
+	Turns    int // messages of a person
 	Provider string
 	Model    string
 	Thinking string
-	Used     int    // tokens in the context after the last reported call, 0 if unknown since a fold
+	Used     int    // tokens in the context after the last reported call; 0: not known since a compaction
 	Leaf     string // the record that the next one continues
 
 	// KeepFrom is the first record that the context needs: a reader that
-	// begins there and knows Info has everything. LastBend is the latest record
-	// that did not simply continue the one before; KeepFrom is 1 unless it
-	// lies behind LastBend.
+	// begins there and has Info needs nothing else. LastBend is the latest
+	// record that did not simply continue the one before. KeepFrom is 1 unless
+	// it comes after LastBend.
 	KeepFrom Seq
 	LastBend Seq
 }
 
 // ModelName returns "provider/model", or what is known of it.
 func (in Info) ModelName() string {
-	switch {
-	case in.Provider == "" || in.Model == "":
+	if in.Provider == "" || in.Model == "" {
 		return in.Provider + in.Model
 	}
 	return in.Provider + "/" + in.Model
@@ -56,12 +56,12 @@ func (in Info) ModelName() string {
 // is said in it is said in a continuation.
 func (in Info) Mirror() bool { return in.Origin.Path != "" }
 
-// Add counts r, which must be the record behind in.Last, and reports whether
+// Add counts r, which must be the record after in.Last, and reports whether
 // that was possible without the rest of the log. If not, in is unchanged and
-// the log must be outlined. find returns the position of the record with an
-// id in the log, or 0.
+// the log must be outlined. find returns the number of the record with an id,
+// or 0.
 //
-// Add and Outline agree; stores use Add for the everyday append.
+// Add and Outline agree; stores use Add for most appends.
 func (in *Info) Add(r Record, find func(id string) Seq) bool {
 	if r.Seq != in.Last+1 {
 		return false
@@ -113,7 +113,7 @@ func (in *Info) Add(r Record, find func(id string) Seq) bool {
 	return true
 }
 
-// log counts what is of the whole log.
+// log counts r in what is about the whole log.
 func (in *Info) log(r Record) {
 	in.Records++
 	in.Last = r.Seq
@@ -166,7 +166,7 @@ type path struct {
 	keep                      Seq // 0: from the beginning
 }
 
-// after returns p with r behind it, except keep, which needs the branch.
+// after returns p with r added, except keep, which needs the branch.
 func (p path) after(r Record) path {
 	switch b := r.Body.(type) {
 	case Message:

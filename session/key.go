@@ -6,17 +6,17 @@ import (
 )
 
 // Key says whose conversation it is: "main:cli:user",
-// "agent:main:telegram:direct:42", or any other text. It is kept verbatim and
-// compared bytewise; Parts reads it for display.
+// "agent:main:telegram:direct:42", or any other text. It is kept and compared
+// byte by byte; Parts reads it for display.
 type Key string
 
-// Parts is what a key tells a reader. Fields that it does not tell are empty.
+// Parts is what a key says. Fields that it does not name are empty.
 type Parts struct {
 	Agent   string // main, ops ...
 	Channel string // cli, telegram ... or main, cron, hook, subagent, acp
 	Account string // the channel's account, where the key has one
 	Kind    string // direct, dm, group, channel
-	Peer    string // who is talked to; ids may hold colons
+	Peer    string // the person or group; ids may hold colons
 	Thread  string // thread or topic
 }
 
@@ -46,7 +46,7 @@ func (k Key) Parts() Parts {
 }
 
 // Complete reports whether k has the form of a whole key, agent:channel:peer
-// or longer: one that may begin a session.
+// or longer, so that it may begin a session.
 func (k Key) Complete() bool {
 	seg := strings.Split(string(k), ":")
 	last := seg[len(seg)-1]

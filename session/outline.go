@@ -8,15 +8,16 @@ import "fmt"
 // Logs written here are straight: each record continues the one before. Logs
 // of other programs are trees with dead branches, absent and dangling
 // parents, repeated ids and rewinds. Outline heals them by the rules of
-// OpenClaw 2026.9.6, one record at a time, so that loading and living agree:
+// OpenClaw 2026.9.6, one record at a time, so that a session loaded from a log
+// equals the one that wrote it:
 //
-//   - a record without a parent, or with one not seen so far, continues the
-//     leaf; one whose parent is null begins a new root, but not after a reset;
-//   - of records with one id the first counts; records without an id and with
-//     a blank parent belong nowhere;
+//   - a record without a parent, or with an unknown one, continues the leaf;
+//     one whose parent is null begins a new root, except after a reset;
+//   - of records with the same id the first counts; records without an id or
+//     with a blank parent belong nowhere;
 //   - records of unknown kinds join the branch but never end it;
-//   - a leaf record moves the end; side records never do;
-//   - after a reset, whatever does not descend from it continues the leaf.
+//   - a leaf record moves the end of the branch; side records never do;
+//   - after a reset, a record that does not descend from it continues the leaf.
 type Outline struct {
 	Info
 
@@ -24,7 +25,7 @@ type Outline struct {
 	byID   map[string]int32
 	alias  map[string]int32 // leaf records, by id: where they point
 	leaf   int32            // -1: none
-	append int32            // what a writer may name instead of the leaf; -1: nothing
+	append int32            // a record that a writer may name instead of the leaf; -1: none
 	reset  int32            // the reset that the leaf descends from; -1: none
 }
 
@@ -54,7 +55,7 @@ func canonical(b Body) bool {
 	return true
 }
 
-// Apply counts r, which must be the record behind o.Last.
+// Apply counts r, which must be the record after o.Last.
 func (o *Outline) Apply(r Record) error {
 	if r.Seq != o.Last+1 {
 		return fmt.Errorf("session: record %d does not follow record %d: %w", r.Seq, o.Last, ErrConflict)
@@ -64,7 +65,7 @@ func (o *Outline) Apply(r Record) error {
 	before := o.leaf
 	o.log(r)
 	straight := o.place(i, r)
-	// LastBend is about the whole log: a reader that begins behind it sees each
+	// LastBend is about the whole log: a reader that begins after it sees each
 	// record continue the one before.
 	if !straight && (r.Seq > 1 || o.leaf != before) {
 		o.LastBend = r.Seq
@@ -73,7 +74,7 @@ func (o *Outline) Apply(r Record) error {
 	return nil
 }
 
-// read takes the Info of the branch from its leaf.
+// read sets the part of Info that is of the live branch.
 func (o *Outline) read() {
 	p := path{}
 	o.Leaf = ""
@@ -157,7 +158,7 @@ func (o *Outline) parent(r Record) int32 {
 	return up
 }
 
-// move performs a leaf record.
+// move moves the leaf, as the leaf record r says.
 func (o *Outline) move(r Record, b Leaf) {
 	to, ok := o.byID[b.Target]
 	if !ok {
@@ -216,8 +217,8 @@ func (o *Outline) inEffect() effect {
 }
 
 // inside reports whether node i descends from the reset that the leaf
-// descends from, if there is one. Between both lie only resets on the side,
-// so that this is no walk, however long the log.
+// descends from, or there is no such reset. Only side resets lie between, so
+// that it takes few steps however long the log is.
 func (o *Outline) inside(i int32) bool {
 	for o.reset >= 0 {
 		if i < 0 || o.nodes[i].base <= o.reset {
@@ -238,7 +239,7 @@ func (o *Outline) ancestor(i int32, id string) int32 {
 }
 
 // descends reports whether node i is a or comes after it on its branch. A
-// parent always stands before its child in the log, so that the walk ends.
+// parent always has a lower number than its child, so the walk ends.
 func (o *Outline) descends(i, a int32) bool {
 	for i > a {
 		i = o.nodes[i].up

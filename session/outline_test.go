@@ -69,7 +69,7 @@ func TestAddAgreesWithOutline(t *testing.T) {
 	}
 	counted, declined := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		recs := sessiontest.Crooked(t)
+		recs := sessiontest.AnyLog(t)
 		for name, find := range map[string]func([]session.Record) func(string) session.Seq{"first": first, "last": last} {
 			in := session.Info{ID: "s1"}
 			for i, r := range recs {
@@ -152,7 +152,7 @@ func ids(recs []session.Record) []string {
 func TestResumeAgreesWithReplay(t *testing.T) {
 	partial, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		recs := sessiontest.Crooked(t)
+		recs := sessiontest.AnyLog(t)
 		for cut := 1; cut <= len(recs); cut++ {
 			in := replay(t, recs[:cut]).Info
 			got, err := session.Resume(in, sessiontest.Yield(recs[in.KeepFrom-1:cut]...))
@@ -245,7 +245,7 @@ func searched(branch []session.Record) (at, keep int, ok bool) {
 func TestCompactionAgreesWithSearch(t *testing.T) {
 	undone := 0
 	rapid.Check(t, func(t *rapid.T) {
-		recs := sessiontest.Crooked(t)
+		recs := sessiontest.AnyLog(t)
 		check := func(what string, s *session.Session) {
 			t.Helper()
 			at, keep, ok := searched(s.Branch)
@@ -284,7 +284,7 @@ func TestApplyAgreesWithReplay(t *testing.T) {
 	for name, reading := range readings {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				recs := sessiontest.Crooked(t)
+				recs := sessiontest.AnyLog(t)
 				cut := rapid.IntRange(0, len(recs)).Draw(t, "cut")
 				s := replayAs(t, reading, recs[:cut])
 				for i := cut; i < len(recs); i++ {
@@ -304,7 +304,7 @@ func TestApplyAgreesWithReplay(t *testing.T) {
 // says where it ends.
 func TestBranchIsSane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		recs := sessiontest.Crooked(t)
+		recs := sessiontest.AnyLog(t)
 		for _, s := range []*session.Session{replay(t, recs), replayAs(t, session.ReplayStrict, recs)} {
 			seen := map[session.Seq]bool{}
 			for _, r := range s.Branch {

@@ -10,20 +10,19 @@ import (
 // ID names one conversation: one log.
 type ID string
 
-// Seq is a position in a log: 1, 2, 3 ... Order is Seq: never time, never an
-// id, for clocks run back and ids are random.
+// Seq is the number of a record in its log: 1, 2, 3 ... It alone orders
+// records: clocks run back, and ids are random.
 type Seq int64
 
 // Record is one entry of a log.
 //
-// ID is unique within its log, not across logs: forks and rewinds copy
-// entries with their ids. Parent is the ID of the record that this one
+// ID is unique within its log, not across logs: forks copy records with their
+// ids. Parent is the ID of the record that this one
 // continues, "" for the first of a branch.
 //
-// Raw is the line that the record was read from, without its line end; it is
-// nil for a record made here. Whoever writes a record with Raw writes those
-// bytes, so that fields this version does not know survive. Changing Body
-// means setting Raw to nil.
+// Raw is the line that the record was read from, without its line end; nil for
+// a record made here. A store writes those bytes again, so that fields unknown
+// to this version survive. Set Raw to nil when you change Body.
 type Record struct {
 	Seq    Seq
 	ID     string
@@ -39,7 +38,7 @@ type Record struct {
 type Link uint8
 
 const (
-	Given  Link = iota // Parent holds: an id, or "" for null
+	Given  Link = iota // Parent says it: an id, or "" for null
 	Absent             // the line has no parentId: it continues the leaf
 	Blank              // parentId is blank: the line belongs nowhere
 )
@@ -57,8 +56,8 @@ type Header struct {
 	Origin  Origin
 }
 
-// Origin says where an inherited or forked log came from. It is the zero
-// value for a log begun here.
+// Origin says where an imported or forked log came from. It is zero for a log
+// begun here.
 type Origin struct {
 	Program string `json:"program,omitempty"` // openclaw, pi, claw0, goclaw ...
 	Path    string `json:"path,omitempty"`
@@ -78,13 +77,13 @@ type Message struct {
 	Usage    llm.Usage
 	Stop     llm.Stop
 	Error    string
-	Cut      bool            // an answer to a request whose long tool results were cut: Usage is not of all that is there
-	Excluded bool            // part of the history, never sent to a model
+	Cut      bool            // answers a request whose long tool results were cut: Usage is not of the whole context
+	Excluded bool            // stays in the history, and is never sent to a model
 	Details  json.RawMessage // for people and programs, never sent
 }
 
 // Synthetic reports whether a program wrote m in a model's name, for people
-// only. OpenClaw does so.
+// only, as OpenClaw does.
 func (m Message) Synthetic() bool {
 	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
 }
@@ -100,12 +99,12 @@ type Shell struct {
 	At              time.Time
 }
 
-// Compaction folds the past: instead of what came before FirstKept, Summary
-// is sent. Nothing is removed by it.
+// Compaction replaces what came before FirstKept by Summary in what is sent.
+// It removes nothing.
 //
 // A compaction in the middle of a turn keeps the question that is being worked
-// on: FirstKept is the question, Resume is where what is kept goes on. Of what
-// lies between only the user's own words are sent; Summary tells of the rest.
+// on: FirstKept is the question, and everything from Resume on is sent. Of what
+// lies between only the user's own words are sent; Summary covers the rest.
 type Compaction struct {
 	Summary        string
 	FirstKept      string // id of the first record still sent as it is
@@ -121,7 +120,7 @@ type Compaction struct {
 type Undo struct{ Target string }
 
 // Checkpoint is a structured summary of everything up to the record Covers,
-// made ahead of time so that folding needs no model call.
+// made in advance so that a compaction needs no model call.
 type Checkpoint struct {
 	Summary   string    `json:"summary"`
 	Topics    []string  `json:"topics,omitempty"`
@@ -131,18 +130,18 @@ type Checkpoint struct {
 	Tokens    int       `json:"tokens"`
 	Messages  int       `json:"messages"`
 	Model     string    `json:"model,omitempty"`
-	Usage     llm.Usage `json:"usage,omitzero"` // what making it took
+	Usage     llm.Usage `json:"usage,omitzero"` // tokens spent on making it
 }
 
-// Notice is a warning that was given to the model about its window.
+// Notice tells the model how full its window is.
 type Notice struct {
 	Percent int    `json:"percent"`
 	Text    string `json:"text"`
 	As      string `json:"as"`             // system, user or marked
-	Once    bool   `json:"once,omitempty"` // for the system, while its turn lasts and no longer
+	Once    bool   `json:"once,omitempty"` // for the system, and only while its turn lasts
 }
 
-// BranchSummary tells of a branch that the conversation came back from.
+// BranchSummary summarises a branch that the conversation came back from.
 type BranchSummary struct {
 	From    string
 	Summary string
@@ -164,15 +163,15 @@ type Custom struct {
 	Data json.RawMessage
 }
 
-// ModelChange says which model is asked from here on. Chosen is set if the
-// user chose it here; other programs write a change for reasons of their own.
+// ModelChange says which model is asked from here on. Chosen is set if the user
+// chose it in goclaw; other programs write changes for their own reasons.
 type ModelChange struct {
 	Provider, Model string
 	Chosen          bool
 }
 
-// Name is the model as people write it: provider/model, or the provider alone
-// if it has but one model of the same name.
+// Name is the model as people write it: provider/model, or one word if both are
+// the same.
 func (c ModelChange) Name() string {
 	if c.Provider == c.Model {
 		return c.Model
@@ -180,30 +179,30 @@ func (c ModelChange) Name() string {
 	return c.Provider + "/" + c.Model
 }
 
-// ThinkingChange says how much the model shall think from here on.
+// ThinkingChange says how much the model thinks from here on.
 type ThinkingChange struct{ Level string }
 
 // Label marks the record Target; an empty Label takes the mark away.
 type Label struct{ Target, Label string }
 
-// Pin is the label of a record that folding keeps word for word.
+// Pin is the label of a record that every compaction keeps word for word.
 const Pin = "pin"
 
 // Title names the session.
 type Title struct{ Title string }
 
-// Moved gives the session another key: its owner calls it so from now on.
+// Moved gives the session another key.
 type Moved struct{ Key Key }
 
-// Reset begins anew: nothing before it is sent, except from FirstKept on if
-// that is set.
+// Reset starts over: nothing before it is sent, except from FirstKept on if that
+// is set.
 type Reset struct{ Reason, FirstKept string }
 
-// Leaf moves the end of the live branch to Target. AppendParent, if set, is
-// what the writer names as parent of what comes next.
+// Leaf moves the end of the live branch to Target. AppendParent, if set, is the
+// parent that the writer names in its next record.
 type Leaf struct{ Target, AppendParent string }
 
-// Edit replaces what is sent of the record Target by Blocks, or drops it.
+// Edit replaces what is sent of the record Target with Blocks, or drops it.
 type Edit struct {
 	Target string
 	Drop   bool
@@ -234,8 +233,8 @@ func (Leaf) body()           {}
 func (Edit) body()           {}
 func (Unknown) body()        {}
 
-// IsTurn reports whether b is something that a person said: a user message
-// that is no tool result.
+// IsTurn reports whether b is a message of a person: a user message that is no
+// tool result. It begins a turn.
 func IsTurn(b Body) bool {
 	m, ok := b.(Message)
 	if !ok || m.Role != llm.User {

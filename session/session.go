@@ -5,9 +5,9 @@
 // Apply, adds a record to a session, on load and live alike. The log is the
 // truth; Info and every index are projections of it.
 //
-// What is written today is read by every later version. Unknown kinds and
-// fields pass through untouched. Damage is reported with its place, and
-// everything around it loads.
+// Every later version reads what is written today. Unknown kinds and fields
+// pass through untouched. Damage is reported with its place, and everything
+// around it loads.
 package session
 
 import (
@@ -26,10 +26,10 @@ import (
 type Session struct {
 	Info
 	Branch []Record
-	Damage []*Damage // what could not be read
+	Damage []*Damage // places that could not be read
 
 	outline *Outline
-	recs    []Record // by node
+	recs    []Record // one for each node of outline
 	effect  effect
 	strict  bool
 	partial bool
@@ -90,7 +90,7 @@ func resume(info Info, recs iter.Seq2[Record, error]) (*Session, error) {
 	s.Info = info
 	s.outline.Info = info
 	for i := range s.outline.nodes {
-		// The past that is not here still counts.
+		// Info knows the past that was not loaded; these do not.
 		s.outline.nodes[i].path = path{}
 	}
 	if l := s.outline.leaf; l >= 0 {
@@ -120,10 +120,10 @@ func (s *Session) readAll(recs iter.Seq2[Record, error]) error {
 	return nil
 }
 
-// Apply adds r, which must be the record behind s.Last: the only way a
-// session changes. A record that leads back into a past that was not loaded
-// (an Undo, another branch) is ErrPartial: the session must be opened again.
-// That r repeats an id of that past is not noticed: ids are unique.
+// Apply adds r, which must be the record after s.Last. Nothing else changes a
+// session. The error is ErrPartial if r leads back into a past that was not
+// loaded (an Undo, another branch): open the session again. Apply does not
+// notice that r repeats an id of that past; ids are unique.
 func (s *Session) Apply(r Record) error {
 	if s.partial && !s.continues(r) {
 		return fmt.Errorf("session: record %d leads back: %w", r.Seq, ErrPartial)
@@ -135,24 +135,24 @@ func (s *Session) Apply(r Record) error {
 	return nil
 }
 
-// Chosen returns the record of the model that the user chose here last, and
-// whether there is one among the records that were loaded. A change that is not
-// marked as chosen is none: another program may have written it.
+// Chosen returns the record of the model that the user chose last in this
+// session, and whether one is among the loaded records. A change that is not
+// marked as chosen does not count: another program may have written it.
 func (s *Session) Chosen() (Record, bool) {
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		if c, ok := s.Branch[i].Body.(ModelChange); ok && c.Chosen {
-			return s.Branch[i], true
+	for _, r := range slices.Backward(s.Branch) {
+		if c, ok := r.Body.(ModelChange); ok && c.Chosen {
+			return r, true
 		}
 	}
 	return Record{}, false
 }
 
-// LastModel returns the model that was used last on the live branch: the one that
-// answered, or a change since that was not a choice. A choice counts where nothing
-// else is named. ok is false if there is none.
+// LastModel returns the model used last on the live branch: the one that
+// answered last, or a later change that was not a choice. A choice counts only
+// if nothing else names a model. ok is false if nothing does.
 func (s *Session) LastModel() (c ModelChange, ok bool) {
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		switch b := s.Branch[i].Body.(type) {
+	for _, r := range slices.Backward(s.Branch) {
+		switch b := r.Body.(type) {
 		case ModelChange:
 			if !b.Chosen {
 				return b, true
@@ -166,14 +166,14 @@ func (s *Session) LastModel() (c ModelChange, ok bool) {
 	return ModelChange{Provider: s.Provider, Model: s.Model}, s.Model != ""
 }
 
-// continues reports whether r simply goes on from the leaf, and what it folds
-// away ends in what was loaded.
+// continues reports whether r simply goes on from the leaf. A compaction must
+// keep a record that was loaded.
 func (s *Session) continues(r Record) bool {
-	_, unfold := r.Body.(Undo)
+	_, undo := r.Body.(Undo)
 	if first := firstKept(r.Body); first != "" && first != r.ID && !s.Has(first) {
 		return false
 	}
-	return !unfold && r.ID != "" && !r.Side && r.Link == Given && r.Parent == s.Leaf && canonical(r.Body)
+	return !undo && r.ID != "" && !r.Side && r.Link == Given && r.Parent == s.Leaf && canonical(r.Body)
 }
 
 // add applies r and keeps Branch up to date as long as it only grows.
@@ -193,7 +193,7 @@ func (s *Session) add(r Record) error {
 	if o.leaf == int32(len(o.nodes))-1 && o.nodes[o.leaf].up == leaf && s.Branch != nil {
 		s.Branch = append(s.Branch, r)
 	} else {
-		s.Branch = nil // to be walked anew
+		s.Branch = nil // settle walks it again
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (s *Session) settle() {
 	slices.Reverse(s.Branch)
 }
 
-// strictly walks the branch as pi does.
+// strictly sets Branch and Info as pi reads them.
 func (s *Session) strictly() {
 	byID := map[string]int{}
 	last := -1
@@ -261,9 +261,9 @@ func (s *Session) strictly() {
 	s.Info = o.Info
 }
 
-// Next returns the record that would follow, saying b. Ids ascend even where
-// the clock runs back: a store need not look at all of them to know that one
-// is new.
+// Next returns the record that would follow, with the body b. Ids ascend even
+// if the clock runs back, so that a store knows a new id without looking at
+// all of them.
 func (s *Session) Next(b Body, c Clock) Record {
 	now, n := c.Now().UTC().Truncate(time.Millisecond), c.Rand()
 	at := now
@@ -271,14 +271,14 @@ func (s *Session) Next(b Body, c Clock) Record {
 		at = time.UnixMilli(ms + 1)
 	}
 	r := Record{Seq: s.Last + 1, ID: recordID(at, n), Parent: s.Leaf, Time: now, Body: b}
-	for s.Has(r.ID) { // ends even where neither time nor chance moves on
+	for s.Has(r.ID) { // ends even if neither the time nor the random number changes
 		n++
 		r.ID = recordID(at, n)
 	}
 	return r
 }
 
-// Has reports whether a record that was loaded has the id.
+// Has reports whether a loaded record has the id.
 func (s *Session) Has(id string) bool {
 	_, ok := s.outline.byID[id]
 	return ok
@@ -286,20 +286,19 @@ func (s *Session) Has(id string) bool {
 
 // Compaction returns the compaction or reset in effect at the end of the
 // branch: its index in Branch, and the index of the first record that it
-// keeps, which is its own where it keeps nothing. ok is false if there is none.
+// keeps, which is at if it keeps nothing. ok is false if there is none.
 func (s *Session) Compaction() (at, keep int, ok bool) {
 	return s.effect.at, s.effect.keep, s.effect.ok
 }
 
-// WithBranch returns a copy of s whose branch is another: a part of it, or a
-// version of it that others may see. The copy is for reading; it takes no
-// records.
+// WithBranch returns a copy of s with another branch: a part of it, or a
+// redacted version of it. The copy is for reading; Apply refuses records.
 func (s *Session) WithBranch(branch []Record) *Session {
 	return &Session{Info: s.Info, Branch: branch, Damage: s.Damage, effect: search(branch), outline: NewOutline(s.ID), partial: true}
 }
 
-// search finds the compaction or reset in effect on a branch of which nothing
-// else is known.
+// search finds the compaction or reset in effect on a branch that has no
+// outline.
 func search(branch []Record) effect {
 	undone := map[string]bool{}
 	for i, r := range slices.Backward(branch) {
@@ -321,8 +320,7 @@ func search(branch []Record) effect {
 	return effect{}
 }
 
-// wholeFrom is the index of the first record from which on everything is
-// sent as it is.
+// wholeFrom is the index of the first record of those that are all sent.
 func (s *Session) wholeFrom() int {
 	at, keep, ok := s.Compaction()
 	if !ok {
@@ -339,12 +337,12 @@ func (s *Session) wholeFrom() int {
 }
 
 // Unanswered returns the tool calls of the last answer on the branch that
-// have no result, in order: what was running when the log broke off. An answer
-// that was folded away since waits for nothing.
+// have no result, in order: those that ran when the log broke off. There are
+// none if a later compaction covers the answer.
 func (s *Session) Unanswered() []llm.ToolCall {
 	done := map[string]bool{}
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		m, ok := s.Branch[i].Body.(Message)
+	for i, r := range slices.Backward(s.Branch) {
+		m, ok := r.Body.(Message)
 		if !ok {
 			continue
 		}
@@ -366,10 +364,8 @@ func (s *Session) Unanswered() []llm.ToolCall {
 				open = append(open, c)
 			}
 		}
-		if len(open) > 0 {
-			if i < s.wholeFrom() {
-				return nil
-			}
+		if len(open) > 0 && i < s.wholeFrom() {
+			return nil
 		}
 		return open
 	}

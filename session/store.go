@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What callers of a Store branch on.
+// Errors that callers of a Store branch on.
 var (
 	ErrNotFound = errors.New("session: not found")
 	ErrConflict = errors.New("session: conflict, the log has other records")
@@ -29,13 +29,13 @@ var (
 type Store interface {
 	// Append adds recs to the end of the log id, all or none. They must
 	// follow its last record without a gap (the first record of a log is a
-	// Header with Seq 1), else the error wraps ErrConflict: replay, and
-	// decide anew. A log in the trash is not found.
+	// Header with Seq 1), else the error wraps ErrConflict: read the log again,
+	// and decide again. A log in the trash is not found.
 	Append(ctx context.Context, id ID, recs ...Record) error
 
-	// Read yields the records behind after, in order. A line that cannot be
-	// read yields a *Damage, and the reading goes on behind it. A log in the
-	// trash can be read; one that does not exist yields ErrNotFound.
+	// Read yields the records that follow the record after, in order. A line
+	// that cannot be read yields a *Damage, and the reading goes on. A log in
+	// the trash can be read; one that does not exist yields ErrNotFound.
 	Read(ctx context.Context, id ID, after Seq) iter.Seq2[Record, error]
 
 	// List yields the Infos that q asks for, latest Updated first, ties by
@@ -43,7 +43,8 @@ type Store interface {
 	List(ctx context.Context, q Query) iter.Seq2[Info, error]
 
 	// Delete moves a log to the trash; Restore brings it back; Purge removes
-	// a log in the trash for good. ErrNotFound if it is not where it must be.
+	// a log in the trash for good. The error is ErrNotFound if the log is not
+	// there, or not in the trash as it must be.
 	Delete(ctx context.Context, id ID) error
 	Restore(ctx context.Context, id ID) error
 	Purge(ctx context.Context, id ID) error
@@ -54,12 +55,12 @@ type Store interface {
 	// called by its ID; other locks have a NUL in their names, as no ID has.
 	Lock(ctx context.Context, name, who string) (release func(), err error)
 
-	// Close is polite. No Store loses data for want of it.
+	// Close releases resources. Records are durable without it.
 	Close() error
 }
 
 // Waiter is an optional power of a Store: Wait returns when the log id may
-// have records behind after, or ctx is done.
+// have records that follow after, or ctx is done.
 type Waiter interface {
 	Wait(ctx context.Context, id ID, after Seq) error
 }
@@ -71,12 +72,12 @@ type Query struct {
 	Key     Key    // exactly
 	Agent   string // Key.Parts().Agent
 	Channel string // Key.Parts().Channel
-	Text    string // part of key, id or title, whatever the case
-	Trash   bool   // what is in the trash instead
+	Text    string // part of key, id or title; case does not matter
+	Trash   bool   // those in the trash instead
 	Limit   int    // 0: no limit
 }
 
-// Match reports whether in is asked for, Limit aside.
+// Match reports whether q selects in, Limit aside.
 func (q Query) Match(in Info) bool {
 	switch {
 	case q.Trash == in.Trashed.IsZero(),
@@ -98,10 +99,10 @@ func (q Query) Match(in Info) bool {
 	return true
 }
 
-// Damage is a place in a log that cannot be read. It is an error that does
-// not end a reading.
+// Damage is a place in a log that cannot be read. As an error it does not end
+// the reading.
 type Damage struct {
-	File   string // or what stands for it
+	File   string // or the table, if there is no file
 	Line   int    // 1 is the first; 0 if there are no lines
 	After  Seq    // the last good record before it
 	Size   int64  // bytes lost
@@ -113,13 +114,13 @@ func (d *Damage) Error() string {
 	if d.Line > 0 {
 		at += fmt.Sprint(":", d.Line)
 	}
-	if d.Size == 0 { // how much it was is not known
+	if d.Size == 0 { // not known
 		return fmt.Sprintf("%s: %s (after record %d)", at, d.Reason, d.After)
 	}
 	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", at, d.Reason, d.Size, d.After)
 }
 
-// HeldError is an ErrHeld that says by whom.
+// HeldError is an ErrHeld that says who has the lock.
 type HeldError struct {
 	Name  string // of the lock: an ID, or another name
 	Who   string // as given to Lock
@@ -133,7 +134,7 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
 
-// NotFound returns an error that is an ErrNotFound and says what is missing.
+// NotFound returns an ErrNotFound whose text says what is missing.
 func NotFound(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }
 
 type missing struct{ text string }
@@ -151,15 +152,15 @@ func Stat(ctx context.Context, st Store, id ID) (Info, error) {
 	return Info{}, NotFound("there is no session %q", id)
 }
 
-// Current returns the Info of the newest log of key: the one begun last. Of
-// copies, which were begun at once, it is the one that is being written.
+// Current returns the Info of the newest log of key: the one begun last. If
+// several began at the same time, as copies did, it is the one written last.
 func Current(ctx context.Context, st Store, key Key) (Info, error) {
 	var best Info
 	for in, err := range st.List(ctx, Query{Key: key}) {
 		if err != nil {
 			return Info{}, err
 		}
-		if in.Key != key { // the empty key is a key, too, but it selects all
+		if in.Key != key { // "" is a key as well, but in a Query it selects all
 			continue
 		}
 		if best.ID == "" || in.Newer(best) {
@@ -183,15 +184,15 @@ func Open(ctx context.Context, st Store, id ID) (*Session, error) {
 		if !errors.Is(err, ErrStale) {
 			return s, err
 		}
-		if try == 3 { // a busy log, or an index that lies: the log itself decides
+		if try == 3 { // a busy log, or a wrong Info: read all of it
 			return Replay(id, st.Read(ctx, id, 0))
 		}
 	}
 }
 
-// Load returns the newest session of key. If there is none it begins one: the
-// caller need not know which of both happened. Those who load a key at once,
-// in whatever process, load one session.
+// Load returns the newest session of key, and begins one if there is none.
+// Callers that load the same new key at the same time, in whatever process, get
+// the same session.
 func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 	in, err := Current(ctx, st, key)
 	if errors.Is(err, ErrNotFound) {
@@ -203,9 +204,9 @@ func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 	return Open(ctx, st, in.ID)
 }
 
-// Renew begins a session with h if the current one of its key is still the one
-// that the caller has seen: old, "" for none. If another has begun one since,
-// that is the one it returns.
+// Renew begins a session with h if old is still the current session of its key;
+// "" stands for none. If another caller has begun one since, Renew returns
+// that.
 func Renew(ctx context.Context, st Store, h Header, old ID, c Clock) (*Session, error) {
 	release, err := claim(ctx, st, h.Key)
 	if err != nil {
@@ -251,8 +252,8 @@ func begin(ctx context.Context, st Store, h Header, c Clock) (*Session, error) {
 	return s, s.Apply(r)
 }
 
-// Draft returns the session that h would begin. It has no ID, and nothing of it
-// is kept: that begins with the first words.
+// Draft returns the session that h would begin. It has no ID and no log until
+// something is said in it.
 func Draft(h Header, c Clock) *Session {
 	h.ID = ""
 	s := newSession("")
@@ -262,15 +263,14 @@ func Draft(h Header, c Clock) *Session {
 	return s
 }
 
-// claim makes the caller the one who begins sessions of key, across processes,
-// until release is called. Beginning one takes moments, and so does waiting.
-// No session has the id that is locked: ids have no NUL.
+// claim gives the caller the sole right, across processes, to begin sessions of
+// key until release is called.
 func claim(ctx context.Context, st Store, key Key) (release func(), err error) {
-	return LockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("who begins a session of %q", key))
+	return LockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("goclaw, beginning a session of %q", key))
 }
 
-// LockSoon is st.Lock for a lock that others have for moments only: it waits,
-// for ten seconds at most.
+// LockSoon is st.Lock for a lock that others have for moments only: it waits up
+// to ten seconds.
 func LockSoon(ctx context.Context, st Store, name, who string) (release func(), err error) {
 	wait := time.Millisecond
 	for begin := time.Now(); ; wait = min(2*wait, 20*time.Millisecond) {
@@ -287,7 +287,7 @@ func LockSoon(ctx context.Context, st Store, name, who string) (release func(), 
 }
 
 // birth returns the time of a header that makes its log the newest of key,
-// whatever the clock says; those in the trash may come back.
+// whatever the clock says. Logs in the trash count: they may be restored.
 func birth(ctx context.Context, st Store, key Key, c Clock) (time.Time, error) {
 	at := c.Now().UTC().Truncate(time.Millisecond)
 	for _, trash := range []bool{false, true} {
@@ -303,9 +303,9 @@ func birth(ctx context.Context, st Store, key Key, c Clock) (time.Time, error) {
 	return at, nil
 }
 
-// Keep appends rec, which follows s, and applies it. If another wrote to the
-// log in between, s becomes what the log says now, and what rec says goes
-// behind it. The record returned is the one that was kept.
+// Keep appends rec, which follows s, and applies it. If another process wrote
+// to the log meanwhile, s becomes what the log says now, and the body of rec is
+// appended after that. Keep returns the record that was appended.
 func Keep(ctx context.Context, st Store, s *Session, rec Record, c Clock) (Record, error) {
 	for try := 1; ; try++ {
 		err := st.Append(ctx, s.ID, rec)
@@ -324,12 +324,12 @@ func Keep(ctx context.Context, st Store, s *Session, rec Record, c Clock) (Recor
 	}
 }
 
-// Version is the version that a native header carries: the one of the line
-// format that other programs know.
+// Version is the version in the headers of our own logs: that of the line format
+// that other programs know.
 const Version = 3
 
-// Newer reports whether in is the one to go on with, of two logs of one key.
-// Ids say nothing about that: where nothing else does, the order of List holds.
+// Newer reports whether to go on with in rather than with than, of two logs of
+// one key. Ids do not decide: if nothing else does, the order of List holds.
 func (in Info) Newer(than Info) bool {
 	switch {
 	case !in.Created.Equal(than.Created):
@@ -343,11 +343,11 @@ func (in Info) Newer(than Info) bool {
 	return original(in) && !original(than)
 }
 
-// Follow yields the records of the log id behind after, and then those to
+// Follow yields the records of the log id that follow after, and then those to
 // come, until ctx is done.
 func Follow(ctx context.Context, st Store, id ID, after Seq) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		told := map[Damage]bool{} // damage at the end of a log is met at every reading
+		told := map[Damage]bool{} // damage at the end of a log is found at every reading
 		for {
 			for r, err := range st.Read(ctx, id, after) {
 				var d *Damage
@@ -374,7 +374,7 @@ func Follow(ctx context.Context, st Store, id ID, after Seq) iter.Seq2[Record, e
 	}
 }
 
-// wait returns nil when it is worth looking again.
+// wait returns nil when there may be new records.
 func wait(ctx context.Context, st Store, id ID, after Seq) error {
 	if w, ok := st.(Waiter); ok {
 		return w.Wait(ctx, id, after)

@@ -205,7 +205,7 @@ func FuzzAnyLog(f *testing.F) {
 
 func TestAnyTreeGivesAnAcceptedRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := session.Replay("s", Yield(Crooked(t)...))
+		s, err := session.Replay("s", Yield(AnyLog(t)...))
 		if err != nil {
 			t.Fatal(err)
 		}

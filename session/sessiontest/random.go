@@ -14,11 +14,11 @@ import (
 	"goclaw/session"
 )
 
-// Crooked draws a log such as other programs leave behind: dead branches,
-// absent, blank, dangling and later parents, repeated and missing ids, side
-// and leaf records, resets, folds, and kinds nobody knows. Some are so all
-// along, some now and then, some at their beginning. Its id is s1.
-func Crooked(t *rapid.T) []session.Record {
+// AnyLog draws a log such as other programs write: with dead branches, absent,
+// blank, dangling and later parents, repeated and missing ids, side and leaf
+// records, resets, compactions and unknown kinds. Some logs are like that
+// throughout, some now and then, some at their beginning. Its id is s1.
+func AnyLog(t *rapid.T) []session.Record {
 	recs := Log()
 	n := rapid.IntRange(0, 25).Draw(t, "records")
 	mood := rapid.SampledFrom([]string{"wild", "tame", "wild, then tame"}).Draw(t, "mood")
@@ -29,8 +29,8 @@ func Crooked(t *rapid.T) []session.Record {
 	return recs
 }
 
-// Bent draws a record that may follow recs.
-func Bent(t *rapid.T, recs []session.Record) session.Record { return draw(t, recs, true) }
+// AnyRecord draws a record that may follow recs.
+func AnyRecord(t *rapid.T, recs []session.Record) session.Record { return draw(t, recs, true) }
 
 // draw draws a record that may follow recs; a tame one continues the leaf.
 func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
@@ -114,7 +114,7 @@ func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 		r.Body = l
 	case 23:
 		r.Body = session.Unknown{Type: "hologram"}
-		r.Raw = stranger(r)
+		r.Raw = unknownLine(r)
 	case 15:
 		r.Body = session.Title{Title: text}
 	case 16:
@@ -135,8 +135,8 @@ func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 	return r
 }
 
-// stranger is the line of a record whose kind nobody knows.
-func stranger(r session.Record) json.RawMessage {
+// unknownLine is the line of a record of an unknown kind.
+func unknownLine(r session.Record) json.RawMessage {
 	line := map[string]any{"type": "hologram", "timestamp": r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), "beam": len(r.ID)}
 	if r.ID != "" {
 		line["id"] = r.ID
@@ -159,16 +159,16 @@ func stranger(r session.Record) json.RawMessage {
 	return raw
 }
 
-// AnyBodies draws the bodies of a log, the sane and the insane alike: what
-// models, tools, crashes and other programs put into one. Answers are by the
-// model of the provider given, or by nobody.
+// AnyBodies draws the bodies of a log, sane or not: what models, tools, crashes
+// and other programs put into one. Answers are by the given model or by no
+// model.
 func AnyBodies(t *rapid.T, provider, model string) []session.Body {
 	var log []session.Body
 	n := rapid.IntRange(0, 30).Draw(t, "n")
 	for range n {
 		b := anyBody(t, provider, model)
 		if e, ok := b.(session.Edit); ok && e.Target == fmt.Sprint("e", n+1) {
-			e.Target = "e1" // nothing is edited before it is said
+			e.Target = "e1" // only earlier records are edited
 			b = e
 		}
 		log = append(log, b)
@@ -197,7 +197,7 @@ func pick[T any](t *rapid.T, from []T, what string) T {
 	return from[rapid.IntRange(0, len(from)-1).Draw(t, what)]
 }
 
-// anyBody draws what a log may hold.
+// anyBody draws one body.
 func anyBody(t *rapid.T, provider, model string) session.Body {
 	id, text := pick(t, oddIDs, "call"), pick(t, oddTexts, "text")
 	target := fmt.Sprint("e", rapid.IntRange(1, 30).Draw(t, "target"))
@@ -233,7 +233,8 @@ func anyBody(t *rapid.T, provider, model string) session.Body {
 	return session.CustomMessage{Type: "x", Blocks: []llm.Block{llm.Text{Text: text}}}
 }
 
-// anyAuthor lets someone say m: thinking before it, or not, and whole or not.
+// anyAuthor returns m as an answer of the model or of no model, with or without
+// thinking, complete or not.
 func anyAuthor(t *rapid.T, m session.Message, provider, model string) session.Message {
 	if rapid.Bool().Draw(t, "mine") {
 		m = By(provider, model, m)
@@ -252,7 +253,7 @@ func anyAuthor(t *rapid.T, m session.Message, provider, model string) session.Me
 	return m
 }
 
-// anyResult draws a result: good or failed, of words, pictures or nothing.
+// anyResult draws a result: good or failed, with texts, images or nothing.
 func anyResult(t *rapid.T, id, text string) session.Message {
 	r := llm.ToolResult{CallID: id, Name: pick(t, oddNames, "tool"), IsError: rapid.Bool().Draw(t, "failed")}
 	for range rapid.IntRange(0, 2).Draw(t, "texts") {
@@ -268,9 +269,9 @@ func anyResult(t *rapid.T, id, text string) session.Message {
 	return m
 }
 
-// Seeds gives a fuzz target that rapid.MakeFuzz made something to begin with:
-// the same random bytes each time, enough for every draw: one that runs out of
-// bytes is skipped.
+// Seeds adds seeds to a fuzz target that rapid.MakeFuzz made: the same random
+// bytes each time, enough for every draw, since one that runs out of bytes is
+// skipped.
 func Seeds(f *testing.F) {
 	for n := range 24 {
 		random := rand.NewChaCha8([32]byte{byte(n)})

@@ -1,6 +1,6 @@
-// Package sessiontest holds what tests of conversations are made of: bodies in
-// a word or two, literal logs with ids e1, e2 ..., and a clock that can stand
-// still or run back.
+// Package sessiontest helps to test sessions: short names for bodies, literal
+// logs with ids e1, e2 ..., random logs, and a clock that can stand still or
+// run back.
 //
 //	s := sessiontest.Replay(t, User("hi"), Call("c1", "read"), Result("c1", "ok"))
 package sessiontest
@@ -20,16 +20,16 @@ import (
 	"goclaw/session"
 )
 
-// What Log gives a log that does not begin with a header of its own.
+// ID and Key are those of a log whose first body is not a header.
 const (
 	ID  session.ID  = "s1"
 	Key session.Key = "main:cli:user"
 )
 
-// Start is the time that a Clock begins with and that Log writes.
+// Start is the first time of a Clock, and the time of every record of Log.
 var Start = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
 
-// User is something a person said.
+// User is a message of a person.
 func User(text string) session.Message {
 	return session.Message{Message: llm.UserText(text)}
 }
@@ -72,7 +72,7 @@ func result(r llm.ToolResult) session.Message {
 	return session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{r}}}
 }
 
-// Used is m with a reported usage of tokens in all, one of them put out.
+// Used is m with a reported usage of tokens in total, one of them output.
 func Used(tokens int, m session.Message) session.Message {
 	m.Usage = llm.Usage{Input: tokens - 1, Output: 1}
 	return m
@@ -90,7 +90,7 @@ func Stopped(stop llm.Stop, m session.Message) session.Message {
 	return m
 }
 
-// Compaction folds what lies before the record firstKept.
+// Compaction covers what comes before the record firstKept.
 func Compaction(summary, firstKept string) session.Compaction {
 	return session.Compaction{Summary: summary, FirstKept: firstKept}
 }
@@ -98,10 +98,10 @@ func Compaction(summary, firstKept string) session.Compaction {
 // Undo undoes the compaction target.
 func Undo(target string) session.Undo { return session.Undo{Target: target} }
 
-// Reset begins anew and keeps nothing.
+// Reset starts over and keeps nothing.
 func Reset() session.Reset { return session.Reset{Reason: "new"} }
 
-// Title names the session.
+// Title gives the session a title.
 func Title(title string) session.Title { return session.Title{Title: title} }
 
 // Model says which model is asked from here on.
@@ -138,8 +138,7 @@ func Log(bodies ...session.Body) []session.Record {
 	return recs
 }
 
-// named returns b with the names of its results, which are those of the calls
-// so far.
+// named returns b with names for its results: those of the calls so far.
 func named(b session.Body, names map[string]string) session.Body {
 	m, ok := b.(session.Message)
 	if !ok {
@@ -183,7 +182,7 @@ func Yield(recs ...session.Record) iter.Seq2[session.Record, error] {
 	}
 }
 
-// Collect returns what seq yields, up to the first error.
+// Collect returns everything that seq yields, up to the first error.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for v, err := range seq {
@@ -195,8 +194,8 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// Same compares records and sessions by what they say: Raw is how it is
-// written, and an empty list is no list.
+// Same compares records and sessions by content: Raw does not count, and an
+// empty list equals nil.
 var Same = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a) > 0 || len(b) > 0 }, cmp.Comparer(bytesEqual)), // not byte by byte
@@ -206,15 +205,15 @@ var Same = cmp.Options{
 
 func bytesEqual(a, b json.RawMessage) bool { return string(a) == string(b) }
 
-// SameInfo compares Infos; of Trashed only whether it is set, for each store
-// looks at its own watch.
+// SameInfo compares Infos; of Trashed only whether it is set, since each store
+// has its own clock.
 var SameInfo = cmp.Options{
 	cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Trashed" },
 		cmp.Comparer(func(a, b time.Time) bool { return a.IsZero() == b.IsZero() })),
 }
 
-// Clock is a session.Clock that says what it is told. Each reading moves it by
-// Step, which may be zero or negative. The zero value stands still at Start.
+// Clock is a session.Clock for tests. Each reading moves it by Step, which may be
+// zero or negative. The zero value stands still at Start.
 type Clock struct {
 	Step time.Duration
 	Seed uint64 // where Rand begins

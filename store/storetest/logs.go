@@ -134,7 +134,7 @@ func (s suite) randomLogs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		id := session.ID(fmt.Sprintf("log%d", n))
-		recs := sessiontest.Crooked(rt)
+		recs := sessiontest.AnyLog(rt)
 		h := recs[0].Body.(session.Header)
 		h.ID = id
 		recs[0].Body = h
@@ -210,7 +210,7 @@ func (s suite) randomOps(t *testing.T) {
 					batch, log = append(batch, h), append(log, h)
 				}
 				for range rapid.IntRange(0, 4).Draw(rt, "batch") {
-					r := sessiontest.Bent(rt, log)
+					r := sessiontest.AnyRecord(rt, log)
 					batch, log = append(batch, r), append(log[:len(log):len(log)], r)
 				}
 				if both(fmt.Sprintf("append of %d to %s", len(batch), id), func(st session.Store) error { return st.Append(bg, id, batch...) }) {
