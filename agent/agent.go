@@ -279,6 +279,18 @@ type Env struct {
 	Summarizer compact.Summarizer // nil: it is folded without a model
 }
 
+// Complete returns e with what follows from the rest of it: the tools in its
+// Prompt, and a Clock.
+func (e Env) Complete() Env {
+	if e.Tools != nil && e.Prompt.Tools == nil {
+		e.Prompt.Tools = e.Tools.Specs()
+	}
+	if e.Clock == nil {
+		e.Clock = session.System{}
+	}
+	return e
+}
+
 func (e Env) policy() Policy {
 	return Policy{Flush: e.Flush, Compact: e.Compact, Prompt: e.Prompt, Tokens: e.Tokens}
 }

@@ -27,10 +27,7 @@ import (
 // that did not finish as such. The error then is ctx's.
 func Turn(ctx context.Context, s *session.Session, in llm.Message, env Env) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		t := turn{ctx: ctx, s: s, env: env, yield: yield}
-		if env.Tools != nil {
-			t.env.Prompt.Tools = env.Tools.Specs()
-		}
+		t := turn{ctx: ctx, s: s, env: env.Complete(), yield: yield}
 		if t.begin(in) && t.loop() {
 			yield(Done{Usage: t.usage, Stop: t.stop}, nil)
 		}

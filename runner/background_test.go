@@ -26,12 +26,12 @@ type byFour struct{}
 
 func (byFour) Count(text string) int { return len(text) / 4 }
 
-// folding is a runner whose sessions are folded and have checkpoints, with a
-// cheap model for them.
-func folding(st session.Store, main, cheap llm.Provider, w int, late func(session.ID, session.Record, error)) *runner.Runner {
+// compacting returns a runner that compacts its sessions and makes checkpoints,
+// with a cheap model for them.
+func compacting(st session.Store, main, cheap llm.Provider, w int, told func(session.ID, session.Record, error)) *runner.Runner {
 	tok := window.NewCounter(byFour{}, 1)
 	return newRunner(st, main, func(o *runner.Options) {
-		o.OnBackground = late
+		o.OnBackground = told
 		o.Env = func(context.Context, *session.Session) (agent.Env, error) {
 			return agent.Env{
 				Provider: main, Prompt: window.Prompt{Provider: "p", Model: "m"}, Budget: window.Budget{Window: w, Reserve: w / 10}, Tokens: tok,
@@ -65,7 +65,7 @@ func TestCheckpointsDelayNoTurn(t *testing.T) {
 		<-let
 		return llmtest.Say(told)(ctx, req)
 	}}
-	r := folding(st, main, cheap, 2000, nil)
+	r := compacting(st, main, cheap, 2000, nil)
 	for i := range 8 { // a quarter is passed in between
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
@@ -113,7 +113,7 @@ func TestCheckpointByTheMainModel(t *testing.T) {
 		}
 		return llmtest.Say(strings.Repeat("sun ", 100))(ctx, req)
 	}}
-	r := folding(st, main, &llmtest.Model{Rest: llmtest.Fail(llm.ErrAuth)}, 2000, nil)
+	r := compacting(st, main, &llmtest.Model{Rest: llmtest.Fail(llm.ErrAuth)}, 2000, nil)
 	for i := range 6 {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
@@ -136,7 +136,7 @@ func TestCloseGivesUp(t *testing.T) {
 		return llmtest.Fail(ctx.Err())(ctx, req)
 	}}
 	var errs []error
-	r := folding(st, main, cheap, 2000, func(_ session.ID, _ session.Record, err error) { errs = append(errs, err) })
+	r := compacting(st, main, cheap, 2000, func(_ session.ID, _ session.Record, err error) { errs = append(errs, err) })
 	for i := range 6 {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
@@ -157,7 +157,7 @@ func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
 	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 40))}
 	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
-	r := folding(st, main, cheap, 1500, nil)
+	r := compacting(st, main, cheap, 1500, nil)
 	for i := range 120 {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 		time.Sleep(time.Millisecond) // nobody answers in no time: one core does both
@@ -174,7 +174,7 @@ func TestTurnsAndCheckpointsSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Turns != 120 || s.Compactions == 0 || len(checkpoints(s)) == 0 {
-		t.Errorf("%d turns, %d folds, %d checkpoints", s.Turns, s.Compactions, len(checkpoints(s)))
+		t.Errorf("%d turns, %d compactions, %d checkpoints", s.Turns, s.Compactions, len(checkpoints(s)))
 	}
 }
 
@@ -197,7 +197,7 @@ func TestExtractIsImprovedInTheBackground(t *testing.T) {
 	})
 	for i := 0; !compact.IsExtract(load(t, st)); i++ {
 		if i > 60 {
-			t.Fatal("never folded")
+			t.Fatal("never compacted")
 		}
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
@@ -219,18 +219,50 @@ func TestExtractIsImprovedInTheBackground(t *testing.T) {
 	}
 }
 
-func TestFoldAndUnfold(t *testing.T) {
+// A Runner without options compacts, too.
+func TestSimpleStaysInsideTheWindow(t *testing.T) {
+	st := memory.New()
+	model := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun and rain ", 50))}
+	r := runner.Simple(st, runner.Model{Provider: model, Name: "p/m", Window: 2000})
+	for i := range 20 {
+		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
+	}
+	if err := r.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if s := load(t, st); s.Compactions == 0 {
+		t.Errorf("%d turns of 100 tokens in a window of 2000, and no compaction", s.Turns)
+	}
+}
+
+// Sessions that nobody uses do not stay in memory for ever.
+func TestFewSlots(t *testing.T) {
+	st := memory.New()
+	r := newRunner(st, llmtest.New())
+	for i := range 100 {
+		for _, err := range r.Run(context.Background(), session.Key(fmt.Sprint("main:cli:", i)), llm.UserText("hello")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := r.Slots(); n == 0 || n > 64 {
+		t.Errorf("%d sessions are in memory, want 64", n)
+	}
+}
+
+func TestCompactAndUndo(t *testing.T) {
 	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
 	cheap := &llmtest.Model{Rest: llmtest.Say(told)}
-	r := folding(st, main, cheap, 100_000, nil)
+	r := compacting(st, main, cheap, 100_000, nil)
 	ctx := context.Background()
 	for i := range 10 {
 		turn(t, r, fmt.Sprint("weather on day ", i, "?"))
 	}
 	id := load(t, st).ID
 	if _, _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
-		t.Errorf("unfold: %v", err)
+		t.Errorf("undo: %v", err)
 	}
 	sent := len(window.Build(load(t, st), window.Prompt{}, window.Loose).Messages)
 	cut, err := r.Plan(ctx, id, "")
@@ -258,16 +290,16 @@ func TestFoldAndUnfold(t *testing.T) {
 	}
 	turn(t, r, "and now?")
 	if _, _, err := r.UndoCompaction(ctx, id); !errors.Is(err, runner.ErrNotCompacted) {
-		t.Errorf("unfold again: %v", err)
+		t.Errorf("undo again: %v", err)
 	}
 }
 
-// A model that was chosen stays chosen when the choice is folded away, however
+// A model that was chosen stays chosen when the choice is compacted away, however
 // often, and also if only what the context needs is loaded.
-func TestAChoiceOutlivesFolds(t *testing.T) {
+func TestAChoiceOutlivesCompactions(t *testing.T) {
 	st := memory.New()
 	main := &llmtest.Model{Rest: llmtest.Say(strings.Repeat("sun ", 50))}
-	r := folding(st, main, &llmtest.Model{Rest: llmtest.Say(told)}, 100_000, nil)
+	r := compacting(st, main, &llmtest.Model{Rest: llmtest.Say(told)}, 100_000, nil)
 	ctx := context.Background()
 	turn(t, r, "hello")
 	id := load(t, st).ID
@@ -287,7 +319,7 @@ func TestAChoiceOutlivesFolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.KeepFrom < 4 {
-			t.Fatalf("the session is read from record %d: the choice was not folded away", s.KeepFrom)
+			t.Fatalf("the session is read from record %d: the choice was not compacted away", s.KeepFrom)
 		}
 		rec, ok := s.Chosen()
 		if !ok || rec.Body != choice {
@@ -300,7 +332,7 @@ func TestAChoiceOutlivesFolds(t *testing.T) {
 func TestAnotherModelIsSaid(t *testing.T) {
 	st := memory.New()
 	ctx := context.Background()
-	r := folding(st, llmtest.New(), llmtest.New(), 100_000, nil)
+	r := compacting(st, llmtest.New(), llmtest.New(), 100_000, nil)
 	var said [][]runner.Switched
 	for i := range 4 {
 		if i == 2 {

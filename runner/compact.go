@@ -13,25 +13,26 @@ import (
 
 // What callers of Compact and UndoCompaction branch on.
 var (
-	// ErrNothingToCompact: the conversation is too short to be folded.
-	ErrNothingToCompact = errors.New("runner: there is nothing to fold")
+	// ErrNothingToCompact: the conversation is too short for a compaction.
+	ErrNothingToCompact = errors.New("runner: there is nothing to compact")
 	// ErrNotCompacted: no compaction is in effect.
-	ErrNotCompacted = errors.New("runner: nothing is folded")
-	// ErrMirror: the session is another program's, and stays as it is.
-	ErrMirror = errors.New("this session is another program's and stays as it is: say something first, and it goes on in a session of goclaw's own")
+	ErrNotCompacted = errors.New("runner: the session is not compacted")
+	// ErrMirror: the session is a mirror, and read-only.
+	ErrMirror = errors.New("this session belongs to another program and is read-only: say something first, and it goes on in a session of goclaw's own")
 )
 
-// Plan says where the session id would be folded now, at the user's wish.
+// Plan says where the session id would be compacted now, at the user's request.
 // Nothing is changed.
 func (r *Runner) Plan(ctx context.Context, id session.ID, focus string) (compact.Cut, error) {
-	s, env, err := r.envOf(ctx, id)
+	s, env, err := r.open(ctx, id)
 	if err != nil {
 		return compact.Cut{}, err
 	}
 	return plan(s, env, focus)
 }
 
-func (r *Runner) envOf(ctx context.Context, id session.ID) (*session.Session, agent.Env, error) {
+// open returns the session id and what it is asked with.
+func (r *Runner) open(ctx context.Context, id session.ID) (*session.Session, agent.Env, error) {
 	s, err := session.Open(ctx, r.o.Store, id)
 	if err != nil {
 		return nil, agent.Env{}, err
@@ -39,10 +40,7 @@ func (r *Runner) envOf(ctx context.Context, id session.ID) (*session.Session, ag
 	if s.Mirror() {
 		return nil, agent.Env{}, ErrMirror
 	}
-	env, err := r.o.Env(ctx, s)
-	if env.Tools != nil {
-		env.Prompt.Tools = env.Tools.Specs()
-	}
+	env, err := r.env(ctx, s)
 	return s, env, err
 }
 
@@ -53,7 +51,7 @@ func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) 
 	}
 	o.Force, o.Focus = true, focus
 	if focus != "" {
-		o.NoCheckpoints = true // a checkpoint does not dwell on anything
+		o.NoCheckpoints = true // checkpoints were made without a focus
 	}
 	if env.Tokens == nil {
 		return compact.Cut{}, fmt.Errorf("%w: the model's tokens cannot be counted", ErrNothingToCompact)
@@ -66,15 +64,15 @@ func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) 
 	return cut, nil
 }
 
-// Compact folds the session id now. focus says what the summary should dwell
+// Compact compacts the session id now. focus says what the summary should dwell
 // on; it may be empty.
 func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (agent.Recorded, compact.Cut, error) {
-	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
+	sl, release, err := r.lock(ctx, id)
 	if err != nil {
 		return agent.Recorded{}, compact.Cut{}, err
 	}
 	defer release()
-	s, env, err := r.envOf(ctx, id)
+	s, env, err := r.open(ctx, id)
 	if err != nil {
 		return agent.Recorded{}, compact.Cut{}, err
 	}
@@ -86,18 +84,29 @@ func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (agen
 	if err != nil {
 		return agent.Recorded{}, cut, err
 	}
-	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(body, r.o.Clock))
+	rec, err := sl.append(ctx, s, s.Next(body, r.o.Clock))
 	if err == nil {
 		cut.After = body.TokensAfter
 	}
 	return rec, cut, err
 }
 
+// lock takes the lock of the session id, as a turn does.
+func (r *Runner) lock(ctx context.Context, id session.ID) (sl *slot, release func(), err error) {
+	sl, leave := r.slots.enter(id)
+	unlock, err := sl.lock(ctx, r.o.Wait, func(*session.HeldError) bool { return true })
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return sl, func() { unlock(); leave() }, nil
+}
+
 // UndoCompaction undoes the compaction in effect by a new record: what it
 // covers is sent again. It returns the record of the compaction, and what the
 // session is now.
 func (r *Runner) UndoCompaction(ctx context.Context, id session.ID) (undone session.Record, now session.Info, err error) {
-	release, err := r.hold(ctx, id, func(agent.Event, error) bool { return true })
+	sl, release, err := r.lock(ctx, id)
 	if err != nil {
 		return undone, now, err
 	}
@@ -115,9 +124,8 @@ func (r *Runner) UndoCompaction(ctx context.Context, id session.ID) (undone sess
 	}
 	undone = s.Branch[at]
 	if _, ok := undone.Body.(session.Compaction); !ok {
-		return undone, now, fmt.Errorf("%w: the session was begun anew at record %d", ErrNotCompacted, undone.Seq)
+		return undone, now, fmt.Errorf("%w: the session was reset at record %d", ErrNotCompacted, undone.Seq)
 	}
-	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(session.Undo{Target: undone.ID}, r.o.Clock))
-	r.forget(id)
+	rec, err := sl.append(ctx, s, s.Next(session.Undo{Target: undone.ID}, r.o.Clock))
 	return undone, rec.Info, err
 }

@@ -1,50 +1,51 @@
 package runner
 
 import (
+	"slices"
+
 	"goclaw/llm"
 	"goclaw/session"
 )
 
-// Interrupted says what a session was doing when its log broke off.
+// Interrupted is what a session was doing when its log broke off.
 type Interrupted struct {
 	Calls  []llm.ToolCall // tools that were running
-	Waits  bool           // the user's words, or tool results, have no answer, or one that broke off
+	Waits  bool           // the last message waits for an answer, or for the rest of one
 	Prompt string         // what the user said last
 }
 
-// InterruptedIn returns what is unfinished in s. ok is false if s is at rest.
+// InterruptedIn returns what was interrupted in s. ok is false if nothing was.
 func InterruptedIn(s *session.Session) (t Interrupted, ok bool) {
+	last := lastMessage(s)
 	t.Calls = s.Unanswered()
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		m, is := s.Branch[i].Body.(session.Message)
-		if !is || m.Excluded {
-			continue
-		}
-		if !ok {
-			t.Waits = m.Role == llm.User || m.Stop == llm.StopError
-			ok = t.Waits || len(t.Calls) > 0
-			if !ok {
-				return t, false
-			}
-		}
-		if session.IsTurn(m) {
+	t.Waits = last.Role == llm.User || last.Stop == llm.StopError
+	if !t.Waits && len(t.Calls) == 0 {
+		return t, false
+	}
+	for _, r := range slices.Backward(s.Branch) {
+		if m, ok := r.Body.(session.Message); ok && !m.Excluded && session.IsTurn(m) {
 			t.Prompt = m.Text()
 			break
 		}
 	}
-	return t, ok
+	return t, true
 }
 
 // Resumable reports whether a turn with an empty message has something to do in
-// s: what is torn, or an answer that the user stopped.
+// s: what was interrupted, or an answer that the user stopped.
 func Resumable(s *session.Session) bool {
-	if _, ok := InterruptedIn(s); ok {
-		return true
-	}
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		if m, ok := s.Branch[i].Body.(session.Message); ok && !m.Excluded {
-			return m.Role == llm.Assistant && m.Stop == llm.StopAborted
+	_, ok := InterruptedIn(s)
+	last := lastMessage(s)
+	return ok || last.Role == llm.Assistant && last.Stop == llm.StopAborted
+}
+
+// lastMessage returns the last message of s that is part of the conversation,
+// or an empty one.
+func lastMessage(s *session.Session) session.Message {
+	for _, r := range slices.Backward(s.Branch) {
+		if m, ok := r.Body.(session.Message); ok && !m.Excluded {
+			return m
 		}
 	}
-	return false
+	return session.Message{}
 }

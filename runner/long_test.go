@@ -146,10 +146,10 @@ func (b *building) Run(_ context.Context, c llm.ToolCall) (llm.ToolResult, error
 
 // long is what a long session came to.
 type long struct {
-	turns, folds, asking, extracts, checkpoints int // asking: folds for which a model was asked
-	summaries                                   int // calls for folds and checkpoints, the failed ones too
-	refused, failed                             int // questions that were too long, and that failed otherwise
-	context, found                              int // facts: in the context, and there or among the first ten hits of a search
+	turns, compactions, asking, extracts, checkpoints int // asking: compactions for which a model was asked
+	summaries                                         int // calls for compactions and checkpoints, the failed ones too
+	refused, failed                                   int // questions that were too long, and that failed otherwise
+	context, found                                    int // facts: in the context, and there or among the first ten hits of a search
 }
 
 const facts = 50
@@ -259,7 +259,7 @@ func live(t *testing.T, a *actor, advertised, n int) (got long) {
 			got.found++
 		}
 	}
-	got.turns, got.folds, got.summaries, got.refused = s.Turns, s.Compactions, a.summaries, a.refused
+	got.turns, got.compactions, got.summaries, got.refused = s.Turns, s.Compactions, a.summaries, a.refused
 	return got
 }
 
@@ -270,7 +270,7 @@ func TestLongSessions(t *testing.T) {
 	if v, err := strconv.Atoi(os.Getenv("GOCLAW_TURNS")); err == nil && v > 0 {
 		n = v
 	}
-	t.Logf("%-24s %7s %6s %6s %7s %9s %12s %6s %8s %7s %11s %6s", "model", "window", "turns", "folds", "asking", "extracts", "checkpoints", "calls", "refused", "failed", "in context", "found")
+	t.Logf("%-24s %7s %6s %12s %7s %9s %12s %6s %8s %7s %11s %6s", "model", "window", "turns", "compactions", "asking", "extracts", "checkpoints", "calls", "refused", "failed", "in context", "found")
 	for _, m := range []struct {
 		name string
 		of   func(w int) *actor
@@ -283,12 +283,12 @@ func TestLongSessions(t *testing.T) {
 		for _, w := range []int{8_000, 32_000, 200_000} {
 			a := m.of(w)
 			got := live(t, a, w, n)
-			t.Logf("%-24s %7d %6d %6d %7d %9d %12d %6d %8d %7d %11d %6d", m.name, w, got.turns, got.folds, got.asking, got.extracts, got.checkpoints, got.summaries, got.refused, got.failed, got.context, got.found)
+			t.Logf("%-24s %7d %6d %12d %7d %9d %12d %6d %8d %7d %11d %6d", m.name, w, got.turns, got.compactions, got.asking, got.extracts, got.checkpoints, got.summaries, got.refused, got.failed, got.context, got.found)
 			if got.turns != n || got.found != facts {
 				t.Errorf("%s on %d: %d turns, %d facts found", m.name, w, got.turns, got.found)
 			}
-			if limit := n/4 + 4; got.folds > limit {
-				t.Errorf("%s on %d: %d folds in %d turns", m.name, w, got.folds, n)
+			if limit := n/4 + 4; got.compactions > limit {
+				t.Errorf("%s on %d: %d compactions in %d turns", m.name, w, got.compactions, n)
 			}
 		}
 	}

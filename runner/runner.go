@@ -1,20 +1,19 @@
-// Package runner is the one hand of each session: it loads a session, runs a
-// turn, appends every record before the turn goes on, and tells who listens.
+// Package runner performs the turns of sessions: it loads a session, runs a
+// turn, and appends every record before the turn goes on.
 //
-// A session has one hand at a time, across processes. Two that try wait for
-// each other; the log's compare-and-append stands behind that.
+// One turn runs in a session at a time, across processes: others wait. The
+// log's compare-and-append is the second guard.
 package runner
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"goclaw/agent"
 	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -22,40 +21,40 @@ import (
 // Options are what a Runner works with.
 type Options struct {
 	Store session.Store
-	Clock session.Clock
-	// Env returns what the session is asked with. It is called at the begin
+	Clock session.Clock // nil: session.System
+	// Env returns what the session is asked with. It is called at the beginning
 	// of every turn, so that a change of model takes effect.
 	Env func(ctx context.Context, s *session.Session) (agent.Env, error)
-	Who string // shown to others while a session is held
-	// Wait is how long a session that another holds is waited for. 0: not at
+	Who string // shown to others while a session is locked
+	// Wait is how long to wait for a session that another has locked. 0: not at
 	// all, the error is a *session.HeldError.
 	Wait time.Duration
 	// TTL is how long a session may be idle before its key begins a new one.
-	// 0: forever. The old one stays where it is. TTLFor says it for each key
-	// instead, if it is not nil.
+	// 0: forever. The old one stays where it is. If TTLFor is not nil, it is
+	// asked for each key instead.
 	TTL    time.Duration
 	TTLFor func(session.Key) time.Duration
-	// Detach has the background's work done elsewhere: it is told a session in
-	// which some is due, and has Finish called for it in another process. If it
-	// cannot it returns false, and the work is done here. It may be nil, and is
-	// not told of work that needs no model.
+	// Detach has the background's work done in another process: it is called
+	// with a session in which some is due, and has Finish called for it there.
+	// If it returns false the work is done here. It may be nil, and is not
+	// called for work that needs no model.
 	Detach func(id session.ID) bool
-	// OnBackground is told what the background has appended, or why it could not. It
-	// may be nil, and is called from any goroutine.
+	// OnBackground is called with what the background has appended, or why it
+	// could not, from any goroutine. It may be nil.
 	OnBackground func(id session.ID, rec session.Record, err error)
-	// Learnt is told what a refusal says about a model's window, so that Env
-	// can remember it. It may be nil.
+	// Learnt is called with what a refusal says about a model's window, so that
+	// Env can remember it. It may be nil.
 	Learnt func(agent.Learnt)
 }
 
-// Waiting says that another holds the session, and that it is waited for.
+// Waiting says that the turn waits for a session that another has locked.
 type Waiting struct {
 	agent.Event
 	By *session.HeldError
 }
 
-// Continued says that what was to be said in the mirror of another program's
-// session is said in a session of our own, which begins with its past.
+// Continued says that the turn does not run in From, the mirror of another
+// program's session, but in To, a session of our own that begins with its past.
 type Continued struct {
 	agent.Event
 	From, To session.Info
@@ -68,21 +67,11 @@ type Switched struct {
 	From, To session.ModelChange
 }
 
-// Runner runs turns. It may be used from many goroutines: a session in memory
-// belongs to whoever took it.
+// Runner runs turns. It may be used from many goroutines.
 type Runner struct {
-	o Options
-
-	mu   sync.Mutex
-	live map[session.ID]*session.Session // as they were after their last turn here
-
-	late   sync.WaitGroup // work in the background
-	busy   map[session.ID]bool
-	brief  map[session.ID]chan struct{} // held by the background, until closed
-	made   map[session.ID]*made         // what waits for its place between two turns
-	closed bool
-	ctx    context.Context // of the background
-	stop   context.CancelFunc
+	o          Options
+	slots      *slots
+	background *background
 }
 
 // New returns a Runner.
@@ -90,18 +79,19 @@ func New(o Options) *Runner {
 	if o.Clock == nil {
 		o.Clock = session.System{}
 	}
-	r := &Runner{o: o, live: map[session.ID]*session.Session{}, busy: map[session.ID]bool{}, brief: map[session.ID]chan struct{}{}, made: map[session.ID]*made{}}
-	r.ctx, r.stop = context.WithCancel(context.Background())
-	return r
+	ss := &slots{store: o.Store, clock: o.Clock, who: o.Who, of: map[session.ID]*slot{}}
+	b := &background{slots: ss, detach: o.Detach, told: o.OnBackground}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	return &Runner{o: o, slots: ss, background: b}
 }
 
-// Load returns the current session of key, begun now if there is none or if
-// the last one has been idle for too long.
+// Load returns the current session of key. If there is none, or if it has been
+// idle for too long, it begins a new one.
 func (r *Runner) Load(ctx context.Context, key session.Key) (*session.Session, error) {
 	return r.Begin(ctx, session.Header{Key: key})
 }
 
-// Begin is Load with a header for the session that it begins, if it does.
+// Begin is Load for the key of h; a session that it begins has the header h.
 func (r *Runner) Begin(ctx context.Context, h session.Header) (*session.Session, error) {
 	id, err := r.find(ctx, h)
 	if err != nil {
@@ -110,8 +100,8 @@ func (r *Runner) Begin(ctx context.Context, h session.Header) (*session.Session,
 	return session.Open(ctx, r.o.Store, id)
 }
 
-// Peek is Load without the beginning: where Load would begin a session, Peek
-// returns a draft of it, and nothing is kept.
+// Peek is Load without writing: where Load would begin a session, Peek returns
+// a draft of it.
 func (r *Runner) Peek(ctx context.Context, key session.Key) (*session.Session, error) {
 	id, _, err := r.current(ctx, key)
 	if err != nil {
@@ -123,7 +113,7 @@ func (r *Runner) Peek(ctx context.Context, key session.Key) (*session.Session, e
 	return session.Open(ctx, r.o.Store, id)
 }
 
-// find is Begin without the reading.
+// find is Begin without reading the session.
 func (r *Runner) find(ctx context.Context, h session.Header) (session.ID, error) {
 	id, seen, err := r.current(ctx, h.Key)
 	if err != nil || id != "" {
@@ -136,8 +126,8 @@ func (r *Runner) find(ctx context.Context, h session.Header) (session.ID, error)
 	return s.ID, nil
 }
 
-// current returns the session of key to go on in, "" if one is to be begun
-// instead of the one that was seen.
+// current returns the session of key to go on in. id is "" if a new one is to
+// replace the one that was seen.
 func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session.ID, err error) {
 	in, err := session.Current(ctx, r.o.Store, key)
 	switch {
@@ -150,7 +140,7 @@ func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session
 	if in.Mirror() {
 		own, err := mirrors.ContinuationOf(ctx, r.o.Store, in)
 		switch {
-		case errors.Is(err, session.ErrNotFound): // begun when something is said
+		case errors.Is(err, session.ErrNotFound): // it begins when something is said
 			return in.ID, seen, nil
 		case err != nil:
 			return "", seen, err
@@ -171,21 +161,20 @@ func (r *Runner) expired(in session.Info) bool {
 	return ttl > 0 && in.Turns > 0 && r.o.Clock.Now().Sub(in.Updated) > ttl
 }
 
-// open returns the session in, from memory if nothing was appended since. It
-// is the caller's alone until remember gives it back.
-func (r *Runner) open(ctx context.Context, in session.Info) (*session.Session, error) {
-	r.mu.Lock()
-	s := r.live[in.ID]
-	delete(r.live, in.ID)
-	r.mu.Unlock()
-	if s != nil && s.Last == in.Last {
-		return s, nil
+// env returns what s is asked with.
+func (r *Runner) env(ctx context.Context, s *session.Session) (agent.Env, error) {
+	env, err := r.o.Env(ctx, s)
+	if env.Clock == nil {
+		env.Clock = r.o.Clock
 	}
-	return session.Open(ctx, r.o.Store, in.ID)
+	return env.Complete(), err
 }
 
+// errOver: the consumer of a turn ended it.
+var errOver = errors.New("runner: over")
+
 // Run runs a turn of key's session: in is what the user said, or an empty
-// message to go on with what was broken off. Every Recorded event is durable
+// message to go on with what was interrupted. Every Recorded event is durable
 // when it is seen. Breaking out of the loop ends the turn.
 func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
@@ -194,267 +183,146 @@ func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.
 			yield(nil, err)
 			return
 		}
-		r.run(ctx, id, in, yield)
+		r.RunID(ctx, id, in)(yield)
 	}
 }
 
 // RunID is Run for the session id, whatever its key.
 func (r *Runner) RunID(ctx context.Context, id session.ID, in llm.Message) iter.Seq2[agent.Event, error] {
-	return func(yield func(agent.Event, error) bool) { r.run(ctx, id, in, yield) }
-}
-
-func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield func(agent.Event, error) bool) {
-	id, ok := r.own(ctx, id, yield)
-	if !ok {
-		return
-	}
-	release, err := r.hold(ctx, id, yield)
-	if err != nil {
-		if err != errOver {
+	return func(yield func(agent.Event, error) bool) {
+		if err := r.run(ctx, id, in, yield); err != nil && err != errOver {
 			yield(nil, err)
 		}
-		return
+	}
+}
+
+func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield func(agent.Event, error) bool) error {
+	id, err := r.own(ctx, id, yield)
+	if err != nil {
+		return err
+	}
+	sl, leave := r.slots.enter(id)
+	defer leave()
+	release, err := sl.lock(ctx, r.o.Wait, func(by *session.HeldError) bool { return yield(Waiting{By: by}, nil) })
+	if err != nil {
+		return err
 	}
 	defer release()
-	// Only now is the log ours: what was loaded before may be old.
-	info, err := session.Stat(ctx, r.o.Store, id)
+	s, err := sl.open(ctx) // what was read before the session was locked may be old
 	if err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
-	s, err := r.open(ctx, info)
+	defer sl.remember(s)
+	env, err := r.env(ctx, s)
 	if err != nil {
-		yield(nil, err)
-		return
-	}
-	env, err := r.o.Env(ctx, s)
-	if err != nil {
-		yield(nil, err)
-		return
-	}
-	if env.Clock == nil {
-		env.Clock = r.o.Clock
-	}
-	h := hand{r: r, s: s}
-	if !h.catchUp(ctx, yield) {
-		return
+		return err
 	}
 	to := session.ModelChange{Provider: env.Prompt.Provider, Model: env.Prompt.Model}
 	if from, ok := s.LastModel(); ok && to.Model != "" && from != to && !yield(Switched{From: from, To: to}, nil) {
-		return
+		return errOver
 	}
 	for ev, err := range agent.Turn(ctx, s, in, env) {
-		if rec, ok := ev.(agent.Recorded); ok && err == nil {
-			if ev, err = h.keep(ctx, rec.Record); err != nil {
-				yield(nil, err)
-				return
+		if err != nil {
+			return err
+		}
+		switch e := ev.(type) {
+		case agent.Recorded:
+			if ev, err = sl.append(ctx, s, e.Record); err != nil {
+				return err
 			}
-		}
-		if l, ok := ev.(agent.Learnt); ok && r.o.Learnt != nil {
-			r.o.Learnt(l)
-		}
-		if _, ok := ev.(agent.Done); ok {
-			if err := h.title(ctx, yield); err != nil {
-				if err != errOver {
-					yield(nil, err)
-				}
-				return
+		case agent.Learnt:
+			if r.o.Learnt != nil {
+				r.o.Learnt(e)
 			}
-		}
-		if _, ok := ev.(agent.Done); ok {
-			if !h.catchUp(ctx, yield) {
-				break
+		case agent.Done:
+			if err := r.end(ctx, sl, s, yield); err != nil {
+				return err
 			}
-			r.after(s, env)
+			r.background.after(s, env)
 		}
-		if !yield(ev, err) {
-			break
+		if !yield(ev, nil) {
+			return errOver
 		}
 	}
-	r.remember(s)
+	return nil
 }
 
-// own returns the session to say something in: id, or, if that is a mirror,
-// the one that continues it.
-func (r *Runner) own(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (session.ID, bool) {
-	from, err := session.Stat(ctx, r.o.Store, id)
-	if err != nil {
-		yield(nil, err)
-		return id, false
+// own returns the session that a turn of id runs in: id, or, if that is a
+// mirror, the session that continues it.
+func (r *Runner) own(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (session.ID, error) {
+	sl, leave := r.slots.enter(id)
+	defer leave()
+	if sl.remembered() { // no turn ran in a mirror
+		return id, nil
 	}
-	if !from.Mirror() {
-		return id, true
+	from, err := session.Stat(ctx, r.o.Store, id)
+	if err != nil || !from.Mirror() {
+		return id, err
 	}
 	to, err := mirrors.Continue(ctx, r.o.Store, from, r.o.Clock)
-	if err != nil {
-		yield(nil, err)
-		return id, false
+	if err == nil && !yield(Continued{From: from, To: to}, nil) {
+		err = errOver
 	}
-	return to.ID, yield(Continued{From: from, To: to}, nil)
+	return to.ID, err
 }
 
-// maxLive is how many sessions are held in memory between turns.
-const maxLive = 64
-
-// remember holds s for its next turn. Whichever goes to make room is opened
-// again from the store when it is needed.
-func (r *Runner) remember(s *session.Session) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id := range r.live {
-		if len(r.live) < maxLive {
-			break
+// end appends what belongs to the end of a turn: the title of a session that
+// has none, once it is about something (a person may have given the one that it
+// has), and what the background made meanwhile.
+func (r *Runner) end(ctx context.Context, sl *slot, s *session.Session, yield func(agent.Event, error) bool) error {
+	if t := naming.Topic(s); s.Title == "" && t != "" {
+		rec, err := sl.append(ctx, s, s.Next(session.Title{Title: t}, r.o.Clock))
+		if err != nil {
+			return err
 		}
-		delete(r.live, id)
-	}
-	r.live[s.ID] = s
-}
-
-var errOver = errors.New("runner: over")
-
-func (r *Runner) forget(id session.ID) {
-	r.mu.Lock()
-	delete(r.live, id)
-	r.mu.Unlock()
-}
-
-// hold takes the session, waiting for another if that is allowed.
-func (r *Runner) hold(ctx context.Context, id session.ID, yield func(agent.Event, error) bool) (func(), error) {
-	said := false
-	began := time.Now()
-	deadline := began.Add(r.o.Wait)
-	for {
-		release, err := r.o.Store.Lock(ctx, string(id), r.o.Who)
-		var held *session.HeldError
-		if errors.As(err, &held) {
-			r.mu.Lock()
-			brief := r.brief[id]
-			r.mu.Unlock()
-			if brief != nil { // our own background: an append, no more
-				<-brief
-				continue
-			}
-		}
-		if err == nil || !errors.As(err, &held) || !time.Now().Before(deadline) {
-			return release, err
-		}
-		// Whoever only appends something is gone in a moment.
-		if !said && time.Since(began) >= moment {
-			said = true
-			if !yield(Waiting{By: held}, nil) {
-				return nil, errOver
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		if !yield(rec, nil) {
+			return errOver
 		}
 	}
-}
-
-// moment is how long a session may be held by another without a word about it.
-const moment = 200 * time.Millisecond
-
-// hand appends the records of one turn.
-type hand struct {
-	r *Runner
-	s *session.Session
-}
-
-// keep appends rec and applies it. What the user stops is still recorded:
-// the context's end does not end the append.
-func (h hand) keep(ctx context.Context, rec session.Record) (agent.Recorded, error) {
-	ctx = context.WithoutCancel(ctx)
-	var err error
-	if c, ok := rec.Body.(session.Compaction); ok {
-		if rec, err = h.carry(ctx, c, rec); err != nil {
-			return agent.Recorded{}, err
+	if made := sl.take(); made != nil {
+		made.append(ctx, sl, s)
+		if made.err == nil && !yield(made.rec, nil) {
+			return errOver
 		}
 	}
-	rec, err = session.Keep(ctx, h.r.o.Store, h.s, rec, h.r.o.Clock)
-	if err != nil {
-		return agent.Recorded{}, fmt.Errorf("the conversation cannot be kept: %w", err)
-	}
-	return agent.Recorded{Record: rec, Info: h.s.Info}, nil
-}
-
-// carry records the chosen model again before the compaction c, if c folds the
-// choice away: a session is read from the first record that c keeps, and would
-// not know of it. It returns the record of c, in its new place.
-func (h hand) carry(ctx context.Context, c session.Compaction, rec session.Record) (session.Record, error) {
-	chosen, ok := h.s.Chosen()
-	if !ok {
-		return rec, nil
-	}
-	for _, r := range h.s.Branch {
-		if r.ID == c.FirstKept {
-			break
-		}
-		if r.ID == chosen.ID {
-			change := chosen.Body.(session.ModelChange)
-			change.Chosen = true
-			if _, err := session.Keep(ctx, h.r.o.Store, h.s, h.s.Next(change, h.r.o.Clock), h.r.o.Clock); err != nil {
-				return rec, err
-			}
-			return h.s.Next(c, h.r.o.Clock), nil
-		}
-	}
-	return rec, nil
+	return nil
 }
 
 // Record appends b to the session id outside of a turn: a title, a label, a
 // change of model. It returns the record and what the session is with it.
 func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (agent.Recorded, error) {
-	info, err := session.Stat(ctx, r.o.Store, id)
+	sl, leave := r.slots.enter(id)
+	defer leave()
+	s, err := sl.open(ctx)
 	if err != nil {
 		return agent.Recorded{}, err
 	}
-	s, err := r.open(ctx, info)
+	defer sl.remember(s)
+	return sl.append(ctx, s, s.Next(b, r.o.Clock))
+}
+
+// Finish does what is due in the session id between two turns, if anything is:
+// a checkpoint, or a better summary. It returns what was recorded, which has no
+// number if there was nothing to do or if another process is doing it. A
+// failure is recorded as well: it delays the next attempt.
+func (r *Runner) Finish(ctx context.Context, id session.ID) (session.Record, error) {
+	// No session has the id that is locked: ids have no NUL.
+	release, err := r.o.Store.Lock(ctx, "background\x00"+string(id), r.o.Who)
+	if errors.Is(err, session.ErrHeld) {
+		return session.Record{}, nil
+	}
 	if err != nil {
-		return agent.Recorded{}, err
+		return session.Record{}, err
 	}
-	rec, err := hand{r: r, s: s}.keep(ctx, s.Next(b, r.o.Clock))
-	if err == nil {
-		r.remember(s)
+	defer release()
+	s, env, err := r.open(ctx, id)
+	if err != nil {
+		return session.Record{}, err
 	}
-	return rec, err
+	return r.background.finish(ctx, s, env)
 }
 
-// Follow yields what is recorded in the session id behind after, and then
-// what will be.
-func (r *Runner) Follow(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[agent.Event, error] {
-	return func(yield func(agent.Event, error) bool) {
-		for rec, err := range session.Follow(ctx, r.o.Store, id, after) {
-			if err != nil {
-				if !yield(nil, err) {
-					return
-				}
-				continue
-			}
-			if !yield(agent.Recorded{Record: rec}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Close waits for what is still being done in the background, as long as ctx
-// allows, and gives it up then: only that is lost. The store stays open; turns
-// that are run later leave nothing in the background.
-func (r *Runner) Close(ctx context.Context) error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	defer r.stop()
-	done := make(chan struct{})
-	go func() { r.late.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		r.stop()
-		<-done
-		return ctx.Err()
-	}
-}
+// Close waits for the work in the background, as long as ctx allows, and gives
+// it up then: nothing else is lost. The store stays open; later turns leave
+// nothing to the background.
+func (r *Runner) Close(ctx context.Context) error { return r.background.close(ctx) }

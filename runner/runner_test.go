@@ -231,7 +231,7 @@ func TestIdleSessionsExpire(t *testing.T) {
 	}
 }
 
-func TestTornIn(t *testing.T) {
+func TestInterruptedIn(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		log  []session.Body
@@ -244,10 +244,10 @@ func TestTornIn(t *testing.T) {
 		{"after a result", []session.Body{User("q"), Call("c1", "bash"), Result("c1", "ok")}, "true waits:true calls:0 q"},
 		{"stopped by the user", []session.Body{User("q"), Stopped(llm.StopAborted, Answer("a"))}, "false"},
 	} {
-		torn, ok := runner.InterruptedIn(Replay(t, c.log...))
+		was, ok := runner.InterruptedIn(Replay(t, c.log...))
 		got := fmt.Sprint(ok)
 		if ok {
-			got = fmt.Sprintf("%v waits:%v calls:%d %s", ok, torn.Waits, len(torn.Calls), torn.Prompt)
+			got = fmt.Sprintf("%v waits:%v calls:%d %s", ok, was.Waits, len(was.Calls), was.Prompt)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
@@ -287,11 +287,11 @@ func TestFollow(t *testing.T) {
 	id := load(t, st).ID
 	go func() { turnQuiet(newRunner(st, llmtest.New()), "two") }()
 	var seen []string
-	for ev, err := range r.Follow(ctx, id, 1) {
+	for rec, err := range session.Follow(ctx, st, id, 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := ev.(agent.Recorded).Record.Body.(session.Message); ok {
+		if m, ok := rec.Body.(session.Message); ok {
 			seen = append(seen, m.Text())
 		}
 		if len(seen) == 4 {

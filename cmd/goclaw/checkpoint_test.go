@@ -96,7 +96,7 @@ func until(t *testing.T, what string, done func() bool) {
 // there is none.
 func lateHolder(t *testing.T, st session.Store, id session.ID) int {
 	t.Helper()
-	release, err := st.Lock(context.Background(), "late\x00"+string(id), "the test")
+	release, err := st.Lock(context.Background(), "background\x00"+string(id), "the test")
 	var held *session.HeldError
 	switch {
 	case errors.As(err, &held):
