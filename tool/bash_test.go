@@ -60,7 +60,7 @@ func TestBashOutputIsCapped(t *testing.T) {
 	if len(got) > 1000+noteRoom {
 		t.Errorf("%d bytes", len(got))
 	}
-	contains(t, got, "begin\nxxx", "xxx\nend\n[exit code 0]", "\n[... 4999011 of 5000011 bytes cut here ...]\n")
+	contains(t, got, "begin\nxxx", "xxx\nend\n[exit code 0]", "\n[... 4999011 of 5000011 bytes cut ...]\n")
 }
 
 func TestBashWithoutShell(t *testing.T) {

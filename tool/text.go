@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"goclaw/internal/near"
+	"goclaw/internal/text"
 )
 
 // clean makes text fit to be sent and stored: valid UTF-8 without NUL, which
@@ -18,19 +19,12 @@ func clean(text string) string {
 	return strings.ReplaceAll(text, "\x00", "\u2400")
 }
 
-// excerpt returns at most max bytes of text, marked if there was more.
-func excerpt(text string, max int) string {
-	if len(text) <= max {
-		return text
+// excerpt returns at most max bytes of s, marked if there was more.
+func excerpt(s string, max int) string {
+	if len(s) <= max {
+		return s
 	}
-	return string(wholeRunes([]byte(text[:max]))) + "…"
-}
-
-// middleCut keeps the head and the tail of text, max bytes together.
-func middleCut(text string, max int) string {
-	c := newCapture(max)
-	c.Write([]byte(text))
-	return c.String()
+	return text.Head(s, max) + "…"
 }
 
 // wholeRunes drops the beginning of a rune at the end of b.
@@ -101,7 +95,7 @@ func (c *capture) String() string {
 	}
 	head, tail := wholeRunes(c.head), tailRunes(tail)
 	cut := c.total - int64(len(head)+len(tail))
-	return clean(fmt.Sprintf("%s\n[... %d of %d bytes cut here ...]\n%s", head, cut, c.total, tail))
+	return clean(fmt.Sprintf("%s\n[... %d of %d bytes cut ...]\n%s", head, cut, c.total, tail))
 }
 
 // withNote puts a note on a line of its own behind text.

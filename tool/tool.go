@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -291,7 +292,7 @@ func (e *entry) tidy(blocks []llm.Block) []llm.Block {
 		}
 		t.Text = clean(t.Text)
 		if len(t.Text) > e.max+noteRoom {
-			t.Text = middleCut(t.Text, e.max)
+			t.Text = text.Middle(t.Text, e.max/2, e.max/2)
 		}
 		if strings.TrimSpace(t.Text) != "" {
 			out = append(out, t)

@@ -364,7 +364,7 @@ func TestResultsAreTidy(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	want := strings.Repeat("é", 250) + "\n[... 9000 of 10000 bytes cut here ...]\n" + strings.Repeat("é", 250)
+	want := strings.Repeat("é", 250) + "\n[... 9000 of 10000 bytes cut ...]\n" + strings.Repeat("é", 250)
 	if got := ok(t, s, "long", o{}); got != want {
 		t.Errorf("long: got %q", got)
 	}
@@ -463,10 +463,10 @@ func TestCapture(t *testing.T) {
 		{"nothing", nil, ""},
 		{"short", []string{"ab", "cd"}, "abcd"},
 		{"exact", []string{"0123456789"}, "0123456789"},
-		{"one more", []string{"0123456789x"}, "01234\n[... 1 of 11 bytes cut here ...]\n6789x"},
-		{"bytes", strings.Split("abcdefghijklmnopqrstuvwxyz", ""), "abcde\n[... 16 of 26 bytes cut here ...]\nvwxyz"},
-		{"one long", []string{"ab", strings.Repeat("-", 100), "yz"}, "ab---\n[... 94 of 104 bytes cut here ...]\n---yz"},
-		{"runes are not split", []string{"ééééééééé"}, "éé\n[... 10 of 18 bytes cut here ...]\néé"},
+		{"one more", []string{"0123456789x"}, "01234\n[... 1 of 11 bytes cut ...]\n6789x"},
+		{"bytes", strings.Split("abcdefghijklmnopqrstuvwxyz", ""), "abcde\n[... 16 of 26 bytes cut ...]\nvwxyz"},
+		{"one long", []string{"ab", strings.Repeat("-", 100), "yz"}, "ab---\n[... 94 of 104 bytes cut ...]\n---yz"},
+		{"runes are not split", []string{"ééééééééé"}, "éé\n[... 10 of 18 bytes cut ...]\néé"},
 	}
 	for _, tt := range tests {
 		c := newCapture(10)

@@ -1,9 +1,7 @@
 package window
 
 import (
-	"fmt"
-	"unicode/utf8"
-
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -36,12 +34,5 @@ func (m measure) cutText(s string) string {
 	if len(s) <= m.over {
 		return s
 	}
-	head, tail := m.head, len(s)-m.tail
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[... %d of %d bytes cut ...]\n%s", s[:head], tail-head, len(s), s[tail:])
+	return text.Middle(s, m.head, m.tail)
 }
