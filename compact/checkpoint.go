@@ -57,27 +57,23 @@ const minTurns = 2
 // is sent now. It holds on to records only, which never change, so that the
 // session may go on. ok is false in the middle of a turn.
 func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
-	fold, recs := window.Sent(s)
+	last, recs := window.Sent(s)
 	if len(recs) == 0 || len(s.Unanswered()) > 0 {
 		return c, false
 	}
 	l := window.Weigh(s, p, tok, b.Window)
-	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, Asks: true, Weight: l.Used - l.Fixed, counted: l.Used}
-	if fold != nil {
-		c.prev = Parse(fold.Summary)
+	c = Cut{Before: l.Used, Asks: true, meter: meter{tok, l.Ratio}, limit: maxSummary(b.Window), weight: l.Used - l.Fixed, counted: l.Used}
+	if last != nil {
+		c.prev = parse(last.Summary)
 	}
-	from := 0
-	x := lay(fold, recs, l.Records)
+	x := lay(last, recs, l.Records)
 	if cp := find(s, recs, x.resume); cp != nil {
-		c.prev, from = Parse(cp.Summary), cp.n
+		c.prev, c.told = parse(cp.Summary), cp.n
 	}
-	c.all, c.past = recs, recs[from:]
+	c.all = recs
 	c.Compacted = x.messages(0, len(recs))
-	if len(c.past) == 0 {
-		return c, false
-	}
 	c.pins = pinned(s, recs, c.prev)
-	return c, true
+	return c, c.told < len(recs)
 }
 
 // Checkpoint returns the checkpoint of a Snapshot. It is made by a model or
@@ -86,7 +82,7 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 	if sum == nil || len(c.all) == 0 {
 		return session.Checkpoint{}, errors.New("compact: nothing to make a checkpoint of, or nobody to make it")
 	}
-	s, by, spent, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Limit: c.Limit})
+	s, by, spent, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.all[c.told:], Limit: c.limit})
 	if err != nil {
 		return session.Checkpoint{}, err
 	}
@@ -101,8 +97,8 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 // the record that a model then makes keeps what the extract kept. s must be
 // loaded from the beginning of what was folded.
 func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
-	at, keep, folded := s.Compaction()
-	if !folded || keep == at {
+	at, keep, ok := s.Compaction()
+	if !ok || keep == at {
 		return c, false
 	}
 	old, ok := s.Branch[at].Body.(session.Compaction)
@@ -110,7 +106,7 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 		return c, false
 	}
 	before := s.WithBranch(s.Branch[:at])
-	fold, recs := window.Sent(before)
+	last, recs := window.Sent(before)
 	first := indexOf(recs, s.Branch[keep].ID)
 	i := first
 	if old.Resume != "" {
@@ -120,18 +116,18 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 		return c, false
 	}
 	l := window.Weigh(before, p, tok, b.Window)
-	x := lay(fold, recs, l.Records)
+	x := lay(last, recs, l.Records)
 	for q := first; q < i; q++ {
 		if session.IsTurn(recs[q].Body) {
 			x.asked = append(x.asked, q)
 		}
 	}
-	c = Cut{Before: l.Used, Limit: limit(b.Window), tok: tok, rate: l.Ratio, counted: l.Fixed + l.Summary + x.suffix[0]}
+	c = Cut{Before: l.Used, meter: meter{tok, l.Ratio}, limit: maxSummary(b.Window), counted: l.Fixed + l.Summary + x.suffix[0]}
 	c.place(x, i, 0)
-	c.Weight = x.suffix[0] - x.left(i) + l.Summary
-	c.After = c.then(c.Limit)
-	if fold != nil {
-		c.prev = Parse(fold.Summary)
+	c.weight = x.suffix[0] - x.left(i) + l.Summary
+	c.After = c.then(c.limit)
+	if last != nil {
+		c.prev = parse(last.Summary)
 	}
 	c.pins = pinned(s, c.all, c.prev)
 	return c, len(c.all) > 0
@@ -152,7 +148,7 @@ func IsExtract(s *session.Session) bool {
 func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, error) {
 	comp, err := c.Compact(ctx, sum)
 	if err == nil && DetailsOf(comp).Extract {
-		err = ErrNoSummary
+		err = errNoSummary
 	}
 	return comp, err
 }
@@ -182,10 +178,10 @@ func (c Cut) DryRun() Report {
 		s, _ = c.extract()
 		hint = ""
 		in := c.count(instructions) + c.count(c.prev.String())
-		for _, l := range lines(c.past) {
+		for _, l := range lines(c.all[c.told:]) {
 			in += c.count(l) + 2
 		}
-		r.Cost = llm.Usage{Input: in, Output: c.Limit / 2}
+		r.Cost = llm.Usage{Input: in, Output: c.limit / 2}
 	}
 	s = c.complete(s, hint)
 	r.Preview = s.String()

@@ -1,15 +1,17 @@
-// Package compact folds the past of a conversation: it decides where to cut,
-// has the part before the cut summarised, checks what comes back, and returns
-// the record that puts the summary in its place.
+// Package compact replaces the past of a conversation by a summary: it decides
+// where to cut, has the part before the cut summarised, checks the answer, and
+// returns the record that puts the summary in place of that part.
 //
-// Plan and Due are pure functions of the session. A fold appends; it removes
-// nothing, and can be taken back. Every record is kept or covered, and a call
-// is never parted from its result. A model is only asked where no checkpoint
-// will do, and a fold succeeds even if no model answers: an extract that is
-// made without one takes the summary's place until a model is back.
+// Plan and Due are pure functions of the session. A compaction is a record: it
+// removes nothing, and can be undone. Every record is kept or covered by the
+// summary, and a call is never parted from its result. A model is asked only
+// where no checkpoint will do, and a compaction succeeds even if no model
+// answers: an extract, made without one, serves until a model is back.
 package compact
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"goclaw/llm"
@@ -17,13 +19,13 @@ import (
 	"goclaw/window"
 )
 
-// Options are how the past is folded. The zero value is useful.
+// Options are how a session is compacted. The zero value is useful.
 type Options struct {
-	Keep          int    // percent of what is used that stays as it is; 0: 20
+	Keep          int    // percent of the used tokens that stay as they are; 0: 20
 	Messages      int    // messages that stay at least; 0: 4
-	NoCheckpoints bool   // summarise anew even where a checkpoint would do
+	NoCheckpoints bool   // make a new summary even where a checkpoint would do
 	Focus         string // what the user wants the summary to dwell on
-	Force         bool   // fold even where it gains little
+	Force         bool   // compact even where that gains little
 
 	// When checkpoints are made: at so many percent of the window, or every
 	// so many user messages, but not below so many tokens. Nil and zero mean
@@ -33,110 +35,115 @@ type Options struct {
 	MinTokens int
 }
 
-func (o Options) keep() int {
-	if o.Keep > 0 {
-		return o.Keep
-	}
-	return 20
-}
-
-func (o Options) messages() int {
-	if o.Messages > 0 {
-		return o.Messages
-	}
-	return 4
-}
-
-// Cut is a place to fold at.
+// Cut is a place to compact at.
 type Cut struct {
 	Keep      string // id of the first record that stays as it is
 	Resume    string // id of the record where what stays goes on, if Keep is a question that stands alone before it; else ""
 	From      string // id of the checkpoint whose summary is used; "": none
 	Asks      bool   // a model is to be asked
 	Before    int    // tokens in use
-	After     int    // tokens in use then, with a summary as long as is allowed
-	Compacted int    // records that are folded away, of those that are sent
-	Kept      int    // records that stay
-	Limit     int    // tokens that a summary may have
-	Weight    int    // tokens of what the summary replaces
-	Focus     string
+	After     int    // tokens in use then, if the summary has half of the tokens that it replaces
+	Compacted int    // messages that the summary replaces
+	Kept      int    // messages that stay
 
-	prev    Summary          // what an earlier fold, or the checkpoint, says
-	past    []session.Record // what is not in prev yet
-	all     []session.Record // everything that is folded away
-	since   []session.Record // what of it came after the last checkpoint
-	kept    []session.Record
-	asked   []session.Record // the questions among kept that are being worked on
-	counted int              // tokens in use by our own count
-	pins    []Pinned
-	tok     window.Tokenizer
-	rate    float64 // tokens of the model for one of tok's
-	last    *checkpoint
+	past
+	meter
+	focus   string
+	limit   int // tokens that a summary may have
+	weight  int // tokens of what the summary replaces
+	counted int // tokens in use by our own count
+	pins    []pin
+	last    *checkpoint // the latest one, if it covers a part of what is replaced
 }
 
-// then is what is in use once a summary of n tokens is in the place of the
-// past. It is in the model's own tokens, as Before is, so that both can be
-// compared: what the model counts beside our count stays, and where it counts
-// less, so does what is left.
+// past is what a summary replaces, and what stays after it.
+type past struct {
+	prev  Summary          // of an earlier compaction, or of the checkpoint
+	all   []session.Record // what is replaced
+	told  int              // how many of all prev covers
+	asked []session.Record // the questions among kept that are being worked on
+	kept  []session.Record // what stays, beginning with asked
+}
+
+// meter counts tokens of the model.
+type meter struct {
+	tok  window.Tokenizer
+	rate float64 // tokens of the model for one of tok's
+}
+
+func (m meter) count(text string) int {
+	return int(math.Ceil(float64(m.tok.Count(text)) * m.rate))
+}
+
+// weigh returns what a summary comes to in the context.
+func (m meter) weigh(summary string) int { return m.count(window.SummaryText(summary)) + overhead }
+
+// overhead is what a message or a pin costs beside its text, about.
+const overhead = 16
+
+// then returns how many tokens are in use once a summary of n tokens has
+// replaced the past. They are the model's own tokens, as in Before, so that
+// both can be compared: what the model counts beside our count stays, and where
+// it counts less, so does what is left.
 func (c Cut) then(n int) int {
-	less := c.Weight - n
+	less := c.weight - n
 	if c.counted > c.Before {
 		return int(int64(c.Before) * int64(c.counted-less) / int64(c.counted))
 	}
 	return c.Before - less
 }
 
-// checkpoint is one that lies on the branch and covers the first n records of
-// what is sent.
+// checkpoint is a checkpoint of the branch that covers the first n records of
+// what is sent (once the cut is placed: of what the summary replaces).
 type checkpoint struct {
 	id string
 	session.Checkpoint
 	n int
 }
 
-// room is what fits into a window beside the answer and fixed parts.
+// room returns what fits into a window beside the answer and fixed parts.
 func room(b window.Budget, fixed int) int { return max(0, b.Window-b.Kept()-fixed) }
 
-// limit is how long a summary may be.
-func limit(window int) int {
+// maxSummary returns how many tokens a summary may have.
+func maxSummary(window int) int {
 	if window <= 0 {
 		return 4000
 	}
 	return min(8000, max(300, window/8))
 }
 
-// gain is the part of what is used, in percent, that a fold must put away to
-// be worth it.
+// gain is the part of the used tokens, in percent, that a compaction must free
+// to be worth it.
 const gain = 10
 
-// least is how many tokens a fold must put away: a summary has as many.
+// least is how many tokens a compaction must free: a summary has as many.
 const least = 100
 
-// relief is the part of what fits, in percent, that should stay at most: a
-// fold that leaves more is followed by the next one too soon.
+// relief is the part of what fits, in percent, that should stay at most: after
+// a compaction that leaves more, the next one comes too soon.
 const relief = 75
 
-// Plan decides where to fold s: on the latest turn boundary that leaves the
+// Plan decides where to cut s: on the latest turn boundary that leaves the
 // newest Keep percent and at least so many messages; inside a turn only where
-// that turn alone is too much, and then without the question that the turn
-// answers, which stays; and with less where the window leaves no choice. ok is
-// false if there is nothing to fold, or too little to help.
+// that turn alone is too much, and then the question that the turn answers
+// stays; and leaving less where the window demands it. ok is false if there is
+// nothing to compact, or too little to help.
 func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget, o Options) (c Cut, ok bool) {
 	l := window.Weigh(s, p, tok, b.Window)
-	fold, recs := window.Sent(s)
-	x := lay(fold, recs, l.Records)
+	last, recs := window.Sent(s)
+	x := lay(last, recs, l.Records)
 	x.block(s.Unanswered())
-	c = Cut{Before: l.Used, Limit: limit(b.Window), Focus: o.Focus, tok: tok, rate: l.Ratio}
+	c = Cut{Before: l.Used, limit: maxSummary(b.Window), focus: o.Focus, meter: meter{tok, l.Ratio}}
 	total := x.suffix[0] + l.Summary
 	c.counted = l.Fixed + total
 	fits := total / 2
 	if b.Window > 0 {
-		fits = room(b, l.Fixed) - c.Limit
+		fits = room(b, l.Fixed) - c.limit
 	}
 	x.keepAsked(fits)
-	i := x.choose(total*o.keep()/100, o.messages(), fits)
-	if fold != nil {
-		c.prev = Parse(fold.Summary)
+	i := x.choose(total*cmp.Or(max(o.Keep, 0), 20)/100, cmp.Or(max(o.Messages, 0), 4), fits)
+	if last != nil {
+		c.prev = parse(last.Summary)
 	}
 	from := 0
 	if cp := find(s, recs, x.resume); cp != nil {
@@ -144,10 +151,10 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 		cp.n = x.covered(cp.n)
 		if !o.NoCheckpoints && cp.n > 0 && 2*(x.prefix(cp.n)+l.Summary) > total {
 			c.From = cp.id
-			c.prev = Parse(cp.Summary)
+			c.prev = parse(cp.Summary)
 			from = cp.n
 			// Everything after the checkpoint stays, if that leaves room to
-			// go on; else the part after it is folded as well.
+			// go on; else a part of that is compacted as well.
 			if j := x.before(min(i, cp.n)); j > 0 && x.left(j) <= fits*relief/100 {
 				i = j
 			}
@@ -161,19 +168,19 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 		return c, false
 	}
 	c.place(x, i, from)
-	c.Weight = put + l.Summary
-	c.After = c.then(min(c.Limit, max(c.Weight/2, 1)))
+	c.weight = put + l.Summary
+	c.After = c.then(min(c.limit, max(c.weight/2, 1)))
 	c.pins = pinned(s, c.all, c.prev)
-	if c.pinTokens() >= c.Weight { // the summary could not be shorter
+	if c.pinTokens() >= c.weight { // the summary could not be shorter
 		return c, false
 	}
 	return c, true
 }
 
-// place cuts before record i of x. prev tells of the records before from.
+// place cuts before record i of x. prev covers the records before from.
 func (c *Cut) place(x *layout, i, from int) {
 	asked := map[int]bool{}
-	first := i
+	first, covered := i, 0
 	for _, q := range x.asked {
 		if q < i {
 			asked[q] = true
@@ -187,16 +194,21 @@ func (c *Cut) place(x *layout, i, from int) {
 			continue
 		}
 		c.all = append(c.all, r)
-		if k >= from {
-			c.past = append(c.past, r)
+		if k < from {
+			c.told++
 		}
-		if c.last != nil && k >= c.last.n {
-			c.since = append(c.since, r)
+		if c.last != nil && k < c.last.n {
+			covered++
 		}
 	}
-	c.Asks = len(c.past) > 0
+	if c.last != nil && c.last.n > 0 {
+		c.last.n = covered
+	} else {
+		c.last = nil
+	}
+	c.Asks = len(c.all) > c.told
 	c.Keep = x.recs[first].ID
-	// What an earlier fold left out between its question and the rest stays
+	// What an earlier compaction left out between its question and the rest stays
 	// left out.
 	if resume := max(i, x.resume); first < resume {
 		c.Resume = x.recs[resume].ID
@@ -205,7 +217,7 @@ func (c *Cut) place(x *layout, i, from int) {
 }
 
 // find returns the latest checkpoint that covers a part of recs. One that ends
-// before the record where they resume does not tell of what was left out there.
+// before the record where they resume does not cover what was left out there.
 func find(s *session.Session, recs []session.Record, resume int) *checkpoint {
 	at := map[string]int{}
 	for i, r := range recs {
@@ -230,14 +242,14 @@ type layout struct {
 	suffix  []int // what is sent from each record on
 	split   []int // how many pairs of call and result a cut before each record would part
 	asked   []int // the questions that are being worked on, which stay wherever the cut falls
-	resume  int   // where the fold in effect resumes; 0: it left nothing out
+	resume  int   // where the compaction in effect resumes; 0: it left nothing out
 }
 
-// lay returns the layout of recs, which fold, if there is one, has left.
-func lay(fold *session.Compaction, recs []session.Record, weights []int) *layout {
+// lay returns the layout of recs. last is the compaction in effect, or nil.
+func lay(last *session.Compaction, recs []session.Record, weights []int) *layout {
 	x := &layout{recs: recs, weights: weights, suffix: make([]int, len(recs)+1), split: make([]int, len(recs)+1)}
-	if fold != nil && fold.Resume != "" {
-		x.resume = max(0, indexOf(recs, fold.Resume))
+	if last != nil && last.Resume != "" {
+		x.resume = max(0, indexOf(recs, last.Resume))
 	}
 	for i := len(recs) - 1; i >= 0; i-- {
 		x.suffix[i] = x.suffix[i+1] + weights[i]
@@ -315,7 +327,7 @@ func (x *layout) join(i, j int) {
 	x.split[j+1]--
 }
 
-// block forbids every cut behind calls that are still to be answered.
+// block forbids every cut after calls that are still to be answered.
 func (x *layout) block(open []llm.ToolCall) {
 	for _, c := range open {
 		for i := len(x.recs) - 1; i >= 0; i-- {
@@ -341,8 +353,8 @@ func (x *layout) before(i int) int {
 	return max(i, 0)
 }
 
-// covered is the place to cut at behind the first n records: behind those
-// that are not sent as well, or before a pair that n parts.
+// covered is the place to cut at after the first n records: after those that
+// are not sent as well, or before a pair that n parts.
 func (x *layout) covered(n int) int {
 	for n < len(x.recs) && x.weights[n] == 0 {
 		n++
@@ -381,7 +393,7 @@ func (x *layout) choose(want, least, fits int) int {
 		if x.left(i) <= fits {
 			fit = i // the earliest place that leaves what fits
 		} else if fit == 0 {
-			fit = i // nothing fits: as much as can be is folded
+			fit = i // nothing fits: as little as possible stays
 		}
 		if x.left(i) <= fits*relief/100 {
 			ease = i
@@ -409,13 +421,13 @@ func (x *layout) choose(want, least, fits int) int {
 	return fit
 }
 
-// Pinned is a record that is kept word for word.
-type Pinned struct{ ID, Text string }
+// pin is a record that a summary has word for word.
+type pin struct{ ID, Text string }
 
-// pinned returns the pins among what is folded, and those that an earlier
-// summary carries and nobody has taken away.
-func pinned(s *session.Session, past []session.Record, prev Summary) []Pinned {
-	var out []Pinned
+// pinned returns the pins among the records past, and those of an earlier
+// summary that nobody has removed.
+func pinned(s *session.Session, past []session.Record, prev Summary) []pin {
+	var out []pin
 	labels := map[string]string{}
 	for _, r := range s.Branch {
 		if l, ok := r.Body.(session.Label); ok {
@@ -433,7 +445,7 @@ func pinned(s *session.Session, past []session.Record, prev Summary) []Pinned {
 		if labels[r.ID] == session.Pin && !seen[r.ID] {
 			if t := plainText(r.Body); t != "" {
 				seen[r.ID] = true
-				out = append(out, Pinned{r.ID, t})
+				out = append(out, pin{r.ID, t})
 			}
 		}
 	}

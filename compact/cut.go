@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -35,8 +35,8 @@ func DetailsOf(c session.Compaction) Details {
 	return d
 }
 
-// extracted is who made a summary that no model made.
-const extracted = "extract"
+// byExtract names the maker of a summary that no model made.
+const byExtract = "extract"
 
 // Extractor is the Summarizer where there is no model that could be asked: it
 // makes extracts, which a model improves when one is there.
@@ -44,15 +44,15 @@ type Extractor struct{}
 
 // Summarize implements Summarizer.
 func (Extractor) Summarize(_ context.Context, j Job) (Summary, string, llm.Usage, error) {
-	s := Extract(j.Prev, j.Past)
+	s := extract(j.Prev, j.Past)
 	if s.Text == "" {
-		return s, "", llm.Usage{}, ErrNoSummary
+		return s, "", llm.Usage{}, errNoSummary
 	}
-	return s, extracted, llm.Usage{}, nil
+	return s, byExtract, llm.Usage{}, nil
 }
 
-// Extracted opens a summary that was made without a model.
-const Extracted = "(No model was there to write this summary: it is an extract of what was said.)"
+// extractMark opens a summary that was made without a model.
+const extractMark = "(No model was there to write this summary: it is an extract of what was said.)"
 
 // Compact returns the record that puts a summary in the place of the past. It
 // asks sum, which may be nil, unless a checkpoint will do. If no model gives a
@@ -69,19 +69,19 @@ func (c Cut) Compact(ctx context.Context, sum Summarizer) (session.Compaction, e
 	s, d, from := c.prev, Details{By: "checkpoint", Compacted: c.Compacted, Kept: c.Kept}, c.From
 	var spent llm.Usage
 	if c.Asks {
-		err := ErrNoSummary
+		err := errNoSummary
 		if sum != nil {
-			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.past, Asked: c.asked, Focus: c.Focus, Limit: c.Limit})
+			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.all[c.told:], Asked: c.asked, Focus: c.focus, Limit: c.limit})
 		}
 		if ctx.Err() != nil {
 			return session.Compaction{}, ctx.Err()
 		}
 		if err != nil {
 			s, from = c.extract()
-			d.By = extracted
+			d.By = byExtract
 			d.Problem = oneLine(err.Error(), 300)
 		}
-		d.Extract = d.By == extracted
+		d.Extract = d.By == byExtract
 	}
 	hint := s.Task
 	if d.Extract {
@@ -90,13 +90,13 @@ func (c Cut) Compact(ctx context.Context, sum Summarizer) (session.Compaction, e
 	s = c.complete(s, hint)
 	text := s.String()
 	if d.Extract {
-		text = Extracted + "\n\n" + text
+		text = extractMark + "\n\n" + text
 	}
 	n := c.weigh(text)
-	if n >= c.Weight {
+	if n >= c.weight {
 		return session.Compaction{}, &LargerError{Before: c.Before, After: c.then(n), Usage: spent}
 	}
-	d.Read, d.Modified = nonNil(s.Read), nonNil(s.Written)
+	d.Read, d.Modified = append([]string{}, s.Read...), append([]string{}, s.Written...) // never null
 	details, err := json.Marshal(d)
 	if err != nil {
 		return session.Compaction{}, err
@@ -115,31 +115,14 @@ func (e *LargerError) Error() string {
 	return fmt.Sprintf("not compacted: the summary would take more room than what it replaces (%s tokens now, about %s then)", window.Short(e.Before), window.Short(e.After))
 }
 
-func nonNil(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
-}
-
-// extract is the fold without a model: the last checkpoint and what was said
+// extract is the summary without a model: the last checkpoint and what was said
 // after it, or what was said.
 func (c Cut) extract() (s Summary, from string) {
-	if cp := c.last; cp != nil && cp.n > 0 {
-		return Extract(Parse(cp.Summary), c.since), cp.id
+	if cp := c.last; cp != nil {
+		return extract(parse(cp.Summary), c.all[cp.n:]), cp.id
 	}
-	return Extract(c.prev, c.past), c.From
+	return extract(c.prev, c.all[c.told:]), c.From
 }
-
-func (c Cut) count(text string) int {
-	return int(math.Ceil(float64(c.tok.Count(text)) * c.rate))
-}
-
-// weigh is what a summary comes to in the context.
-func (c Cut) weigh(summary string) int { return c.count(window.SummaryText(summary)) + overhead }
-
-// overhead is what a message or a pin costs beside its text, about.
-const overhead = 16
 
 // pinTokens is what the pins alone come to.
 func (c Cut) pinTokens() int {
@@ -176,30 +159,30 @@ func (c Cut) complete(s Summary, hint string) Summary {
 	s.Read, s.Written = union(s.Read, read), union(s.Written, written)
 	// A summary is shorter than what it replaces, with its pins; one of
 	// little, by little.
-	limit := min(c.Limit, max(leastText, c.Weight-c.weigh("")-c.pinTokens()))
-	if c.Weight > 400 {
-		limit = min(limit, c.Weight*2/3)
+	limit := min(c.limit, max(leastText, c.weight-c.weigh("")-c.pinTokens()))
+	if c.weight > 400 {
+		limit = min(limit, c.weight*2/3)
 	}
 	adds := limit * addShare / 100
 	s.Pinned = nil
 	s.fit(limit-adds, c.count)
 	s.Requests = slices.DeleteFunc(s.Requests, func(r string) bool { return c.isAsked(r) || c.isAnswered(r) })
-	s.Requests = append(s.Requests, c.missing(s.String(), adds/2)...)
-	s.Identifiers = append(s.Identifiers, c.referred(s, adds)...)
+	s.Requests = append(s.Requests, c.missing(s.String(), adds/2, c.count)...)
+	s.Identifiers = append(s.Identifiers, c.referred(s, adds, c.count)...)
 	s.fit(limit, c.count)
-	s.Pinned = c.fitPins(max(limit, c.Limit) * pinShare / 100)
+	s.Pinned = c.fitPins(max(limit, c.limit) * pinShare / 100)
 	return s
 }
 
 // isAsked reports whether a request is one of the questions that stay.
-func (c Cut) isAsked(request string) bool {
-	return slices.ContainsFunc(c.asked, func(r session.Record) bool { return isOf(request, plainText(r.Body)) })
+func (p past) isAsked(request string) bool {
+	return slices.ContainsFunc(p.asked, func(r session.Record) bool { return isOf(request, plainText(r.Body)) })
 }
 
 // isAnswered reports whether a request is the question of a turn that the cut
 // goes through, and that ends with an answer in what stays.
-func (c Cut) isAnswered(request string) bool {
-	_, answered := c.open()
+func (p past) isAnswered(request string) bool {
+	_, answered := p.open()
 	return answered != "" && isOf(request, answered)
 }
 
@@ -210,13 +193,13 @@ func isOf(request, text string) bool {
 
 // open returns what the user asked for in the past and got no answer to, and
 // the question of the past that is answered in what stays, if there is one.
-func (c Cut) open() (asked []string, answered string) {
-	asked = open(c.all)
+func (p past) open() (asked []string, answered string) {
+	asked = open(p.all)
 	last := len(asked) - 1
-	if last < 0 || len(open(c.all[lastTurn(c.all):])) == 0 {
+	if last < 0 || len(open(p.all[lastTurn(p.all):])) == 0 {
 		return asked, ""
 	}
-	for _, r := range c.kept {
+	for _, r := range p.kept {
 		m, ok := r.Body.(session.Message)
 		switch {
 		case ok && session.IsTurn(m):
@@ -238,20 +221,20 @@ func lastTurn(recs []session.Record) int {
 	return 0
 }
 
-// missing returns the open requests of the past that text does not tell,
+// missing returns the open requests of the past that a summary does not have,
 // newest first where there is not room for all.
-func (c Cut) missing(text string, limit int) []string {
+func (p past) missing(summary string, limit int, count func(string) int) []string {
 	var out []string
-	asked, _ := c.open()
+	asked, _ := p.open()
 	for i := len(asked) - 1; i >= 0 && limit > 0; i-- {
 		a := asked[i]
-		if strings.Contains(text, a) {
+		if strings.Contains(summary, a) {
 			continue
 		}
-		for n := len(a); n > 100 && c.count(a) > limit; n /= 2 {
-			a = clip(a, n)
+		for n := len(a); n > 100 && count(a) > limit; n /= 2 {
+			a = text.Clip(a, n)
 		}
-		if k := c.count(a); k <= limit || len(out) == 0 {
+		if k := count(a); k <= limit || len(out) == 0 {
 			limit -= k
 			out = append([]string{a}, out...)
 		}
@@ -261,20 +244,19 @@ func (c Cut) missing(text string, limit int) []string {
 
 // referred returns the identifiers that the kept part shares with the past
 // and that s does not tell, each with the line it stood in, as many as fit.
-func (c Cut) referred(s Summary, limit int) []string {
-	if len(c.kept) == 0 {
+func (p past) referred(s Summary, limit int, count func(string) int) []string {
+	if len(p.kept) == 0 {
 		return nil
 	}
 	var out []string
-	ids := c.lost(s.String(), c.kept)
-	for _, id := range ids {
+	for _, id := range p.lost(s.String(), p.kept) {
 		line := id
-		if l := c.lineOf(id); l != "" && l != id {
+		if l := p.lineOf(id); l != "" && l != id {
 			line = id + ": " + l
 		}
-		k := c.count(line) + 2
+		k := count(line) + 2
 		if k > limit {
-			line, k = id, c.count(id)+2
+			line, k = id, count(id)+2
 		}
 		if k > limit {
 			break
@@ -287,20 +269,20 @@ func (c Cut) referred(s Summary, limit int) []string {
 
 // lost returns the identifiers of the past that text does not tell; if of is
 // not nil, only those that it refers to.
-func (c Cut) lost(text string, of []session.Record) []string {
+func (p past) lost(text string, of []session.Record) []string {
 	var refer map[string]bool
 	if of != nil {
 		refer = map[string]bool{}
 		for _, r := range of {
-			for _, id := range Identifiers(referText(r.Body)) {
+			for _, id := range identifiers(referText(r.Body)) {
 				refer[id] = true
 			}
 		}
 	}
 	var out []string
 	seen := map[string]bool{}
-	for _, r := range c.all {
-		for _, id := range Identifiers(referText(r.Body)) {
+	for _, r := range p.all {
+		for _, id := range identifiers(referText(r.Body)) {
 			if !seen[id] && (refer == nil || refer[id]) && !strings.Contains(text, id) {
 				out = append(out, id)
 			}
@@ -326,9 +308,9 @@ func referText(b session.Body) string {
 }
 
 // lineOf returns the latest line of what was said that has id, shortened.
-func (c Cut) lineOf(id string) string {
-	for i := len(c.all) - 1; i >= 0; i-- {
-		m, ok := c.all[i].Body.(session.Message)
+func (p past) lineOf(id string) string {
+	for i := len(p.all) - 1; i >= 0; i-- {
+		m, ok := p.all[i].Body.(session.Message)
 		if !ok || len(m.Results()) > 0 {
 			continue
 		}
@@ -349,24 +331,24 @@ func (c Cut) lineOf(id string) string {
 			}
 			line = line[from:]
 		}
-		return clip(line, 160)
+		return text.Clip(line, 160)
 	}
 	return ""
 }
 
 // fitPins keeps pins word for word as long as there is room, the newest first;
 // those beyond it are cut, and say so.
-func (c Cut) fitPins(limit int) []Pinned {
-	var out []Pinned
+func (c Cut) fitPins(limit int) []pin {
+	var out []pin
 	for i := len(c.pins) - 1; i >= 0; i-- {
 		p := c.pins[i]
 		k := c.count(p.Text) + overhead
 		if k > limit {
-			p.Text = clip(p.Text, max(80, 2*limit))
+			p.Text = text.Clip(p.Text, max(80, 2*limit))
 			k = c.count(p.Text) + overhead
 		}
 		limit = max(0, limit-k)
-		out = append([]Pinned{p}, out...)
+		out = append([]pin{p}, out...)
 	}
 	return out
 }

@@ -40,13 +40,13 @@ type Model struct {
 // before the main one.
 type Chain []Model
 
-// ErrNoSummary: no model gave a summary that could be used.
-var ErrNoSummary = errors.New("compact: no model gave a usable summary")
+// errNoSummary: no model gave a summary that could be used.
+var errNoSummary = errors.New("compact: no model gave a usable summary")
 
 // Summarize implements Summarizer.
 func (c Chain) Summarize(ctx context.Context, j Job) (Summary, string, llm.Usage, error) {
 	var spent llm.Usage
-	problems := []error{ErrNoSummary}
+	problems := []error{errNoSummary}
 	for _, m := range c {
 		if m.Provider == nil {
 			continue
@@ -235,7 +235,7 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 			return s, spent, nil
 		}
 		if try > 0 {
-			return Summary{}, spent, fmt.Errorf("%w: %s", ErrNoSummary, problem)
+			return Summary{}, spent, fmt.Errorf("%w: %s", errNoSummary, problem)
 		}
 		ask = b.String() + "\n\nYour last answer could not be used: " + problem + "."
 	}

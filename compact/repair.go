@@ -31,7 +31,7 @@ func answer(text string) (s Summary, strict bool) {
 	if in, ok := between(text, "<summary>", "</summary>"); ok {
 		text = in
 	}
-	return Parse(unfence(text)), false
+	return parse(unfence(text)), false
 }
 
 func between(text, open, shut string) (string, bool) {
@@ -59,9 +59,9 @@ func (s *Summary) take(v map[string]any) {
 			continue
 		}
 		switch {
-		case oneOf(k, taskTitles):
+		case isOne(k, taskTitles):
 			s.Task = strings.Join(items(val), "\n")
-		case oneOf(k, textTitles):
+		case isOne(k, textTitles):
 			s.Text = strings.TrimSpace(s.Text + "\n" + strings.Join(items(val), "\n"))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"goclaw/internal/text"
 )
 
 // Summary is a folded past, structured. Task is what the user works on now, in
@@ -21,7 +23,7 @@ type Summary struct {
 	Read        []string // files
 	Written     []string
 	Identifiers []string
-	Pinned      []Pinned
+	Pinned      []pin
 }
 
 // lists are the sections that are lists, in the order in which they are
@@ -47,25 +49,20 @@ var taskTitles = []string{"task", "goal", "original task"}
 
 // list returns the list that a title names, or nil.
 func (s *Summary) list(title string) *[]string {
-	title = strings.ToLower(strings.TrimSpace(title))
 	for _, l := range lists {
-		if strings.ToLower(l.title) == title {
+		if isOne(title, l.alias) || isOne(title, []string{strings.ToLower(l.title)}) {
 			return l.of(s)
-		}
-		for _, a := range l.alias {
-			if a == title {
-				return l.of(s)
-			}
 		}
 	}
 	return nil
 }
 
-func oneOf(title string, names []string) bool {
+// isOne reports whether title is one of names, which are lower case.
+func isOne(title string, names []string) bool {
 	return slices.Contains(names, strings.ToLower(strings.TrimSpace(title)))
 }
 
-// String writes the summary as Markdown. Parse reads it back.
+// String writes the summary as Markdown. parse reads it back.
 func (s Summary) String() string {
 	var b strings.Builder
 	section := func(title string) {
@@ -123,9 +120,9 @@ func indent(item string) string {
 	return strings.ReplaceAll(strings.TrimSpace(item), "\n", "\n  ")
 }
 
-// Parse reads a summary, whoever wrote it. What stands in no section that is
+// parse reads a summary, whoever wrote it. What stands in no section that is
 // known here becomes part of the text.
-func Parse(text string) Summary {
+func parse(text string) Summary {
 	var s Summary
 	var rest []string
 	var into *[]string // the list that lines go to
@@ -140,15 +137,15 @@ func Parse(text string) Summary {
 		}
 		line, after, _ := strings.Cut(text, "\n")
 		text = after
-		if line == Extracted {
+		if line == extractMark {
 			continue
 		}
 		if title, ok := strings.CutPrefix(line, "## "); ok {
 			into, para = s.list(title), nil
 			switch {
-			case oneOf(title, taskTitles):
+			case isOne(title, taskTitles):
 				para = &task
-			case oneOf(title, textTitles):
+			case isOne(title, textTitles):
 				para = &body
 			case strings.TrimSpace(title) == "Pinned":
 				para = &[]string{}
@@ -178,7 +175,7 @@ func Parse(text string) Summary {
 }
 
 // cutPinned takes a pinned record off the front of text.
-func cutPinned(text string) (p Pinned, rest string, ok bool) {
+func cutPinned(text string) (p pin, rest string, ok bool) {
 	if !strings.HasPrefix(text, "<pinned id=") {
 		return p, text, false
 	}
@@ -238,10 +235,10 @@ const earlier = "\n\nEarlier: "
 func clipText(s string, n int) string {
 	now, then, ok := strings.Cut(s, earlier)
 	if !ok || len(s) <= n {
-		return clip(s, n)
+		return text.Clip(s, n)
 	}
 	k := min(len(then), max(n/3, n-len(now)))
-	return clip(now, n-k) + earlier + clip(then, k)
+	return text.Clip(now, n-k) + earlier + text.Clip(then, k)
 }
 
 // tells reports whether text still speaks of what old told: whether it has a
@@ -319,7 +316,7 @@ func (s *Summary) fit(limit int, count func(string) int) {
 		{&s.Earlier, 1}, {&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
 	}
 	if n := count(s.Task); n > limit/3 && count(s.String()) > limit { // the rest says something, too
-		s.Task = clip(s.Task, len(s.Task)*(limit/3)/n)
+		s.Task = text.Clip(s.Task, len(s.Task)*(limit/3)/n)
 	}
 	for {
 		text := s.String()
@@ -361,12 +358,12 @@ func (s *Summary) fit(limit int, count func(string) int) {
 // shorten cuts what is left when the lists are gone.
 func (s *Summary) shorten(limit int, count func(string) int) {
 	for n := 400; n >= 25 && count(s.String()) > limit; n /= 2 {
-		s.Text, s.Task = clipText(s.Text, n), clip(s.Task, n)
+		s.Text, s.Task = clipText(s.Text, n), text.Clip(s.Task, n)
 		if len(s.Requests) > 1 {
 			s.Requests = s.Requests[len(s.Requests)/2:]
 		}
 		for i := range s.Requests {
-			s.Requests[i] = clip(s.Requests[i], n)
+			s.Requests[i] = text.Clip(s.Requests[i], n)
 		}
 	}
 }
@@ -377,20 +374,4 @@ func listBytes(list []string) int {
 		n += len(it) + 3
 	}
 	return n
-}
-
-// clip returns at most n bytes of s, at a word where there is one, and says
-// that it was cut.
-func clip(s string, n int) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	if i := strings.LastIndexAny(s[:n], " \n"); i > n/2 {
-		n = i
-	}
-	return strings.TrimSpace(s[:n]) + " …"
 }

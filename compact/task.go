@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"goclaw/internal/text"
 	"goclaw/session"
 )
 
@@ -23,25 +24,25 @@ const (
 // whoever takes it for one. Without a model it is the latest request of the
 // past; then what an earlier summary says; then the latest message that says
 // much, in whatever language; then what was said first.
-func (c Cut) task(hint string) (now string, earlier []string) {
-	past, asked := said(c.all), said(c.asked)
-	stays := said(c.kept[len(c.asked):])
+func (p past) task(hint string) (now string, earlier []string) {
+	past, asked := said(p.all), said(p.asked)
+	stays := said(p.kept[len(p.asked):])
 	now = latestRequest(stays, isRequest)
 	open := now != ""
 	if now == "" {
 		seen := append(past[:len(past):len(past)], asked...)
-		now = c.hinted(hint, seen, stays)
+		now = p.hinted(hint, seen, stays)
 		if now == "" {
 			now = latestRequest(seen, isRequest)
 		}
-		if now == "" && isRequest(c.prev.Task) {
-			now = c.prev.Task
+		if now == "" && isRequest(p.prev.Task) {
+			now = p.prev.Task
 		}
 		if now == "" {
 			now = latestRequest(seen, saysMuch)
 		}
 		if now == "" {
-			now = c.prev.Task
+			now = p.prev.Task
 		}
 		if now == "" && len(seen) > 0 {
 			now = seen[0]
@@ -50,9 +51,9 @@ func (c Cut) task(hint string) (now string, earlier []string) {
 			open = open || t == now
 		}
 	}
-	earlier = append(earlier, c.prev.Earlier...)
-	if c.prev.Task != "" {
-		earlier = append(earlier, c.prev.Task)
+	earlier = append(earlier, p.prev.Earlier...)
+	if p.prev.Task != "" {
+		earlier = append(earlier, p.prev.Task)
 	} else if len(past) > 0 {
 		earlier = append(earlier, past[0])
 	}
@@ -62,29 +63,29 @@ func (c Cut) task(hint string) (now string, earlier []string) {
 		}
 	}
 	if open {
-		return clip(now, maxOpenTask), earlierThan(now, earlier)
+		return text.Clip(now, maxOpenTask), earlierThan(now, earlier)
 	}
-	return clip(now, maxTask), earlierThan(now, earlier)
+	return text.Clip(now, maxTask), earlierThan(now, earlier)
 }
 
 // hinted returns the task that hint names: in the user's words, in those of an
 // earlier summary, or in its own. It is "" if hint is a follow-up, or has
 // nothing to do with what the user said.
-func (c Cut) hinted(hint string, seen, stays []string) string {
+func (p past) hinted(hint string, seen, stays []string) string {
 	if hint = strings.TrimSpace(hint); hint == "" {
 		return ""
 	}
 	if t := latestRequest(seen, func(t string) bool { return !leans(t) && names(t, hint) }); t != "" {
 		return t
 	}
-	if names(c.prev.Task, hint) {
-		return c.prev.Task
+	if names(p.prev.Task, hint) {
+		return p.prev.Task
 	}
 	follows := func(t string) bool { return names(t, hint) }
 	if leans(hint) || latestRequest(seen, follows) != "" || latestRequest(stays, follows) != "" {
 		return ""
 	}
-	said := strings.Join(slices.Concat(seen, stays, []string{c.prev.Task}), "\n")
+	said := strings.Join(slices.Concat(seen, stays, []string{p.prev.Task}), "\n")
 	if !touches(said, hint) {
 		return ""
 	}
@@ -228,10 +229,10 @@ func leans(text string) bool {
 	return pointing.MatchString(t) || len(strings.Fields(t)) < fewWords-1
 }
 
-// isRequest reports whether the user asks for something new with text. It
-// knows English only: for other languages see saysMuch.
-func isRequest(text string) bool {
-	t := thanks.ReplaceAllString(clip(text, 600), "")
+// isRequest reports whether what the user said asks for something new. It knows
+// English only: for other languages see saysMuch.
+func isRequest(said string) bool {
+	t := thanks.ReplaceAllString(text.Clip(said, 600), "")
 	if anew.MatchString(t) {
 		return true
 	}

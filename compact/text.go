@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
@@ -101,25 +102,13 @@ func messageLine(m session.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// middle cuts s in the middle.
-func middle(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	head, tail := n*2/3, len(s)-n/3
-	for head > 0 && s[head]&0xc0 == 0x80 {
-		head--
-	}
-	for tail < len(s) && s[tail]&0xc0 == 0x80 {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[... %d bytes ...]\n%s", s[:head], tail-head, s[tail:])
-}
+// middle cuts s in the middle: n bytes stay.
+func middle(s string, n int) string { return text.Middle(s, n-n/3, n/3) }
 
-// Identifiers returns what in text must be written exactly or is of no use:
+// identifiers returns what in text must be written exactly or is of no use:
 // addresses, paths, files, versions, hashes, numbers, names in code, and what
 // stands in backquotes. Each once, in order.
-func Identifiers(text string) []string {
+func identifiers(text string) []string {
 	var out []string
 	seen := map[string]bool{}
 	add := func(id string) {
@@ -265,7 +254,7 @@ func open(recs []session.Record) []string {
 			if ask != "" {
 				out = append(out, ask)
 			}
-			ask = clip(plainText(m), 1200)
+			ask = text.Clip(plainText(m), 1200)
 		case answers(m):
 			ask = ""
 		}
@@ -287,12 +276,12 @@ var (
 	decision   = regexp.MustCompile(`(?i)\b(?:decid\w+|decision|agreed|let's (?:use|go|keep|do)|(?:we|i)(?: will|'ll) (?:use|keep|go with)|going with|chose|choose|settled|instead of)\b`)
 )
 
-// Extract makes a summary of recs without a model, from the words that are
+// extract makes a summary of recs without a model, from the words that are
 // there: task, constraints, decisions, questions, identifiers, and what was
 // asked last.
-func Extract(prev Summary, recs []session.Record) Summary {
+func extract(prev Summary, recs []session.Record) Summary {
 	var s Summary
-	s.Task, s.Earlier = Cut{prev: prev, all: recs}.task("")
+	s.Task, s.Earlier = past{prev: prev, all: recs}.task("")
 	var asked []string
 	ids := map[string]int{}
 	var order []string
@@ -300,7 +289,7 @@ func Extract(prev Summary, recs []session.Record) Summary {
 		t := plainText(r.Body)
 		m, isMessage := r.Body.(session.Message)
 		result := isMessage && len(m.Results()) > 0
-		for _, id := range Identifiers(clip(t, 16<<10)) {
+		for _, id := range identifiers(text.Clip(t, 16<<10)) {
 			if ids[id]++; ids[id] == 1 {
 				order = append(order, id)
 			}
@@ -309,8 +298,8 @@ func Extract(prev Summary, recs []session.Record) Summary {
 			continue
 		}
 		turn := session.IsTurn(r.Body)
-		for _, line := range sentence.FindAllString(clip(t, 8<<10), -1) {
-			line = clip(line, 240)
+		for _, line := range sentence.FindAllString(text.Clip(t, 8<<10), -1) {
+			line = text.Clip(line, 240)
 			if len(line) >= 12 && decision.MatchString(line) && !(turn && constraint.MatchString(line)) {
 				s.Decisions = append(s.Decisions, line)
 			}
@@ -349,8 +338,8 @@ func demands(recs []session.Record) []string {
 		if !session.IsTurn(r.Body) {
 			continue
 		}
-		for _, line := range sentence.FindAllString(clip(plainText(r.Body), 8<<10), -1) {
-			if line = clip(line, 240); len(line) >= 12 && constraint.MatchString(line) {
+		for _, line := range sentence.FindAllString(text.Clip(plainText(r.Body), 8<<10), -1) {
+			if line = text.Clip(line, 240); len(line) >= 12 && constraint.MatchString(line) {
 				out = append(out, line)
 			}
 		}
@@ -358,16 +347,16 @@ func demands(recs []session.Record) []string {
 	return union(nil, out)
 }
 
-func questions(text string) []string {
+func questions(answer string) []string {
 	var out []string
-	for _, line := range sentence.FindAllString(text, -1) {
+	for _, line := range sentence.FindAllString(answer, -1) {
 		if line = strings.TrimSpace(line); strings.HasSuffix(line, "?") {
-			out = append(out, clip(line, 240))
+			out = append(out, text.Clip(line, 240))
 		}
 	}
 	return out
 }
 
 func oneLine(s string, n int) string {
-	return clip(strings.Join(strings.Fields(s), " "), n)
+	return text.Clip(strings.Join(strings.Fields(s), " "), n)
 }
