@@ -1,11 +1,11 @@
 // Package agent performs one turn of a conversation: Next decides what to do,
 // Turn does it.
 //
-// Next is a pure function of the session, so that a turn can be broken off
-// anywhere and taken up again from the log. Turn yields each record before it
-// relies on it and goes on only when its consumer says that the record is
-// durable: the user's message is kept before the model is asked, the answer
-// before a tool runs, each result before the next question.
+// Next is a pure function of the session, so that a turn can be interrupted
+// anywhere and resumed from the log. Turn yields each record before it relies
+// on it, and goes on only when its consumer has made the record durable: the
+// user's message before the model is asked, the answer before a tool runs, each
+// result before the next question.
 package agent
 
 import (
@@ -26,10 +26,11 @@ type Tools interface {
 	Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 }
 
-// Mutator is an optional power of Tools: to know which calls may change
-// something. Such a call runs alone, when the results of those before it are
-// recorded: what a model asks for at once happens, and is asked of the user,
-// in its order. Tools without it run all calls of an answer side by side.
+// Mutator is an optional interface of Tools that knows which calls may change
+// something. Such a call runs alone, after the results of the calls before it
+// are recorded: what a model asks for in one answer happens in its order, and
+// so do the questions to the user. Without it, all calls of an answer run in
+// parallel.
 type Mutator interface {
 	Mutates(call llm.ToolCall) bool
 }
@@ -37,16 +38,16 @@ type Mutator interface {
 // Action is what to do next: Ask, Call, Warn, Compact or Rest.
 type Action interface{ action() }
 
-// Ask the model, with a request squeezed that much.
+// Ask: ask the model, with a request squeezed that much.
 type Ask struct{ Squeeze window.Squeeze }
 
-// Call the tools.
+// Call: run the tools.
 type Call struct{ Calls []llm.ToolCall }
 
-// Warn the model about its window.
+// Warn: tell the model how full its window is.
 type Warn struct{ Threshold window.Threshold }
 
-// Compact the past at Cut.
+// Compact: replace the past before Cut by a summary.
 type Compact struct{ Cut compact.Cut }
 
 // Rest: the turn is over.
@@ -62,23 +63,24 @@ func (Rest) action()    {}
 // about it.
 type Policy struct {
 	Flush   []window.Threshold // notices, by how full the window is
-	Compact *compact.Options   // how the past is folded; nil: it is not
-	Prompt  window.Prompt      // what a request holds beside the conversation
-	Tokens  window.Tokenizer   // nil: nothing is folded
+	Compact *compact.Options   // nil: the past is never compacted
+	Prompt  window.Prompt      // what a request has beside the conversation
+	Tokens  window.Tokenizer   // nil: nothing is compacted
 }
 
-// MaxCompactions is how often the past is folded between two answers. More would
-// not help.
+// MaxCompactions is how often the past is compacted between two answers. More
+// would not help.
 const MaxCompactions = 2
 
-// Next decides. It is a function of the live branch, of how full the window
-// is, and of how hard the request must be squeezed.
+// Next decides what to do, by the live branch, by how full the window is, and
+// by how hard the request must be squeezed.
 //
-// Notices for the system are given before the model is asked. Those that are
-// messages wait for the end of the turn, or come between two tools, so that
-// they are never taken for what the user asked; a turn that leaves less free
-// than an answer needs ends with the highest, since the next one begins with a
-// fold. No question is asked while so little is free, also not for a notice.
+// Notices that go to the system are given before the model is asked. Notices
+// that are messages wait for the end of the turn, or come between two tools, so
+// that they are never mistaken for the user's question. A turn that leaves less
+// free than an answer needs ends with the highest notice, since the next turn
+// begins with a compaction. The model is not asked while so little is free, not
+// for a notice either.
 func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Action {
 	if open := s.Unanswered(); len(open) > 0 {
 		return Call{Calls: open}
@@ -95,7 +97,7 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 	if t, ok := window.Due(s, b, p.Flush); ok && t.As != window.AsSystem {
 		return Warn{t}
 	}
-	if t, ok := window.Flush(s, p.Flush); ok && b.Full() && p.folds() {
+	if t, ok := window.Flush(s, p.Flush); ok && b.Full() && p.compacts() {
 		return Warn{t}
 	}
 	return Rest{}
@@ -115,23 +117,23 @@ func ask(s *session.Session, b window.Budget, q window.Squeeze, p Policy, last *
 		}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && (t.As == window.AsSystem || last != nil && !session.IsTurn(*last)) {
-		return Warn{beside(t)}
+		return Warn{asTail(t)}
 	}
 	return Ask{Squeeze: q}
 }
 
-func (p Policy) folds() bool { return p.Compact != nil && p.Tokens != nil }
+func (p Policy) compacts() bool { return p.Compact != nil && p.Tokens != nil }
 
-// plan returns where to fold, unless that was done often enough.
+// plan returns where to compact, unless that was done often enough.
 func (p Policy) plan(s *session.Session, b window.Budget) (compact.Cut, bool) {
-	if !p.folds() || folded(s) >= MaxCompactions {
+	if !p.compacts() || compactions(s) >= MaxCompactions {
 		return compact.Cut{}, false
 	}
 	return compact.Plan(s, p.Prompt, p.Tokens, b, *p.Compact)
 }
 
-// folded counts the folds since the last answer.
-func folded(s *session.Session) int {
+// compactions counts the compactions since the last answer.
+func compactions(s *session.Session) int {
 	n := 0
 	for i := len(s.Branch) - 1; i >= 0; i-- {
 		switch b := s.Branch[i].Body.(type) {
@@ -146,10 +148,10 @@ func folded(s *session.Session) int {
 	return n
 }
 
-// beside returns t as it is given while a question is open: at the end of the
-// request, never as a message of its own, whose answer would be taken for the
-// answer to the user. What would have been a message is said in this turn only.
-func beside(t window.Threshold) window.Threshold {
+// asTail returns t as it is given while a question is open: at the end of the
+// request, never as a message of its own, because the answer to that would be
+// taken for the answer to the user. It is said in this turn only.
+func asTail(t window.Threshold) window.Threshold {
 	if t.As != window.AsSystem {
 		t.As, t.Once = window.AsSystem, true
 		t.Text += " Then answer the user: NO_REPLY would leave the question open."
@@ -157,21 +159,21 @@ func beside(t window.Threshold) window.Threshold {
 	return t
 }
 
-// flushing reports whether the model is asked for nothing but to save what
-// must last: the user has been answered.
+// flushing reports whether the user has been answered and the model is only
+// asked to save what must last.
 func flushing(s *session.Session) bool {
 	last, warned := latest(s)
 	return warned && last != nil && last.Role == llm.Assistant
 }
 
-// CompactsFirst reports whether the past of s, which fills b, would be folded
+// CompactsFirst reports whether the past of s, which fills b, would be compacted
 // before the next question is asked.
 func CompactsFirst(s *session.Session, b window.Budget, p Policy) bool {
 	next := *s
 	next.Branch = append(s.Branch[:len(s.Branch):len(s.Branch)], session.Record{ID: "next", Body: session.Message{Message: llm.UserText("?")}})
 	last, _ := latest(&next)
-	_, folds := ask(&next, b, window.Loose, p, last).(Compact)
-	return folds
+	_, compacts := ask(&next, b, window.Loose, p, last).(Compact)
+	return compacts
 }
 
 // latest returns the last message of the branch, and whether a notice that is
@@ -214,26 +216,27 @@ type Called struct {
 	Result llm.ToolResult
 }
 
-// Squeezed says that the request is too long for the model, and that it is
-// asked again with less, or for a shorter answer.
+// Squeezed says that the request is too long for the model, which is asked
+// again with a shorter one, or for a shorter answer.
 type Squeezed struct {
 	To     window.Squeeze
 	Answer int // tokens that the answer may have now; 0: the prompt was too long
 	Err    error
 }
 
-// Compacting says that the past is being folded. What comes of it is Recorded.
+// Compacting says that the past is being compacted. The compaction is Recorded.
 type Compacting struct{ Cut compact.Cut }
 
-// NotCompacted says that the past was not folded after all, and why.
+// NotCompacted says that the past was not compacted after all, and why.
 type NotCompacted struct{ Err *compact.LargerError }
 
-// Learnt says that the model takes or gives fewer tokens than was thought:
-// whoever chose the budget should remember it. One of Window and Answer is set.
+// Learnt says that the model's window or longest answer is smaller than was
+// assumed: whoever chose the budget should remember it. One of Window and
+// Answer is set.
 type Learnt struct {
 	Provider, Model string
 	Window          int
-	Exact           bool // the provider said so; else it is what did not fit
+	Exact           bool // the provider said so; else it is a little less than what did not fit
 	Answer          int  // the longest answer
 }
 
@@ -241,9 +244,8 @@ type Learnt struct {
 // shown.
 type Silent struct{}
 
-// Done ends a turn that came to rest, with what it used and why the answer to
-// the user ended: llm.StopLength is an answer that was cut. Stop is "" if
-// nothing was asked.
+// Done ends a turn. Stop is why the answer to the user ended (llm.StopLength:
+// it was cut), or "" if nothing was asked.
 type Done struct {
 	Usage llm.Usage
 	Stop  llm.Stop
@@ -260,7 +262,7 @@ func (Learnt) event()       {}
 func (Silent) event()       {}
 func (Done) event()         {}
 
-// Env is what a turn needs beside the session.
+// Env is what a turn needs besides the session.
 type Env struct {
 	Provider llm.Provider
 	Prompt   window.Prompt // Tools and Tail are filled in
@@ -268,15 +270,15 @@ type Env struct {
 	Budget   window.Budget // of the model; Used is measured
 	Tokens   window.Tokenizer
 	Clock    session.Clock
-	API      string // how the provider is spoken to, for the log
-	// Price says what usage of the model costs; nil: that is not known.
+	API      string // the provider's API, for the log
+	// Price returns what usage of the model costs; nil: unknown.
 	Price    func(llm.Usage) llm.Cost
 	MaxSteps int // questions to the model in one turn; 0: 200
 
 	NoLine     bool               // the model is not told how full its window is
 	Flush      []window.Threshold // notices
 	Compact    *compact.Options   // nil: the past is never folded
-	Summarizer compact.Summarizer // nil: it is folded without a model
+	Summarizer compact.Summarizer // nil: it is compacted without a model
 }
 
 // Complete returns e with what follows from the rest of it: the tools in its
@@ -295,31 +297,31 @@ func (e Env) policy() Policy {
 	return Policy{Flush: e.Flush, Compact: e.Compact, Prompt: e.Prompt, Tokens: e.Tokens}
 }
 
-// ErrSteps: the model went on calling tools without coming to an end.
+// ErrSteps: the model kept calling tools without coming to an end.
 var ErrSteps = errors.New("agent: the turn has too many steps")
 
-// FullError says that the conversation does not fit the model's window,
-// whatever was done about it. It wraps llm.ErrOverflow.
+// FullError says that the conversation does not fit the model's window, whatever
+// was tried. It wraps llm.ErrOverflow.
 type FullError struct {
-	Budget window.Budget
-	Folds  int  // how often the past was folded for it
-	Alone  bool // what was said last is too long by itself
-	Err    error
+	Budget      window.Budget
+	Compactions int  // how often the past was compacted for it
+	Alone       bool // the last message is too long by itself
+	Err         error
 }
 
 func (e *FullError) Error() string {
 	tried := "long tool results cut"
-	switch e.Folds {
+	switch e.Compactions {
 	case 0:
-		tried += ", nothing left to fold"
+		tried += ", nothing left to compact"
 	case 1:
-		tried += ", the past folded"
+		tried += ", the past compacted"
 	default:
-		tried += fmt.Sprintf(", the past folded %d times", e.Folds)
+		tried += fmt.Sprintf(", the past compacted %d times", e.Compactions)
 	}
 	what := "the conversation"
 	if e.Alone {
-		what = "what was said last"
+		what = "the last message"
 	}
 	size := ""
 	if e.Budget.Window > 0 {

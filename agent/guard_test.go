@@ -248,7 +248,7 @@ func TestEndlessFolding(t *testing.T) {
 	s := Replay(t, talk(40, 100)...)
 	_, events, err := play(t, context.Background(), s, llm.UserText("go"), guarded(m, 10_000))
 	var full *agent.FullError
-	if !errors.As(err, &full) || !errors.Is(err, llm.ErrOverflow) || full.Folds != agent.MaxCompactions {
+	if !errors.As(err, &full) || !errors.Is(err, llm.ErrOverflow) || full.Compactions != agent.MaxCompactions {
 		t.Fatalf("%v after %v", err, kinds(events))
 	}
 	if asked > 4 {
@@ -257,7 +257,7 @@ func TestEndlessFolding(t *testing.T) {
 	if n := strings.Count(strings.Join(kinds(events), " "), "folding"); n != agent.MaxCompactions {
 		t.Errorf("folded %d times", n)
 	}
-	for _, want := range []string{"folded 2 times", "larger window"} {
+	for _, want := range []string{"compacted 2 times", "larger window"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

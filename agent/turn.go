@@ -18,13 +18,13 @@ import (
 	"goclaw/window"
 )
 
-// Turn records in and does whatever Next says until it says Rest. With an
-// empty message it goes on with what the log left open: calls that were
-// running when it broke off are answered as interrupted, never run again, and
-// a model that the user stopped is told to go on.
+// Turn records in and does what Next says until that is Rest. With an empty
+// message it resumes what the log left open: calls that were running when it
+// broke off are answered as interrupted, never run again, and a model that the
+// user stopped is told to go on.
 //
-// If ctx is cancelled, what was said so far is recorded as stopped, and calls
-// that did not finish as such. The error then is ctx's.
+// If ctx is cancelled, the answer so far is recorded as stopped, and so are the
+// calls that did not finish. The error is then ctx's.
 func Turn(ctx context.Context, s *session.Session, in llm.Message, env Env) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		t := turn{ctx: ctx, s: s, env: env.Complete(), yield: yield}
@@ -34,21 +34,21 @@ func Turn(ctx context.Context, s *session.Session, in llm.Message, env Env) iter
 	}
 }
 
-// turn is one turn under way. Its methods return false when it is over, the
-// error or the consumer's wish already passed on.
+// turn is a turn in progress. Its methods return false when it is over: the
+// error was yielded, or the consumer ended it.
 type turn struct {
-	ctx   context.Context
-	s     *session.Session
-	env   Env
-	yield func(Event, error) bool
-	usage llm.Usage
-	used  window.Budget // as the last request was measured
-	asked int           // tokens that the last request left for the answer; 0: the provider's choice
-	limit int           // tokens of the answer after a refusal, until there is one; 0: as the budget has it
-	stop  llm.Stop      // of the last answer to the user
-	cut   bool          // long tool results were cut from the request that is being answered
-	vain  bool          // a compaction would have made the context larger: none is tried until the next answer
-	again bool          // the last answer was stopped before its first word, and is wanted after all
+	ctx    context.Context
+	s      *session.Session
+	env    Env
+	yield  func(Event, error) bool
+	usage  llm.Usage
+	used   window.Budget // as the last request was measured
+	asked  int           // tokens that the last request left for the answer; 0: the provider's choice
+	limit  int           // tokens of the answer after a refusal, until there is one; 0: as the budget has it
+	stop   llm.Stop      // of the last answer to the user
+	cut    bool          // long tool results were cut from the request that is being answered
+	larger bool          // a compaction would have made the context larger: none is tried until the next answer
+	again  bool          // the last answer was stopped before its first word, and is wanted after all
 }
 
 func (t *turn) fail(err error) bool {
@@ -112,16 +112,16 @@ func (t *turn) loop() bool {
 			}
 		case Warn:
 			if last, _ := latest(t.s); asked == 0 && last != nil && last.Role == llm.Assistant {
-				return true // nothing was asked: there is nothing to warn of
+				return true // nothing was asked: there is nothing to warn about
 			}
 			if !t.record(a.Threshold.Notice(t.env.Clock.Now())) {
 				return false
 			}
 		case Compact:
-			if !t.fold(a.Cut) {
+			if !t.compact(a.Cut) {
 				return false
 			}
-			if !t.vain {
+			if !t.larger {
 				squeeze = window.Loose
 			}
 		case Ask:
@@ -135,7 +135,7 @@ func (t *turn) loop() bool {
 			case err == errOver:
 				return false
 			case err != nil && flush && t.ctx.Err() == nil:
-				return true // the user has the answer; what was a precaution may fail
+				return true // the user has the answer; a precaution may fail
 			case errors.Is(err, llm.ErrOverflow):
 				var ok bool
 				if squeeze, ok = t.tighter(a.Squeeze, b, err); !ok {
@@ -148,8 +148,8 @@ func (t *turn) loop() bool {
 	}
 }
 
-// tighter says how the request is squeezed after one that was too long. ok
-// is false if the turn is over.
+// tighter returns how to squeeze the request after one that was too long. ok is
+// false if the turn is over.
 func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next window.Squeeze, ok bool) {
 	if !t.learn(b, err) {
 		return q, false
@@ -165,12 +165,12 @@ func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next windo
 		}
 	}
 	if next, ok := t.stage(q, b); ok {
-		t.limit = 0 // another prompt has another room
+		t.limit = 0 // a shorter prompt leaves more for the answer
 		return next, t.yield(Squeezed{To: next, Err: err}, nil)
 	}
-	e := &FullError{Budget: t.measure(), Folds: folded(t.s), Err: err}
+	e := &FullError{Budget: t.measure(), Compactions: compactions(t.s), Err: err}
 	_, recs := window.Sent(t.s)
-	e.Alone = len(recs) > 0 && t.env.Tokens != nil && b.Window > 0 && heaviest(t.s, t.env) > b.Window
+	e.Alone = len(recs) > 0 && t.env.Tokens != nil && b.Window > 0 && lastSize(t.s, t.env) > b.Window
 	return q, t.fail(e)
 }
 
@@ -211,16 +211,16 @@ func (t *turn) shorter(q window.Squeeze, b window.Budget, o *llm.OverflowError) 
 // stage returns the next squeeze after q that sends less.
 func (t *turn) stage(q window.Squeeze, b window.Budget) (next window.Squeeze, ok bool) {
 	for next := q + 1; next <= window.Tight; next++ {
-		_, folds := t.policy().plan(t.s, b)
-		if next == window.Compact && folds || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
+		_, compacts := t.policy().plan(t.s, b)
+		if next == window.Compact && compacts || length(window.Build(t.s, t.env.Prompt, next)) < length(window.Build(t.s, t.env.Prompt, q)) {
 			return next, true
 		}
 	}
 	return q, false
 }
 
-// length is the text of a request, in bytes: one that is not shorter is not
-// worth another question.
+// length returns the bytes of text in a request: one that is not shorter is not
+// worth sending.
 func length(req llm.Request) int {
 	n := 0
 	for _, m := range req.Messages {
@@ -229,8 +229,8 @@ func length(req llm.Request) int {
 	return n
 }
 
-// heaviest is what the last record of the context comes to.
-func heaviest(s *session.Session, env Env) int {
+// lastSize returns how many tokens the last record of the context needs.
+func lastSize(s *session.Session, env Env) int {
 	l := window.Weigh(s, env.Prompt, env.Tokens, env.Budget.Window)
 	for i := len(l.Records) - 1; i >= 0; i-- {
 		if l.Records[i] > 0 {
@@ -240,18 +240,18 @@ func heaviest(s *session.Session, env Env) int {
 	return 0
 }
 
-// leastWindow is the smallest window that a refusal teaches: below it
-// something else is wrong.
+// leastWindow is the smallest window that is believed: below it something else
+// is wrong.
 const leastWindow = 1000
 
-// How long an answer is asked for where a refusal leaves the choice: at least,
-// and where it tells no numbers.
+// How long an answer is asked for after a refusal: at least, and if the refusal
+// has no numbers.
 const (
 	leastAnswer  = 256
 	likelyAnswer = 4096
 )
 
-// learn takes over what a refusal says about the model.
+// learn adopts what a refusal says about the model.
 func (t *turn) learn(b window.Budget, err error) bool {
 	var predicted *tooLong
 	if errors.As(err, &predicted) {
@@ -281,19 +281,19 @@ func (t *turn) learn(b window.Budget, err error) bool {
 	return t.yield(l, nil)
 }
 
-// policy is how the turn stays inside the window from here on.
+// policy returns how the turn stays inside the window from here on.
 func (t *turn) policy() Policy {
 	p := t.env.policy()
-	if t.vain {
+	if t.larger {
 		p.Compact = nil
 	}
 	return p
 }
 
-// fold folds the past, unless that would make the context larger. A summary
-// that no model could write is an extract, so that only the user, or a store
-// that fails, keeps it from happening otherwise.
-func (t *turn) fold(c compact.Cut) bool {
+// compact compacts the past, unless that would make the context larger. If no
+// model can write the summary it is an extract, so that otherwise only the user,
+// or a store that fails, prevents a compaction.
+func (t *turn) compact(c compact.Cut) bool {
 	if !t.yield(Compacting{c}, nil) {
 		return false
 	}
@@ -301,7 +301,7 @@ func (t *turn) fold(c compact.Cut) bool {
 	var larger *compact.LargerError
 	if errors.As(err, &larger) {
 		t.usage = t.usage.Add(larger.Usage)
-		t.vain = true
+		t.larger = true
 		return t.yield(NotCompacted{larger}, nil)
 	}
 	if err != nil {
@@ -311,7 +311,7 @@ func (t *turn) fold(c compact.Cut) bool {
 	return t.record(body)
 }
 
-// measure says how full the window is.
+// measure returns how full the window is.
 func (t *turn) measure() window.Budget {
 	if t.env.Tokens == nil {
 		return t.env.Budget
@@ -322,19 +322,19 @@ func (t *turn) measure() window.Budget {
 // errOver: the consumer ended the turn.
 var errOver = errors.New("agent: over")
 
-// tooLong is an overflow that was foreseen: the model was not asked.
+// tooLong is an overflow that was predicted: the model was not asked.
 type tooLong struct{ llm.OverflowError }
 
 func (e *tooLong) Unwrap() error { return &e.OverflowError }
 
-// trust is how far beyond the window, in percent, an estimate must lie to be
-// believed when there is nothing left to squeeze.
+// trust is how far beyond the window, in percent, an estimate must be to be
+// believed when nothing is left to squeeze.
 const trust = 15
 
-// request builds what is sent. Its context line tells what this very request
-// comes to. The error is a *tooLong if it cannot fit, for some servers would
-// cut it without a word, or if it leaves too little for an answer and can be
-// made shorter.
+// request builds what is sent. Its context line says how full the window is
+// with this very request. The error is a *tooLong if it cannot fit, because some
+// servers would cut it silently, or if it leaves too little for an answer and
+// can be made shorter.
 func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	req := window.Build(t.s, t.env.Prompt, q)
 	t.cut = q > window.Loose && length(req) < length(window.Build(t.s, t.env.Prompt, window.Loose))
@@ -363,8 +363,8 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 	return req, nil
 }
 
-// ask puts one question to the model and records the answer. An answer that
-// was stopped or broke off is recorded with what came of it.
+// ask asks the model once and records the answer. Of an answer that was stopped
+// or broke off, what came is recorded.
 func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	req, err := t.request(q, b)
 	if err != nil {
@@ -386,7 +386,7 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
 				return errOver
 			}
-			return t.whole(*d.End, began)
+			return t.complete(*d.End, began)
 		}
 		part.add(d)
 		if d.Begun != nil {
@@ -398,11 +398,11 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 			}
 		}
 	}
-	return t.broken(&part, req, began, fmt.Errorf("agent: the answer of %s ended without an end: %w", req.Model, llm.ErrNetwork))
+	return t.broken(&part, req, began, fmt.Errorf("agent: the answer of %s broke off: %w", req.Model, llm.ErrNetwork))
 }
 
-// whole records an answer that came to its end.
-func (t *turn) whole(a llm.Answer, began time.Time) error {
+// complete records an answer that came to its end.
+func (t *turn) complete(a llm.Answer, began time.Time) error {
 	flush := flushing(t.s)
 	if !flush {
 		t.stop = a.Stop
@@ -419,7 +419,7 @@ func (t *turn) whole(a llm.Answer, began time.Time) error {
 	return nil
 }
 
-// priced returns u with what it cost, as far as that is known.
+// priced returns u with its cost, if that is known.
 func (t *turn) priced(u llm.Usage) llm.Usage {
 	if t.env.Price != nil {
 		u.Cost = t.env.Price(u)
@@ -427,9 +427,9 @@ func (t *turn) priced(u llm.Usage) llm.Usage {
 	return u
 }
 
-// spent is what an answer that did not end has used: what the provider has
-// reported, and an estimate of the rest. If the model had not begun, it is
-// nothing.
+// spent returns what an answer that broke off has used: what the provider has
+// reported, and an estimate of the rest. It is nothing if the model had not
+// begun.
 func (t *turn) spent(part *partial, req llm.Request, blocks []llm.Block) llm.Usage {
 	if !part.begun {
 		return llm.Usage{}
@@ -450,10 +450,10 @@ func (t *turn) spent(part *partial, req llm.Request, blocks []llm.Block) llm.Usa
 // quiet holds an answer back as long as it may become NO_REPLY.
 type quiet struct {
 	text string
-	open bool // it has become something else
+	open bool // it is something else
 }
 
-// pass returns what of d can be shown, with what was held back before it.
+// pass returns what can be shown now: d, with what was held back before it.
 func (h *quiet) pass(d llm.Delta) []llm.Delta {
 	switch {
 	case h.open || d.Thinking != "":
@@ -464,7 +464,7 @@ func (h *quiet) pass(d llm.Delta) []llm.Delta {
 			return nil
 		}
 		d.Text = h.text
-	case strings.TrimSpace(h.text) != "": // a call after it: no silence
+	case strings.TrimSpace(h.text) != "": // a call follows: the model is not silent
 		return append([]llm.Delta{{Text: h.end()}}, d)
 	}
 	h.text, h.open = "", true
@@ -481,9 +481,8 @@ func (h *quiet) end() string {
 	return text
 }
 
-// broken records what came of an answer that did not end. One that the user
-// stopped is recorded even if nothing came of it: the log then tells it from a
-// crash.
+// broken records what came of an answer that broke off. One that the user
+// stopped is recorded even if nothing came: this distinguishes it from a crash.
 func (t *turn) broken(part *partial, req llm.Request, began time.Time, err error) error {
 	stop, text := llm.StopError, err.Error()
 	if t.ctx.Err() != nil {
@@ -502,7 +501,7 @@ func (t *turn) broken(part *partial, req llm.Request, began time.Time, err error
 }
 
 func (t *turn) answer(a llm.Answer, began time.Time, problem string) bool {
-	t.vain = false
+	t.larger = false
 	a.Message.Role = llm.Assistant
 	return t.record(session.Message{
 		Message: a.Message, At: began, Usage: a.Usage, Stop: a.Stop, Error: problem, Cut: t.cut,
@@ -510,25 +509,25 @@ func (t *turn) answer(a llm.Answer, began time.Time, problem string) bool {
 	})
 }
 
-// call runs calls as if one after the other, those that change nothing side by
-// side with their neighbours. Results are recorded in the order of the calls,
-// each as soon as it and those before it are there.
+// call runs calls in order, but neighbours that change nothing in parallel.
+// Results are recorded in the order of the calls, each as soon as it and those
+// before it are known.
 func (t *turn) call(calls []llm.ToolCall) bool {
 	ctx, cancel := context.WithCancel(t.ctx)
 	var running sync.WaitGroup
 	defer running.Wait() // no tool outlives its turn
 	defer cancel()
-	cut, why := torn(t.s)
+	cut, why := cutCall(t.s)
 	var failed error
 	for len(calls) > 0 {
-		n := t.together(calls)
+		n := t.parallel(calls)
 		now := calls[:n]
 		calls = calls[n:]
 		over := cmp.Or(failed, ctx.Err())
 		outs := make([]chan outcome, n)
 		for i, c := range now {
 			outs[i] = make(chan outcome, 1)
-			if over != nil { // what has not begun does not begin any more
+			if over != nil { // calls that have not begun are not run
 				outs[i] <- outcome{err: over}
 				continue
 			}
@@ -582,9 +581,9 @@ type outcome struct {
 	err error
 }
 
-// together returns how many of calls, which are not none, run side by side: one
+// parallel returns how many of the first calls run in parallel, at least 1: one
 // that may change something runs alone.
-func (t *turn) together(calls []llm.ToolCall) int {
+func (t *turn) parallel(calls []llm.ToolCall) int {
 	m, ok := t.env.Tools.(Mutator)
 	if !ok {
 		return len(calls)
@@ -596,7 +595,7 @@ func (t *turn) together(calls []llm.ToolCall) int {
 	return max(n, 1)
 }
 
-// stopped returns a result as far as it came, and why it came no further.
+// stopped returns r, which may be incomplete, with a note why it was stopped.
 func stopped(r llm.ToolResult, why string) llm.ToolResult {
 	var blocks []llm.Block
 	for _, b := range r.Blocks {
@@ -604,14 +603,14 @@ func stopped(r llm.ToolResult, why string) llm.ToolResult {
 			blocks = append(blocks, b)
 		}
 	}
-	if len(blocks) > 0 { // a remark on what the tool said
+	if len(blocks) > 0 { // the note follows what the tool said
 		why = "(" + why + ")"
 	}
 	r.IsError, r.Blocks = true, append(blocks, llm.Text{Text: why})
 	return r
 }
 
-// run calls one tool. A tool that panics has failed; the conversation has not.
+// run runs one tool. A tool that panics has failed; the turn goes on.
 func (t *turn) run(ctx context.Context, c llm.ToolCall) (r llm.ToolResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -624,11 +623,11 @@ func (t *turn) run(ctx context.Context, c llm.ToolCall) (r llm.ToolResult, err e
 	return t.env.Tools.Run(ctx, c)
 }
 
-// torn returns the call that the newest answer was making when it reached the
-// limit on its length, and what the model is told about it; "" if there is
-// none. Arguments that are an object and say something came whole; none at all
-// may have been about to come.
-func torn(s *session.Session) (id, why string) {
+// cutCall returns the call in which the newest answer reached the limit on its
+// length, and what the model is told about it; "" if there is none. Arguments
+// that are an object with something in it are complete; empty ones may have been
+// cut.
+func cutCall(s *session.Session) (id, why string) {
 	var last session.Message
 	for i := len(s.Branch) - 1; i >= 0 && last.Role != llm.Assistant; i-- {
 		last, _ = s.Branch[i].Body.(session.Message)
@@ -654,10 +653,10 @@ func torn(s *session.Session) (id, why string) {
 // partial collects an answer as it comes.
 type partial struct {
 	done []llm.Block
-	open strings.Builder // the block being said
-	kind llm.Block       // whose kind this is; nil: none
+	open strings.Builder // the block that is coming
+	kind llm.Block       // its kind; nil: no block is open
 
-	begun    bool // the model has
+	begun    bool // the model has begun to answer
 	reported llm.Usage
 }
 
