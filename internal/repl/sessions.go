@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ func (c *commands) new(ctx context.Context, label string) error {
 // freeKey returns a key with the default key's agent and channel that no session
 // has. Without a peer the time takes its place.
 func (c *commands) freeKey(ctx context.Context, peer string) (session.Key, error) {
-	if peer == "" {
-		peer = c.o.Clock.Now().Format("20060102-150405")
-	}
+	peer = cmp.Or(peer, c.o.Clock.Now().Format("20060102-150405"))
 	p := c.o.DefaultKey.Parts()
 	base := string(c.o.DefaultKey) + "-" + peer
 	if p.Agent != "" && p.Channel != "" {
@@ -153,33 +152,31 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 const shownTurns = 5
 
 func (c *commands) history(ctx context.Context, arg string) error {
-	n := shownTurns
+	n, err := shownTurns, error(nil)
 	if arg != "" && arg != "all" {
-		var err error
 		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
 			return fmt.Errorf("/history takes a number of turns or all, not %q", arg)
 		}
 	}
 	s, err := c.cur.whole(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case s.Turns == 0:
+		c.view.print("nothing has been said yet")
+		return nil
+	case arg == "all":
+		c.view.history(s.Branch, 0)
+		return nil
 	}
 	from := len(s.Branch)
-	for turns := 0; from > 0 && (turns < n || arg == "all"); {
+	for turns := 0; from > 0 && turns < n; {
 		from--
 		if session.IsTurn(s.Branch[from].Body) {
 			turns++
 		}
 	}
-	if s.Turns == 0 {
-		c.view.print("nothing has been said yet")
-		return nil
-	}
-	before := s.Turns - n
-	if arg == "all" {
-		before = 0
-	}
-	c.view.history(s.Branch[from:], before)
+	c.view.history(s.Branch[from:], s.Turns-n)
 	return nil
 }
 
@@ -379,19 +376,13 @@ func (c *commands) export(ctx context.Context, arg string) error {
 		}
 		format, path = byName, format
 	}
-	if format == "" {
-		format = "markdown"
-	}
+	format = cmp.Or(format, "markdown")
 	if path == "" {
 		ext := ".jsonl"
 		if format == "markdown" || format == "md" {
 			ext = ".md"
 		}
-		name := slug(naming.Title(ctx, c.o.Store, c.cur.Info))
-		if name == "" {
-			name = slug(string(c.cur.Key))
-		}
-		path = name + ext
+		path = cmp.Or(slug(naming.Title(ctx, c.o.Store, c.cur.Info)), slug(string(c.cur.Key))) + ext
 	}
 	if path == "-" {
 		c.view.screen.finish()

@@ -3,6 +3,7 @@
 package transcript
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -183,10 +184,8 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 		head = st.Green("user")
 	}
 	if len(m.Results()) == 0 {
-		stamp, said := "", m.At // earlier than r.Time if the message was imported
-		if said.IsZero() {
-			said = r.Time
-		}
+		stamp := ""
+		said := cmp.Or(m.At, r.Time) // At is earlier if the message was imported
 		if !said.IsZero() {
 			stamp = said.Local().Format("2006-01-02 15:04")
 		}
@@ -234,12 +233,8 @@ func head3(s string) string {
 // Markdown writes a session as one document, with tool output in collapsed
 // sections.
 func Markdown(w io.Writer, s *session.Session) error {
-	title := s.Title
-	if title == "" {
-		title = string(s.Key)
-	}
-	e := &errWriter{w: w}
-	fmt.Fprintf(e, "# %s\n\n", OneLine(title, 200))
+	e := bufio.NewWriter(w) // keeps the first error
+	fmt.Fprintf(e, "# %s\n\n", OneLine(cmp.Or(s.Title, string(s.Key)), 200))
 	fmt.Fprintf(e, "- Session: `%s`\n- Id: `%s`\n", s.Key, s.ID)
 	if o := s.Origin; o.Program != "" {
 		fmt.Fprintf(e, "- From: %s", o.Program)
@@ -260,19 +255,7 @@ func Markdown(w io.Writer, s *session.Session) error {
 	for _, r := range s.Branch {
 		markdownRecord(e, r)
 	}
-	return e.err
-}
-
-type errWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (e *errWriter) Write(p []byte) (int, error) {
-	if e.err == nil {
-		_, e.err = e.w.Write(p)
-	}
-	return len(p), nil
+	return e.Flush()
 }
 
 func markdownRecord(w io.Writer, r session.Record) {

@@ -1,7 +1,6 @@
 package line
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -52,14 +51,14 @@ func OpenHistory(path string) (*History, error) {
 // Lines returns the entries, oldest first.
 func (h *History) Lines() []string { return h.lines }
 
-func (h *History) push(s string) {
+// push remembers s, and reports whether it differs from the line before.
+func (h *History) push(s string) bool {
 	if n := len(h.lines); n > 0 && h.lines[n-1] == s {
-		return
+		return false
 	}
 	h.lines = append(h.lines, s)
-	if len(h.lines) > maxHistory {
-		h.lines = h.lines[len(h.lines)-maxHistory:]
-	}
+	h.lines = h.lines[max(len(h.lines)-maxHistory, 0):]
+	return true
 }
 
 // Add remembers s, unless it is blank, very long, the same as the line before, or
@@ -68,11 +67,7 @@ func (h *History) Add(s string) error {
 	if strings.TrimSpace(s) == "" || s[0] == ' ' || len(s) > maxEntry {
 		return nil
 	}
-	if n := len(h.lines); n > 0 && h.lines[n-1] == s {
-		return nil
-	}
-	h.push(s)
-	if h.path == "" {
+	if !h.push(s) || h.path == "" {
 		return nil
 	}
 	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
@@ -88,19 +83,13 @@ func (h *History) Add(s string) error {
 
 // rewrite replaces the file by one with only the remembered lines.
 func (h *History) rewrite() error {
-	tmp := h.path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	for _, s := range h.lines {
-		if err = enc.Encode(s); err != nil {
-			break
-		}
+		enc.Encode(s) // a string has no error
 	}
-	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
+	tmp := h.path + ".tmp"
+	if err := os.WriteFile(tmp, b.Bytes(), 0o600); err != nil {
 		os.Remove(tmp)
 		return err
 	}
