@@ -15,25 +15,25 @@ type Part struct {
 	Count  int // how many messages or results
 }
 
-// Breakdown says what fills the window. Parts and Other add up to Budget.Used:
-// Other is what the model counts beside what the log knows to be sent. Where
-// the model counts less, the parts are scaled down to its count.
+// Breakdown says what fills the window. Parts and Other add up to Budget.Used;
+// Other is what the model counts besides what the log knows is sent. If the
+// model counts less, the parts are scaled down to its count.
 type Breakdown struct {
 	Budget      Budget
 	Parts       []Part // in the order of a request: system, tools, summary, then by size
 	Other       int
-	Pinned      int // of these, in records that folding keeps word for word
-	Pins        int // how many those are
+	Pinned      int // tokens of pinned records among the parts
+	Pins        int // how many records are pinned
 	Ratio       float64
 	Compactions int
-	// Warned and Saved: a notice was given in this cycle, and the model wrote
-	// to its memory after it.
+	// Warned: a notice was given since the latest compaction. Saved: the model
+	// wrote a memory file after it.
 	Warned, Saved bool
 	Spent         llm.Usage
-	Cost          float64 // of what was spent, in dollars; 0: not known
+	Cost          float64 // of Spent, in dollars; 0: not known
 }
 
-// Explain returns what fills the window. Cost is left to the caller.
+// Explain returns what fills the window. The caller sets Cost.
 func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	c := counter(tok)
 	l := Weigh(s, p, tok, b.Window)
@@ -102,20 +102,12 @@ func partName(b session.Body) string {
 	return "user"
 }
 
-// pinned returns the ids of the loaded records that folding keeps word for
-// word.
+// pinned returns the ids of the loaded records that are pinned.
 func pinned(s *session.Session) map[string]bool {
-	var pins map[string]bool
+	pins := map[string]bool{}
 	for _, r := range s.Branch {
 		if l, ok := r.Body.(session.Label); ok {
-			switch {
-			case l.Label == session.Pin && pins == nil:
-				pins = map[string]bool{l.Target: true}
-			case l.Label == session.Pin:
-				pins[l.Target] = true
-			default:
-				delete(pins, l.Target)
-			}
+			pins[l.Target] = l.Label == session.Pin
 		}
 	}
 	return pins

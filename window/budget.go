@@ -4,23 +4,23 @@ import "fmt"
 
 // Budget is how much of a window is used.
 type Budget struct {
-	Window  int // what the model takes, prompt and answer together
-	Reserve int // what is kept free for the answer; 0: what Reserve says of the window
-	Used    int // what the context holds
-	Counted int // the part of Used that no model reported: it may be off
+	Window  int // tokens that the model takes, prompt and answer together
+	Reserve int // tokens kept free for the answer; 0: what the function Reserve returns
+	Used    int // tokens of the context
+	Counted int // the part of Used that no model reported; it may be wrong
 }
 
-// What is kept free for an answer: at most maxRoom or a tenth of the window,
-// whichever is less, and at least minRoom. Neither a wish of the user nor
-// minRoom takes more than a quarter of a small window.
+// The reserve is at most maxRoom or a tenth of the window, whichever is less,
+// and at least minRoom. Neither the user's setting nor minRoom takes more than a
+// quarter of a small window.
 const (
 	maxRoom = 16_000
 	minRoom = 1024
 )
 
-// Reserve is how many tokens of a window are kept free for the answer of a
-// model that gives output tokens at most (0: not known), where the user wants
-// want of them at least.
+// Reserve is how many tokens of a window are kept free for the answer, for a
+// model whose answers have at most output tokens (0: not known) and a user who
+// wants at least want.
 func Reserve(window, output, want int) int {
 	room := min(maxRoom, window/10)
 	if output > 0 {
@@ -29,7 +29,7 @@ func Reserve(window, output, want int) int {
 	return max(0, min(max(room, want, minRoom), window/4))
 }
 
-// Percent is how full the window is, 100 where more is used than fits.
+// Percent is how full the window is, at most 100.
 func (b Budget) Percent() int {
 	if b.Window <= 0 {
 		return 0
@@ -37,7 +37,7 @@ func (b Budget) Percent() int {
 	return min(100, b.Used*100/b.Window)
 }
 
-// Kept is what is kept free for the answer.
+// Kept is how many tokens are kept free for the answer.
 func (b Budget) Kept() int {
 	if b.Reserve > 0 {
 		return b.Reserve
@@ -45,26 +45,27 @@ func (b Budget) Kept() int {
 	return Reserve(b.Window, 0, 0)
 }
 
-// slack is how far a count may be off, in percent of it; beside is what comes on
-// top of it, in thousandths of the window and at most: the context line, notices,
-// and what servers put between messages.
+// slack is how far a count may be wrong, in percent. beside, in thousandths of
+// the window, and maxBeside are for what is not counted: the context line,
+// notices, and what servers put between messages.
 const (
 	slack     = 5
 	beside    = 25
 	maxBeside = 250
 )
 
-// Free is what is left for the answer, with a margin: a server that is strict
+// Free is how many tokens are left for the answer, with a margin: a strict server
 // refuses a request that is one token too long.
 func (b Budget) Free() int {
 	return b.Window - b.Used - b.Counted*slack/100 - min(b.Window*beside/1000, maxBeside)
 }
 
-// Full reports whether less is free than is kept for the answer.
+// Full reports whether less is free than the reserve.
 func (b Budget) Full() bool { return b.Window > 0 && b.Free() < b.Kept() }
 
 // Scarce reports whether so little is free that an answer is likely to be cut:
-// a quarter of what is kept, or fewer than 1,024 tokens where so many are kept.
+// less than a quarter of the reserve, or, if the reserve is larger than that,
+// fewer than 1,024 tokens.
 func (b Budget) Scarce() bool {
 	least := b.Kept() / 4
 	if b.Kept() >= minRoom {
@@ -73,11 +74,11 @@ func (b Budget) Scarce() bool {
 	return b.Window > 0 && b.Free() < least
 }
 
-// Answer is how long an answer may be beside what is used: want, or what
-// still fits, but never less than a few words. A want of 0 leaves the choice
-// to the provider as long as there is ample room.
+// Answer is how many tokens an answer may have: want, or what still fits, but
+// never less than a few words. A want of 0 leaves the choice to the provider as
+// long as there is ample room.
 func (b Budget) Answer(want int) int {
-	const ample, least = 32_000, 256 // no provider chooses more than 32,000 by itself
+	const ample, least = 32_000, 256 // no provider chooses more than 32,000 by default
 	if b.Window <= 0 {
 		return want
 	}
@@ -91,8 +92,8 @@ func (b Budget) Answer(want int) int {
 	return min(want, room)
 }
 
-// String is the line that tells the model: "[Context: 156k/200k tokens (78%)]",
-// or "[Context: 156k tokens]" where the window is not known.
+// String is the context line: "[Context: 156k/200k tokens (78%)]", or "[Context:
+// 156k tokens]" if the window is not known.
 func (b Budget) String() string {
 	if b.Window <= 0 {
 		return fmt.Sprintf("[Context: %s tokens]", Short(b.Used))

@@ -10,37 +10,35 @@ import (
 // Tokenizer counts tokens of a text.
 type Tokenizer interface{ Count(text string) int }
 
-// Counter is a Tokenizer that counts each record once: a turn costs its new
-// text only. Ratio is how many tokens of the model asked one token of the
-// vocabulary comes to, before a session shows it. It is safe for concurrent
-// use.
+// Counter is a Tokenizer that counts each record once, so that a turn costs
+// only its new text. It is safe for concurrent use.
 type Counter struct {
 	tok   Tokenizer
-	ratio float64
+	ratio float64 // tokens of the model for one of tok, before a session shows it
 
 	mu   sync.Mutex
 	recs map[countKey]counted
-	text map[string]int // long texts that stay the same: system prompt, tools, summaries
+	text map[string]int // long texts that seldom change: system prompt, tools, summaries
 }
 
-// countKey names what is sent of a record.
+// countKey identifies what is sent of a record.
 type countKey struct {
 	id     session.ID
 	seq    session.Seq
 	record string
 	edit   session.Seq // the edit in effect
-	same   bool        // the model asked said it
+	same   bool        // the model that is asked wrote it
 	plain  bool        // without images
 }
 
-// counted is what one record comes to, in tokens of the vocabulary. Images
-// have a price of their own, whatever the vocabulary.
+// counted is how many tokens of the vocabulary a record has. The tokens of
+// images do not depend on the vocabulary.
 type counted struct {
 	text, thinking, images int
-	calls                  int // how many tools it calls
+	calls                  int // how many tool calls
 }
 
-// maxCached bounds the memory of a Counter; the cache begins anew beyond it.
+// maxCached is how many counts a Counter keeps; beyond it, it starts over.
 const maxCached = 1 << 17
 
 // NewCounter returns a Counter. A ratio of 0 is 1.
@@ -54,10 +52,11 @@ func NewCounter(tok Tokenizer, ratio float64) *Counter {
 // Count implements Tokenizer.
 func (c *Counter) Count(text string) int { return c.tok.Count(text) }
 
-// Ratio is what was expected of the model when the Counter was made.
+// Ratio is how many tokens of the model one token of the vocabulary is expected
+// to be, as given to NewCounter.
 func (c *Counter) Ratio() float64 { return c.ratio }
 
-// counter returns tok as a Counter, a fresh one if it is none.
+// counter returns tok as a Counter, a new one if it is not a Counter.
 func counter(tok Tokenizer) *Counter {
 	if c, ok := tok.(*Counter); ok {
 		return c
@@ -65,6 +64,7 @@ func counter(tok Tokenizer) *Counter {
 	return NewCounter(tok, 1)
 }
 
+// stable counts a text that is likely to be counted again.
 func (c *Counter) stable(text string) int {
 	if len(text) < 256 {
 		return c.tok.Count(text)
@@ -136,8 +136,8 @@ func (c *Counter) add(n *counted, blocks []llm.Block) {
 	}
 }
 
-// overhead is what a message, a call, a result and a tool cost beside their
-// text.
+// overhead is how many tokens a message, a call, a result and a tool cost
+// besides their text.
 const overhead = 4
 
 // CountRequest counts everything that req sends.

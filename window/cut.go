@@ -8,16 +8,17 @@ import (
 // spared is how many of the newest turns keep their tool results whole.
 const spared = 2
 
-// measure is the length in bytes above which a tool result is cut, and what
-// stays of it.
+// measure is the length in bytes above which a tool result is cut, and how much
+// of its head and tail stays.
 type measure struct{ over, head, tail int }
 
 var (
 	usual = measure{over: 4000, head: 2400, tail: 1200}
-	tight = measure{over: 1000, head: 600, tail: 300} // where the window leaves no room otherwise
+	tight = measure{over: 1000, head: 600, tail: 300} // if the window has no room otherwise
 )
 
-// cut returns r with each long text cut in the middle, saying how much.
+// cut returns r with each long text cut in the middle; the text says how much
+// was cut.
 func (m measure) cut(r llm.ToolResult) llm.ToolResult {
 	blocks := make([]llm.Block, len(r.Blocks))
 	for i, b := range r.Blocks {

@@ -9,8 +9,8 @@ import (
 // unknownImage is what an image costs when its size cannot be read.
 const unknownImage = 1500
 
-// Pictures are scaled down to this many pixels at their longer edge and to
-// this many tokens before they are read; 750 pixels are a token.
+// Models scale images down to this many pixels on the longer edge and to this
+// many tokens; 750 pixels are a token.
 const (
 	maxEdge        = 1568
 	maxImageTokens = 1600

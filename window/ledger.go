@@ -2,19 +2,20 @@ package window
 
 import (
 	"math"
+	"slices"
 
 	"goclaw/llm"
 	"goclaw/session"
 )
 
-// Measure returns b with Used and Counted set: what the model reported last, plus a count
-// of what came after it, corrected by the ratio that this session's reports
-// show. Not used are reports from before the fold in effect, from another
-// model, and those that cannot be of what is sent: above the window, or far
-// below its length.
+// Measure returns b with Used and Counted set: the usage that the model reported
+// last, plus a count of what came after it, corrected by the ratio that this
+// session's reports show. It ignores reports from before the compaction in
+// effect, from another model, and those that cannot be of what is sent: above
+// the window, or far below the length of the text.
 //
-// It is a function of the log from the first record sent on, and counts only
-// what no report tells.
+// It depends only on the log from the first record sent on, and counts only
+// what no report covers.
 func Measure(s *session.Session, p Prompt, tok Tokenizer, b Budget) Budget {
 	b.Used, b.Counted = newScale(s, p, tok, b.Window).used()
 	return b
@@ -24,10 +25,10 @@ func Measure(s *session.Session, p Prompt, tok Tokenizer, b Budget) Budget {
 type Ledger struct {
 	Ratio   float64 // tokens of the model for one of the vocabulary's, as the session shows
 	Fixed   int     // system prompt and tools
-	Summary int     // of the fold in effect
+	Summary int     // of the compaction in effect
 	Records []int   // one for each record of Sent
-	Used    int     // what Measure says of all of it
-	Ref     string  // the answer whose report Used builds on; "": all is counted
+	Used    int     // as Measure sets it
+	Ref     string  // id of the answer whose report Used builds on; "": everything is counted
 }
 
 // Weigh returns the ledger of s. window may be 0.
@@ -49,27 +50,27 @@ type scale struct {
 	*Counter
 	id    session.ID
 	p     Prompt
-	fold  *session.Compaction
+	comp  *session.Compaction // in effect; nil: none
 	recs  []session.Record
 	edits map[string]session.Record
-	turn  int // the last thing that the user said
+	turn  int // the user's last message
 	ratio float64
-	ref   int // the report that is built on; -1: none
-	after int // without one: the first record after the fold whose TokensAfter is built on; 0: none
+	ref   int // the report that Used builds on; -1: none
+	after int // without one: the first record after the compaction whose TokensAfter it builds on; 0: none
 }
 
 func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
 	x := &scale{Counter: counter(tok), id: s.ID, p: p, ref: -1}
-	x.fold, x.recs = Sent(s)
+	x.comp, x.recs = Sent(s)
 	x.edits = editsOf(x.recs)
 	x.turn = lastTurn(x.recs)
 	refs := references(x.recs, p, window)
-	folded := session.Seq(0) // reports up to here are of another context
+	since := session.Seq(0) // the compaction: reports before it are of another context
 	if at, _, ok := s.Compaction(); ok {
-		folded = s.Branch[at].Seq
+		since = s.Branch[at].Seq
 	}
-	x.ratio = x.learn(refs, folded)
-	x.choose(refs, folded)
+	x.ratio = x.learn(refs, since)
+	x.choose(refs, since)
 	return x
 }
 
@@ -78,22 +79,22 @@ func (x *scale) scaled(n int) int { return int(math.Round(float64(n) * x.ratio))
 func (x *scale) fixed() int { return x.scaled(x.stable(x.p.System) + x.tools(x.p.Tools)) }
 
 func (x *scale) summary() int {
-	if x.fold == nil {
+	if x.comp == nil {
 		return 0
 	}
-	return x.scaled(x.stable(SummaryText(x.fold.Summary)) + overhead)
+	return x.scaled(x.stable(SummaryText(x.comp.Summary)) + overhead)
 }
 
 func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.edits) }
 
-// used is the report that is built on, and everything since, which is counted.
+// used is the report to build on plus a count of everything after it.
 func (x *scale) used() (n, counted int) {
 	told, from := 0, 0
 	switch {
 	case x.ref >= 0:
 		told, from = x.recs[x.ref].Body.(session.Message).Usage.Prompt()+x.weight(x.ref), x.ref+1
 	case x.after > 0:
-		counted, from = x.fold.TokensAfter, x.after
+		counted, from = x.comp.TokensAfter, x.after
 	default:
 		counted = x.fixed() + x.summary()
 	}
@@ -103,8 +104,8 @@ func (x *scale) used() (n, counted int) {
 	return told + counted, counted
 }
 
-// weight is what record i adds to the context. A complete answer reports its
-// own size; what it thought is not kept once the user has spoken again.
+// weight is how many tokens record i adds to the context. A complete answer
+// reports its own size; its thinking is dropped once the user has spoken again.
 func (x *scale) weight(i int) int {
 	n := x.count(i)
 	w := x.scaled(n.text) + n.images
@@ -122,8 +123,8 @@ func (x *scale) weight(i int) int {
 	return w
 }
 
-// reported is the size that a model gave for its own answer, if that is what
-// the context holds of it.
+// reported is the size that a model reported for its answer, if the context
+// holds all of the answer.
 func reported(m session.Message, past bool) (int, bool) {
 	if m.Stop == llm.StopAborted || m.Stop == llm.StopError || m.Usage.Output <= 0 {
 		return 0, false
@@ -136,15 +137,15 @@ func reported(m session.Message, past bool) (int, bool) {
 	return m.Usage.Output, true
 }
 
-// plausible reports whether an answer counted as w can have out tokens.
-// Hidden reasoning is reported as well, but never sent again.
+// plausible reports whether an answer counted as w can have out tokens. Hidden
+// reasoning is reported as well, but not sent again.
 func plausible(out, w, calls int) bool { return out <= 3*w+60*calls+100 && w <= 3*out+20 }
 
-// reference is an answer that says what its prompt came to.
+// reference is an answer that reports the size of its prompt.
 type reference struct{ at, prompt int }
 
 // references returns the answers of the model asked that report usage, in
-// order. Those before the fold still teach the ratio.
+// order. The ratio is learnt from those before the compaction as well.
 func references(recs []session.Record, p Prompt, window int) []reference {
 	var refs []reference
 	for i, r := range recs {
@@ -164,9 +165,9 @@ func references(recs []session.Record, p Prompt, window int) []reference {
 	return refs
 }
 
-// What learn holds against a ratio of its own: so many tokens at the one
-// expected. It looks at so many pairs and bytes, the newest, and at none with
-// fewer bytes than minPair, whose overhead would be all they show.
+// learn gives the expected ratio the weight of so many tokens (prior). It looks
+// at the newest maxPairs pairs and learnFrom bytes, and at no pair with fewer
+// bytes than minPair, which would show little but overhead.
 const (
 	prior     = 1000
 	maxPairs  = 64
@@ -174,18 +175,18 @@ const (
 	learnFrom = 64 << 10
 )
 
-// learn returns the ratio that successive reports show: what the prompt grew
-// by beside the answer between them, against the count of what was added. No
+// learn returns the ratio that successive reports show: how much the prompt grew
+// apart from the answer between them, against the count of what was added. No
 // pair counts for more than three times what is expected.
-func (x *scale) learn(refs []reference, folded session.Seq) float64 {
+func (x *scale) learn(refs []reference, since session.Seq) float64 {
 	grown, added := prior*x.Counter.ratio, float64(prior)
 	for k, pairs, read := len(refs)-1, 0, 0; k > 0 && pairs < maxPairs && read < learnFrom; k-- {
 		a, b := refs[k-1], refs[k]
 		out, ok := reported(x.recs[a.at].Body.(session.Message), lastTurn(x.recs[a.at+1:b.at]) >= 0)
-		size, straight := 0, x.recs[a.at].Seq > folded || x.recs[b.at].Seq <= folded
+		size, straight := 0, x.recs[a.at].Seq > since || x.recs[b.at].Seq <= since
 		for _, r := range x.recs[a.at+1 : b.at] {
 			size += bodyBytes(r.Body)
-			straight = straight && !refolds(r.Body)
+			straight = straight && !changesPast(r.Body)
 		}
 		if !ok || !straight || size < minPair {
 			continue
@@ -208,8 +209,8 @@ func (x *scale) learn(refs []reference, folded session.Seq) float64 {
 	return grown / added
 }
 
-// refolds reports whether b changes what is sent of the past.
-func refolds(b session.Body) bool {
+// changesPast reports whether b changes what is sent of earlier records.
+func changesPast(b session.Body) bool {
 	switch b.(type) {
 	case session.Compaction, session.Undo, session.Reset, session.Edit:
 		return true
@@ -217,19 +218,19 @@ func refolds(b session.Body) bool {
 	return false
 }
 
-// fewest is how many bytes a token has at most, on average over a prompt. One
-// that is reported smaller was cut, or miscounted.
-const fewest = 6
+// maxBytes is how many bytes a token has at most, on average over a prompt. A
+// prompt that is reported as smaller was cut or miscounted.
+const maxBytes = 6
 
-// choose finds the report to build on: the last of what is sent now. Until
-// there is one, what a fold left is known from the report before it.
-func (x *scale) choose(refs []reference, folded session.Seq) {
-	first, after := 0, 0 // of the records sent as they are now, and of those after the fold
+// choose finds the report to build on: the last one of what is sent now. Until
+// there is one, the compaction says how much it left.
+func (x *scale) choose(refs []reference, since session.Seq) {
+	first, after := 0, 0 // of the records sent as they are now, and of those after the compaction
 	for i, r := range x.recs {
-		if r.Seq <= folded {
+		if r.Seq <= since {
 			after = i + 1
 		}
-		if refolds(r.Body) || r.Seq <= folded {
+		if changesPast(r.Body) || r.Seq <= since {
 			first = i + 1
 		}
 	}
@@ -237,7 +238,7 @@ func (x *scale) choose(refs []reference, folded session.Seq) {
 		return
 	}
 	if refs[len(refs)-1].at < first {
-		if first == after && x.fold != nil && x.fold.TokensAfter > 0 {
+		if first == after && x.comp != nil && x.comp.TokensAfter > 0 {
 			x.after = after
 		}
 		return
@@ -247,14 +248,14 @@ func (x *scale) choose(refs []reference, folded session.Seq) {
 		before[i+1] = before[i] + bodyBytes(r.Body)
 	}
 	for k := len(refs) - 1; k >= 0 && refs[k].at >= first; k-- {
-		if refs[k].prompt >= before[refs[k].at]/fewest {
+		if refs[k].prompt >= before[refs[k].at]/maxBytes {
 			x.ref = refs[k].at
 			return
 		}
 	}
 }
 
-// bodyBytes is the text of a message, without what it thought and shows.
+// bodyBytes is the length of a message without thinking and images.
 func bodyBytes(b session.Body) int {
 	switch b := b.(type) {
 	case session.Message:
@@ -268,18 +269,18 @@ func bodyBytes(b session.Body) int {
 	return 0
 }
 
-// lastTurn is the index of the last thing that the user said, -1 if there is
-// none.
+// lastTurn is the index of the user's last message, -1 if there is none.
 func lastTurn(recs []session.Record) int {
-	for i := len(recs) - 1; i >= 0; i-- {
-		if session.IsTurn(recs[i].Body) {
+	for i, r := range slices.Backward(recs) {
+		if session.IsTurn(r.Body) {
 			return i
 		}
 	}
 	return -1
 }
 
-// Estimate is what req, built from s, comes to in tokens of the model asked.
+// Estimate is how many tokens of the model asked req has, which was built from
+// s.
 func Estimate(s *session.Session, p Prompt, tok Tokenizer, req llm.Request) int {
 	x := newScale(s, p, tok, 0)
 	return x.scaled(CountRequest(req, tok))

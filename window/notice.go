@@ -11,8 +11,8 @@ import (
 
 // How a notice reaches the model.
 const (
-	// AsSystem: at the end of every request while the window is that full,
-	// and never part of the conversation, so that a prompt cache stays warm.
+	// AsSystem: in the tail of every request while the window is that full.
+	// It is never part of the conversation, so that a prompt cache stays valid.
 	AsSystem = "system"
 	// AsUser: as a message of its own.
 	AsUser = "user"
@@ -20,18 +20,18 @@ const (
 	AsMarked = "marked"
 )
 
-// Mark opens a marked notice.
+// Mark begins a marked notice.
 const Mark = "[SYSTEM: pre-compaction memory flush]"
 
-// Threshold is a notice that is given once the window is so full.
+// Threshold is a notice that is given when the window is Percent full.
 type Threshold struct {
 	Percent int
 	Text    string // YYYY-MM-DD stands for the day
 	As      string
-	Once    bool // AsSystem, but only while the turn lasts that it is given in
+	Once    bool // AsSystem, but only for the turn in which it is given
 }
 
-// Notice is what is recorded when t is given now.
+// Notice is the record of t when it is given now.
 func (t Threshold) Notice(now time.Time) session.Notice {
 	text := strings.ReplaceAll(t.Text, "YYYY-MM-DD", now.Format(time.DateOnly))
 	if t.As == AsMarked && !strings.HasPrefix(text, Mark) {
@@ -40,9 +40,10 @@ func (t Threshold) Notice(now time.Time) session.Notice {
 	return session.Notice{Percent: t.Percent, Text: text, As: t.As, Once: t.Once}
 }
 
-// Due returns the highest of ts that b has reached and that was not given
-// since the last fold: each is given once in a cycle, and a fold begins the
-// next. Those that were jumped over are not made up for.
+// Due returns the highest of ts that b has reached, unless that or a higher one
+// was given since the latest compaction: each is given at most once in a cycle,
+// and a compaction begins the next cycle. Lower ones that were skipped are not
+// given later.
 func Due(s *session.Session, b Budget, ts []Threshold) (Threshold, bool) {
 	given, _ := highest(s)
 	var due Threshold
@@ -55,9 +56,9 @@ func Due(s *session.Session, b Budget, ts []Threshold) (Threshold, bool) {
 	return due, ok
 }
 
-// Flush returns the notice that must come before a fold: the highest of ts
-// that speaks to the model as a message. ok is false if there is none, or if
-// it was given since the last fold.
+// Flush returns the notice that must come before a compaction: the highest of ts
+// that is sent as a message. ok is false if there is none, or if it was given in
+// this cycle.
 func Flush(s *session.Session, ts []Threshold) (Threshold, bool) {
 	var last Threshold
 	for _, t := range ts {
@@ -83,11 +84,11 @@ func highest(s *session.Session) (percent int, ok bool) {
 	return percent, ok
 }
 
-// cycle is the index of the first record behind the latest fold, in effect
-// or not: a fold that was undone has been warned of.
+// cycle is the index of the first record after the latest compaction, undone or
+// not: the model was warned of an undone one as well.
 func cycle(s *session.Session) int {
-	for i := len(s.Branch) - 1; i >= 0; i-- {
-		switch s.Branch[i].Body.(type) {
+	for i, r := range slices.Backward(s.Branch) {
+		switch r.Body.(type) {
 		case session.Compaction, session.Reset:
 			return i + 1
 		}
@@ -99,7 +100,7 @@ func cycle(s *session.Session) int {
 type Given struct {
 	session.Notice
 	Record   session.Record
-	Actioned bool // the model wrote to its memory after it and before the next compaction
+	Actioned bool // the model wrote a memory file after it and before the next compaction
 }
 
 // Notices returns the notices on the branch of s, oldest first.
@@ -107,8 +108,8 @@ func Notices(s *session.Session) []Given { return given(s.Branch) }
 
 func given(recs []session.Record) []Given {
 	var out []Given
-	first := 0                // of this cycle
-	wrote := map[string]int{} // calls that write to the memory: how many notices came before
+	first := 0                // the first notice of this cycle
+	wrote := map[string]int{} // calls that write a memory file: how many notices came before
 	for _, r := range recs {
 		switch b := r.Body.(type) {
 		case session.Compaction, session.Reset:
@@ -135,7 +136,7 @@ func given(recs []session.Record) []Given {
 	return out
 }
 
-// Saved reports whether the model wrote to its memory after a notice of this
+// Saved reports whether the model wrote a memory file after a notice of this
 // cycle.
 func Saved(s *session.Session) bool {
 	return slices.ContainsFunc(given(s.Branch[cycle(s):]), func(n Given) bool { return n.Actioned })
@@ -147,10 +148,9 @@ func Warned(s *session.Session) bool {
 	return ok
 }
 
-// Tail is the changing end of a request that fills b: the context line, if it
-// is wanted, and the notices for the system. A notice stays from the turn that
-// it was given in until b falls below its percentage or a compaction begins
-// the next cycle; one that is given Once stays for its turn only.
+// Tail is the tail of a request that fills b: the context line, if line is set,
+// and the notices AsSystem. A notice stays until b falls below its percentage or
+// a compaction begins the next cycle; one with Once stays for its turn only.
 func Tail(s *session.Session, b Budget, line bool) string {
 	var lines []string
 	if line && b.Window > 0 {
@@ -169,17 +169,17 @@ func Tail(s *session.Session, b Budget, line bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// noReply is what a model answers that has nothing to say.
+// noReply is the answer of a model that has nothing to say.
 const noReply = "NO_REPLY"
 
-// Silent reports whether m says nothing but NO_REPLY, in any case, and calls
-// no tool: it is kept, and not shown.
+// Silent reports whether m is NO_REPLY, in upper or lower case, and calls no
+// tool. It is recorded and not shown.
 func Silent(m llm.Message) bool {
 	return m.Role == llm.Assistant && len(m.Calls()) == 0 && IsNoReply(m.Text())
 }
 
-// IsNoReply reports whether text is NO_REPLY, in any case, perhaps quoted or
-// with a full stop.
+// IsNoReply reports whether text is NO_REPLY, in upper or lower case, perhaps
+// quoted or with a full stop.
 func IsNoReply(text string) bool {
 	return strings.EqualFold(strings.Trim(text, noReplyTrim), noReply)
 }
@@ -187,7 +187,7 @@ func IsNoReply(text string) bool {
 const noReplyTrim = " \t\r\n`*\"'."
 
 // MayBeNoReply reports whether a text that begins like this may become
-// NO_REPLY: a stream is held back for so long.
+// NO_REPLY. A stream is held back that long.
 func MayBeNoReply(begin string) bool {
 	t := strings.TrimLeft(begin, noReplyTrim)
 	if len(t) <= len(noReply) {

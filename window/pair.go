@@ -8,31 +8,31 @@ import (
 )
 
 // Interrupted is the result of a call that has none in the log: the program
-// ended, or was ended, while the tool ran. It is never run again by itself.
+// ended while the tool ran. The call is never run again by itself.
 const Interrupted = "interrupted: the tool did not finish, and it is not known how far it came"
 
-// begun opens a request whose first words would be the model's.
+// begun is the first message of a request that would begin with the model's.
 const begun = "(the beginning of this conversation is not shown)"
 
-// spot is a place of a tool call: the item, and the block in it.
+// spot is where a tool call is: the item, and the block in it.
 type spot struct{ item, block int }
 
 // bind gives each call of items its result. A result belongs to the nearest
-// call of its id that stands before it and has none yet: some servers use an
-// id again, and what a crash left unanswered must not take another's result.
-// Only if there is none, it may belong to a call that comes later, as in logs
-// of programs that write results first; not in a past that was cut, where the
-// call may be gone.
+// call of its id before it that has none yet: some servers use an id again, and
+// a call that a crash left unanswered must not take another's result. If there
+// is no such call, the result may belong to a later one, as in logs of programs
+// that write results first; but not in a past that was cut, where the call may
+// be missing.
 //
 // A call that repeats an open one of the same turn, word for word, is a
-// double: some programs store each call twice.
-func bind(items []item, whole bool) (results map[spot]llm.ToolResult, doubles map[spot]bool) {
+// duplicate: some programs store each call twice.
+func bind(items []item, whole bool) (results map[spot]llm.ToolResult, duplicates map[spot]bool) {
 	type open struct {
 		spot
 		turn int
 		call llm.ToolCall
 	}
-	results, doubles = map[spot]llm.ToolResult{}, map[spot]bool{}
+	results, duplicates = map[spot]llm.ToolResult{}, map[spot]bool{}
 	waiting := map[string][]open{} // calls without a result, by id
 	early := map[string][]llm.ToolResult{}
 	answered := map[string]bool{}
@@ -43,7 +43,7 @@ func bind(items []item, whole bool) (results map[spot]llm.ToolResult, doubles ma
 				at := spot{i, j}
 				calls := waiting[b.ID]
 				if n := len(calls); n > 0 && calls[n-1].turn == it.turn && sameCall(calls[n-1].call, b) {
-					doubles[at] = true
+					duplicates[at] = true
 					continue
 				}
 				if rs := early[b.ID]; whole && len(rs) > 0 {
@@ -64,17 +64,17 @@ func bind(items []item, whole bool) (results map[spot]llm.ToolResult, doubles ma
 			}
 		}
 	}
-	return results, doubles
+	return results, duplicates
 }
 
 func sameCall(a, b llm.ToolCall) bool {
 	return a.ID != "" && a.Name == b.Name && bytes.Equal(a.Args, b.Args)
 }
 
-// pair makes messages of items: calls with their results, roles in turns.
-// whole says that nothing before them was cut off.
+// pair turns items into messages: results follow their calls, and roles
+// alternate. whole says that nothing before items was cut off.
 func pair(items []item, q Squeeze, whole bool) []llm.Message {
-	results, doubles := bind(items, whole)
+	results, duplicates := bind(items, whole)
 	last := 0
 	if n := len(items); n > 0 {
 		last = items[n-1].turn
@@ -97,7 +97,7 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 				continue
 			}
 			at := spot{i, j}
-			if doubles[at] {
+			if duplicates[at] {
 				continue
 			}
 			c = w.call(c)
@@ -115,7 +115,7 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 			answers = append(answers, r)
 		}
 		if onlyThinking(says) {
-			continue // its calls were doubles
+			continue // its calls were duplicates
 		}
 		for _, b := range says {
 			w.put(llm.Assistant, b)
@@ -127,7 +127,7 @@ func pair(items []item, q Squeeze, whole bool) []llm.Message {
 	return w.out
 }
 
-// writer collects messages whose roles take turns.
+// writer collects messages whose roles alternate.
 type writer struct {
 	out []llm.Message
 	ids map[string]bool // ids in use
@@ -145,7 +145,7 @@ func (w *writer) put(role llm.Role, b llm.Block) {
 	}
 	m := &w.out[n-1]
 	if _, ok := b.(llm.Thinking); ok && !onlyThinking(m.Blocks) {
-		return // a second answer in one message: its thinking cannot come first
+		return // a second answer in the message: its thinking cannot come first
 	}
 	m.Blocks = append(m.Blocks, b)
 }
@@ -159,7 +159,7 @@ func onlyThinking(blocks []llm.Block) bool {
 	return true
 }
 
-// call returns c with an id of its own that every API takes.
+// call returns c with an id that every API accepts and no other call has.
 func (w *writer) call(c llm.ToolCall) llm.ToolCall {
 	id := llm.CallID(c.ID)
 	for n := 2; w.ids[id]; n++ {

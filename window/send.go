@@ -9,8 +9,8 @@ import (
 	"goclaw/session"
 )
 
-// The words that pi puts around what is not a message. Logs are shared with
-// it, so that a model sees the same text from either program.
+// The words that pi puts around summaries. Logs are shared with pi, and so a
+// model sees the same text from either program.
 const (
 	summaryOpen  = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 	summaryClose = "\n</summary>"
@@ -18,11 +18,11 @@ const (
 	branchClose  = "</summary>"
 )
 
-// Sent returns the records of s that the context is made of, and the
-// compaction in effect, if any: what it keeps and what came after it. They
-// are those of pi and OpenClaw: older compactions among what is kept say
-// nothing, and a reset keeps only what was said. Before the record at which our
-// own compactions resume, only the question that was open is kept.
+// Sent returns the records of s that the context is made of, those kept by the
+// compaction in effect and those after it, and that compaction, if any. They are
+// the records that pi and OpenClaw send: of what is kept, older compactions send
+// nothing, and a reset keeps messages only. Before the record at which a
+// compaction of ours resumes, only the open question is kept.
 func Sent(s *session.Session) (c *session.Compaction, recs []session.Record) {
 	at, keep, ok := s.Compaction()
 	if !ok {
@@ -45,8 +45,8 @@ func Sent(s *session.Session) (c *session.Compaction, recs []session.Record) {
 	return c, slices.Concat(kept, s.Branch[at+1:])
 }
 
-// resumed leaves of kept, before the record with the id at, only what the user
-// said, and the edits of that.
+// resumed drops from kept, before the record with the id at, everything except
+// the user's messages and edits of them.
 func resumed(kept []session.Record, at string) []session.Record {
 	i := slices.IndexFunc(kept, func(r session.Record) bool { return r.ID == at })
 	if at == "" || i < 0 {
@@ -64,7 +64,7 @@ func resumed(kept []session.Record, at string) []session.Record {
 	return append(out, kept[i:]...)
 }
 
-// SummaryText is what is sent of a compaction's summary.
+// SummaryText is the text in which a compaction's summary is sent.
 func SummaryText(summary string) string { return summaryOpen + summary + summaryClose }
 
 // item is one message on its way into the request.
@@ -106,9 +106,9 @@ func editsOf(recs []session.Record) map[string]session.Record {
 	return edits
 }
 
-// send decides what is sent of r, without a look at its neighbours: the blocks,
-// and in whose name. Nothing is sent if there are no blocks. Requests are built
-// by it and tokens are counted by it.
+// send decides what is sent of r, without looking at its neighbours: the blocks
+// and their role. If there are no blocks, nothing is sent. Requests are built and
+// tokens are counted by it.
 func send(r session.Record, edits map[string]session.Record, p Prompt) (role llm.Role, blocks []llm.Block) {
 	var e session.Edit
 	edit, edited := edits[r.ID]
@@ -145,7 +145,7 @@ func send(r session.Record, edits map[string]session.Record, p Prompt) (role llm
 	return "", nil
 }
 
-// replace puts new content in the place of old. A result stays a result.
+// replace returns blocks in place of old. A result stays a result.
 func replace(old, blocks []llm.Block) []llm.Block {
 	if len(old) == 1 {
 		if r, ok := old[0].(llm.ToolResult); ok {
@@ -156,7 +156,7 @@ func replace(old, blocks []llm.Block) []llm.Block {
 	return blocks
 }
 
-// messageBlocks returns what of m is sent.
+// messageBlocks returns the blocks of m that are sent.
 func messageBlocks(m session.Message, p Prompt) []llm.Block {
 	switch {
 	case m.Excluded, m.Role == llm.System, m.Stop == llm.StopError, m.Synthetic():
@@ -166,7 +166,7 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 	}
 	same := m.Provider == p.Provider && m.Model == p.Model
 	var out []llm.Block
-	leads := true // thinking may only stand before everything else
+	leads := true // thinking may only come before everything else
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Thinking:
@@ -196,7 +196,7 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 			}
 		}
 	}
-	if leads { // thinking alone is no answer
+	if leads { // only thinking: not an answer
 		return nil
 	}
 	return llm.Sendable(llm.Message{Role: llm.Assistant, Blocks: out})
@@ -204,7 +204,7 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 
 const noImage = "(image left out: this model reads text only)"
 
-// plain returns what of a user message is sent.
+// plain returns the blocks of a user message that are sent.
 func plain(blocks []llm.Block, p Prompt) []llm.Block {
 	if p.NoImages {
 		blocks = withoutImages(blocks)
@@ -212,7 +212,7 @@ func plain(blocks []llm.Block, p Prompt) []llm.Block {
 	return llm.Sendable(llm.Message{Role: llm.User, Blocks: blocks})
 }
 
-// withoutImages puts words in the place of images.
+// withoutImages replaces images by a text.
 func withoutImages(blocks []llm.Block) []llm.Block {
 	out := make([]llm.Block, 0, len(blocks))
 	for _, b := range blocks {
@@ -231,7 +231,8 @@ func withoutImages(blocks []llm.Block) []llm.Block {
 	return out
 }
 
-// shellText is how pi tells the model of a command that the user ran.
+// shellText is the text by which pi tells the model of a command that the user
+// ran.
 func shellText(b session.Shell) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Ran `%s`\n", b.Command)

@@ -3,8 +3,8 @@
 // many tokens that is.
 //
 // Everything here is a pure function of the session. The log is never
-// rewritten: what a crash, a fold, another program or another model left
-// behind is put right in the request alone.
+// rewritten: traces of a crash, a compaction, another program or another model
+// are repaired in the request alone.
 package window
 
 import (
@@ -12,9 +12,9 @@ import (
 	"goclaw/session"
 )
 
-// Prompt is what a request holds beside the conversation.
+// Prompt is what a request holds besides the conversation.
 type Prompt struct {
-	Provider  string // who is asked; with Model it decides whose thinking is sent back
+	Provider  string // with Model, it decides whose thinking is sent back
 	Model     string
 	System    string
 	Tail      string // see llm.Request
@@ -24,13 +24,13 @@ type Prompt struct {
 	NoImages  bool // the model takes text only
 }
 
-// Squeeze is how hard a request is pressed into the window.
+// Squeeze is how much is cut to make a request fit into the window.
 type Squeeze int
 
 const (
-	Loose   Squeeze = iota // as it is
-	Results                // long tool results are cut, the newest turns spared
-	Compact                // the past is folded, and results are cut in the newest turns as well
+	Loose   Squeeze = iota // nothing
+	Results                // long tool results, except in the newest turns
+	Compact                // the past is compacted, and long results are cut in the newest turns as well
 	Tight                  // every result is cut to a few lines
 )
 
@@ -38,25 +38,25 @@ func (q Squeeze) String() string { return [...]string{"loose", "results", "fold"
 
 // Build returns the request that continues s: the summary of the compaction
 // in effect, what it keeps and what came after, in the form that the
-// strictest API accepts. It ends with whatever the log ends with; to be sent,
-// that must be the user's.
+// strictest API accepts. It ends with what the log ends with; to be sent, that
+// must be a message of the user.
 //
 //   - Roles take turns and the first is the user's; neighbours are merged.
 //   - Each tool call is answered exactly once, right after it: a displaced
 //     result moves to its call, a call without one is answered "interrupted",
-//     a result without a call and a doubled call are left out.
-//   - Failed and empty answers are left out; of a stopped one its text stays.
+//     a result without a call and a repeated call are left out.
+//   - Failed and empty answers are left out; a stopped one keeps its text.
 //   - Thinking goes back only to the model that signed it; another model gets
 //     it as text.
 //
 // What Build returns for a longer log begins with what it returned for the
-// shorter one, block by block, unless a fold lies between.
+// shorter one, block by block, unless there is a compaction between them.
 func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
-	_, _, folded := s.Compaction()
+	_, _, compacted := s.Compaction()
 	return llm.Request{
 		Model:     p.Model,
 		System:    p.System,
-		Messages:  pair(emit(s, p), q, !folded),
+		Messages:  pair(emit(s, p), q, !compacted),
 		Tail:      p.Tail,
 		Tools:     p.Tools,
 		MaxTokens: p.MaxTokens,
