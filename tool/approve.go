@@ -7,7 +7,7 @@ type Request struct {
 	Tool    string // who wants to run it
 	Command string // exactly what will be run; it may hold line breaks and control characters
 	Dir     string // where
-	// Private: the command names something behind the Fence. It is asked about
+	// Private: the command names something that the Fence protects. It is asked about
 	// each time: Always counts as Once.
 	Private bool
 }

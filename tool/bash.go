@@ -40,7 +40,7 @@ func newBash(dir string, o Options) *bash {
 	}
 	b := &bash{
 		dir: dir,
-		// Nobody is there to type: no pager, no prompt.
+		// No one is there to type: no pager, no prompt.
 		env:     append(env, "PWD="+dir, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"),
 		shell:   o.Shell,
 		fence:   o.Fence,
@@ -117,10 +117,10 @@ func (b *bash) approve(ctx context.Context, command string) (refused string, err
 		return "", nil
 	}
 	if b.ask == nil && private {
-		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is nobody to ask here.", nil
+		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here.", nil
 	}
 	if b.ask == nil {
-		return "not run: bash needs the user's permission, and there is nobody to ask here. " +
+		return "not run: bash needs the user's permission, and there is no one to ask here. " +
 			"To allow it, the user can start an interactive chat and answer there, or add this exact command to the allowed ones in the configuration.", nil
 	}
 	// One question at a time; an "always" may answer the next one too.
@@ -145,7 +145,7 @@ func (b *bash) approve(ctx context.Context, command string) (refused string, err
 		b.always[command] = true
 		b.mu.Unlock()
 	case d != Once:
-		return "not run: the user did not allow this command. Do not try the same in another way; say what it was for, or ask.", nil
+		return "not run: the user did not allow this command. Do not try the same in another way; say why you wanted it, or ask.", nil
 	}
 	return "", nil
 }

@@ -85,7 +85,7 @@ type edit struct {
 	at             []int
 }
 
-// plan finds what is to be replaced, or says why that cannot be told.
+// plan finds the text to replace, or says why it cannot.
 func plan(text, old, new string, all bool) (edit, error) {
 	if !strings.Contains(text, old) && strings.Contains(text, "\r\n") && !strings.Contains(old, "\r\n") {
 		// Models write \n, whatever the file has.
@@ -164,7 +164,7 @@ func almost(text, old string) string {
 	}
 	for i := range lines {
 		if squashed[i] == want[0] {
-			return fmt.Sprintf(" exactly; its first line is line %d of the file, but what follows differs: read the file again", i+1)
+			return fmt.Sprintf(" exactly; its first line is line %d of the file, but the lines after it differ: read the file again", i+1)
 		}
 	}
 	return "; read the file again, it may have changed"
@@ -314,7 +314,7 @@ func (e edit) changes(lines []string) []change {
 	return out
 }
 
-// splitLines cuts text behind each line break.
+// splitLines cuts text after each line break.
 func splitLines(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {

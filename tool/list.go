@@ -25,14 +25,14 @@ const (
 	maxDepth   = 20
 )
 
-// These are shown, but not entered from above: what is in them is large and
-// seldom what was asked for.
+// unentered are shown, but not entered from above: they are large and seldom
+// asked for.
 var unentered = map[string]bool{".git": true, "node_modules": true}
 
 func (listDirectory) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name:        "list_directory",
-		Description: "List a directory in the workspace: directories first, then files with their sizes. With depth, a tree of what is below.",
+		Description: "List a directory in the workspace: directories first, then files with their sizes. With depth, a tree of everything below.",
 		Schema: []byte(`{
   "type": "object",
   "properties": {

@@ -52,7 +52,8 @@ func (f Fence) names(command, dir string, env []string) bool {
 
 // fits reports whether a pattern fits something private.
 func (l lines) fits(pattern string) bool {
-	// Also what it would make: a folder that fits its beginning is enough.
+	// A file that it would create counts as well: a folder that fits its
+	// beginning is enough.
 	for ; strings.ContainsAny(pattern, "*?["); pattern = filepath.Dir(pattern) {
 		found, _ := filepath.Glob(pattern)
 		if len(found) > maxGlob || slices.ContainsFunc(found, l.encloses) {
@@ -62,7 +63,7 @@ func (l lines) fits(pattern string) bool {
 	return false
 }
 
-// quotes takes out what a shell takes out of a word.
+// quotes removes the characters that a shell removes from a word.
 var quotes = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
 
 // pathWords returns what may be paths in a command.

@@ -47,8 +47,8 @@ func detach(cmd *exec.Cmd) {
 // endGroup ends every process in cmd's group: those that do not go when asked
 // to within grace are killed. It returns when the group is gone or killed.
 //
-// Once silent is closed nobody holds the output any more, and a tenth of grace
-// is enough: what is left is most likely dead and waits for a process 1 that
+// Once silent is closed no process holds the output any more, and a tenth of
+// grace is enough: the rest is most likely dead and waits for a process 1 that
 // does not collect it, as in many containers.
 func endGroup(cmd *exec.Cmd, grace time.Duration, silent <-chan struct{}) {
 	group := -cmd.Process.Pid

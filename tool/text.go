@@ -82,7 +82,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, with a note in the place of what was not.
+// String returns what was kept, with a note in place of the rest.
 func (c *capture) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *capture) String() string {
 	return clean(fmt.Sprintf("%s\n[... %d of %d bytes cut ...]\n%s", head, cut, c.total, tail))
 }
 
-// withNote puts a note on a line of its own behind text.
+// withNote adds a note on a line of its own after text.
 func withNote(text, note string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -52,9 +52,9 @@ type Options struct {
 	Workspace string           // the directory that files are reached in; made if it is missing
 	Now       func() time.Time // the clock, for get_current_time
 
-	Fence Fence // what the tools refuse, wherever the workspace lies
+	Fence Fence // files that the tools refuse, wherever the workspace is
 
-	Ask         Approver      // who allows commands; nil: nobody, only Allowed ones run
+	Ask         Approver      // allows commands; nil: only Allowed ones run
 	Allowed     []string      // commands that were allowed for always, exactly as written
 	DisableBash bool          // bash is not offered at all
 	BashTimeout time.Duration // of a command that names none; 0: 2 minutes, at most 10
@@ -130,7 +130,7 @@ func New(o Options) (*Set, error) {
 // Every API accepts these names.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// Add registers t behind the tools that are there. It refuses a name that is
+// Add registers t after the other tools. It refuses a name that is
 // taken or that an API would refuse, and a schema that cannot be used.
 func (s *Set) Add(t Tool) error {
 	spec := t.Spec()

@@ -151,12 +151,12 @@ func regular(rel string, info fs.FileInfo) error {
 	case info.Mode().IsRegular():
 		return nil
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory; list_directory shows what is in it", quoted(filepath.ToSlash(rel)))
+		return fmt.Errorf("%s is a directory; list_directory shows its entries", quoted(filepath.ToSlash(rel)))
 	}
 	return fmt.Errorf("%s is a %s, not a file", quoted(filepath.ToSlash(rel)), kind(info.Mode()))
 }
 
-// kind names what is neither a file nor a directory.
+// kind names a file that is neither a regular one nor a directory.
 func kind(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeSymlink != 0:

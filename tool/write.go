@@ -19,7 +19,7 @@ const maxEdited = 32 << 20
 func (writeFile) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "write_file",
-		Description: "Write a file in the workspace, replacing what it held, or with append adding at its end on a new line. " +
+		Description: "Write a file in the workspace, replacing its content, or with append adding at its end on a new line. " +
 			"Missing directories are made. To change a part of a file use edit_file.",
 		Schema: []byte(`{
   "type": "object",
@@ -86,7 +86,7 @@ func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, 
 // or a regular one that is not read-only. A rename would get past the latter,
 // so it is asked for here.
 func (w *workspace) writable(rel string) (string, fs.FileInfo, error) {
-	if err := w.permit(rel); err != nil { // before anything is told of what is there
+	if err := w.permit(rel); err != nil { // before anything is said about the files there
 		return "", nil, err
 	}
 	target, info, err := w.target(rel)

@@ -22,23 +22,23 @@ import (
 //
 // Line appends to out the records that are complete with the n'th line, the
 // first being 1; it may keep line. Not every line completes one. An error
-// means that the line cannot be read; the next one can. End appends what the
-// last line left open.
+// means that the line cannot be read; the next one can. End appends the records
+// that wait for more lines.
 type Stream interface {
 	Line(n int, line []byte, out []session.Record) ([]session.Record, error)
 	End(out []session.Record) []session.Record
 }
 
-// Options say how to read a file. The zero value finds out by itself.
+// Options say how to read a file. The zero value detects the form.
 type Options struct {
-	Form   Form            // "": what the lines look like
+	Form   Form            // "": detected from the lines
 	Stream Stream          // reads the lines, whatever Form says
 	Header *session.Header // comes first in a file that has no header
 
-	// Where the reader stands if not at the beginning of its file: that
-	// many bytes, lines and records are before it, and Leaf is the end of
-	// the branch so far. A file can be entered at a record of which Own is
-	// true, or behind one; elsewhere, lines that belong together are parted.
+	// Where the reader begins if not at the beginning of its file: the bytes,
+	// lines and records before it, and Leaf, the end of the branch so far. A
+	// file can be entered before or after a record of which Own is true;
+	// elsewhere, lines that belong together would be parted.
 	Offset int64
 	Line   int
 	After  session.Seq
@@ -120,8 +120,7 @@ func (s *Scanner) Next() bool {
 // enterClaw0 goes on where o says. After the header alone comes a root.
 func enterClaw0(o Options) *claw0.Stream { return claw0.NewStream(o.Leaf, o.After > 1) }
 
-// header goes to the header that stands before a file without one, if it is
-// due and wanted.
+// header goes to the header that a file without one is given, if it is due.
 func (s *Scanner) header(t time.Time) bool {
 	if s.begun || s.o.Header == nil {
 		return false
@@ -149,16 +148,16 @@ func (s *Scanner) Offset() int64 { return s.offset }
 func (s *Scanner) End() int64    { return s.end }
 func (s *Scanner) Line() int     { return s.line }
 
-// Own reports whether the record stands whole on its line, as goclaw, pi and
-// OpenClaw write it. If not, it was made of lines before it as well, or was
-// brought up to date by counting them.
+// Own reports whether the record is exactly its line, as goclaw, pi and OpenClaw
+// write it. If not, it was also made of lines before it, or was upgraded by
+// counting them.
 func (s *Scanner) Own() bool { return s.own }
 
-// Torn reports whether the last line read has no line end. Something must
-// end it before anything else is written.
+// Torn reports whether the last line read has no line end. It must be ended
+// before anything else is written.
 func (s *Scanner) Torn() bool { return s.torn }
 
-// Form returns the form of the lines, "" while nothing has decided it.
+// Form returns the form of the lines, "" as long as it is not known.
 func (s *Scanner) Form() Form {
 	switch s.stream.(type) {
 	case *nativeStream:
@@ -172,8 +171,7 @@ func (s *Scanner) Form() Form {
 }
 
 // Version returns the version of a native log as it is in the file: records
-// of versions 1 and 2 come out as version 3. It is 0 while nothing has
-// decided it.
+// of versions 1 and 2 come out as version 3. It is 0 as long as it is not known.
 func (s *Scanner) Version() int { return s.native.version }
 
 // step reads one line into the queue, or finds damage.
@@ -233,7 +231,7 @@ func (s *Scanner) lost(size int64, reason string) {
 	s.damage = &session.Damage{File: s.name, Line: s.line, After: s.seq, Size: size, Reason: reason}
 }
 
-// decide looks at a line and sets the stream if the line tells the form.
+// decide sets the stream if the line shows the form.
 func (s *Scanner) decide(line []byte) (Stream, error) {
 	f, err := formOf(line)
 	switch f {
@@ -310,9 +308,9 @@ func Read(name string, r io.Reader, o Options) iter.Seq2[session.Record, error] 
 	}
 }
 
-// Detect returns the form of the lines of r, which it reads up to the first
-// one that tells. It is "" if none of the first hundred does: an empty file,
-// or the file of a program that is not known here.
+// Detect returns the form of the lines of r. It reads up to the first line that
+// shows it. The form is "" if none of the first hundred does: the file is empty,
+// or of an unknown program.
 func Detect(r io.Reader) (Form, error) {
 	s := NewScanner("", r, Options{})
 	for range 100 {
@@ -330,7 +328,7 @@ func Detect(r io.Reader) (Form, error) {
 	return "", nil
 }
 
-// formOf returns the form that a line tells, if it does.
+// formOf returns the form that a line shows, or "".
 func formOf(line []byte) (Form, error) {
 	d := native.Borrow()
 	defer d.Release()
@@ -374,9 +372,9 @@ func formOf(line []byte) (Form, error) {
 }
 
 // nativeStream reads a native file of any version. Versions 1 and 2 come out
-// as the lines that the real program replaces them by.
+// as the lines by which the real program replaces them.
 type nativeStream struct {
-	version int // of the file; 0 until a line tells
+	version int // of the file; 0 until a line shows it
 	upgrade piv1.Upgrader
 }
 
@@ -406,7 +404,7 @@ func (s *nativeStream) decide(r session.Record) {
 	switch b := r.Body.(type) {
 	case session.Header:
 		s.version = max(b.Version, 1)
-	case session.Unknown: // says nothing, but counts as a line
+	case session.Unknown: // shows nothing, but counts as a line
 		s.upgrade.Skip()
 	default:
 		s.version = session.Version

@@ -36,7 +36,7 @@ func Places(home string, getenv func(string) string) []Place {
 
 // FindOptions say how sessions are looked for. The zero value finds out.
 type FindOptions struct {
-	From string   // one of Programs; "": what the files look like
+	From string   // one of Programs; "": detected from the files
 	Skip []string // folders that are not looked into: our own
 	Home string   // what "~" stands for in an OpenClaw configuration
 	Memo *Memo    // what is known from the last time, or nil
@@ -45,7 +45,7 @@ type FindOptions struct {
 }
 
 // Find looks through paths: files, folders and databases of any of the known
-// programs. What is not there is passed over; what cannot be read is a
+// programs. Missing places are skipped; one that cannot be read is a
 // Problem. The transcripts are in the order in which Import needs them.
 func Find(ctx context.Context, paths []string, o FindOptions) (*Catalogue, error) {
 	f := &finder{ctx: ctx, o: o, c: &Catalogue{}, sources: newSources(o.Sources), seen: map[string]bool{}, walked: map[string]bool{}, files: map[string]*Transcript{}, indices: map[string]*source.Index{}, memo: o.Memo}
@@ -288,7 +288,7 @@ func (f *finder) lines(file *source.File, called bool) {
 	}
 	file.Sniffed = s
 	if s.Zeros {
-		f.problem(file.Path, errors.New("nothing but zeros, as a power failure leaves it: what was in it is lost"))
+		f.problem(file.Path, errors.New("nothing but zeros, as a power failure leaves it: its content is lost"))
 		return
 	}
 	if s.Bare && !file.Named {
@@ -428,7 +428,7 @@ func (f *finder) readIndex(path, dir string) *source.Index {
 	return ix
 }
 
-// aside are what programs keep beside their transcripts: what was typed, names,
+// aside are files that programs keep beside their transcripts: input, names,
 // the steps of a workflow.
 var aside = map[string]bool{"history.jsonl": true, "session_index.jsonl": true, "journal.jsonl": true}
 

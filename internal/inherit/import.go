@@ -181,13 +181,13 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 	}
 	if err = outer.Err(); err == nil && ctx.Err() != nil {
 		// Saving the memo shows whether the disk is full.
-		return rep, errors.Join(context.Cause(ctx), im.memo.Save())
+		return rep, errors.Join(context.Cause(ctx), im.memo.save())
 	}
-	return rep, errors.Join(err, moved, o.Removed.forget(im.again), im.memo.Save())
+	return rep, errors.Join(err, moved, o.Removed.forget(im.again), im.memo.save())
 }
 
-// turn waits until no other process imports into st: what is decided by looking
-// at st must still hold when it is written.
+// turn waits until no other process imports into st: decisions that were made by
+// looking at st must still hold when it is written.
 func (o ImportOptions) turn(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
 		release, err := st.Lock(ctx, "import\x00", "an import")
@@ -573,7 +573,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 	return im.begin(ctx, j, o, 0)
 }
 
-// beside reports whether t lies in the same folder as the file whose id it has.
+// beside reports whether t is in the same folder as the file whose id it has.
 // Then it is a session of its own, not an older copy.
 func (j job) beside() bool {
 	return j.from != "" && j.t.Archive == "" && !j.t.Database() && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
@@ -659,7 +659,7 @@ func (im *importer) append(ctx context.Context, id session.ID, recs ...session.R
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // another has found out that the store cannot be written
+	case ctx.Err() != nil: // another worker found that the store cannot be written
 		return ctx.Err()
 	}
 	for _, of := range []error{session.ErrStale, session.ErrConflict, session.ErrTooLarge, session.ErrNotFound} {

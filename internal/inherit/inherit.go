@@ -41,7 +41,7 @@ const (
 var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, Goclaw, FirstGoclaw}
 
 type (
-	// Transcript is one session of another program, as it lies on disk.
+	// Transcript is one session of another program, as it is on disk.
 	Transcript = source.Transcript
 	// Problem is something that could not be read, or does not fit.
 	Problem = source.Problem

@@ -140,13 +140,13 @@ func (m *Memo) refresh() error {
 // the next start continues it if this one is killed before Finish.
 func (m *Memo) Begin() error {
 	m.search(begun)
-	return m.Save()
+	return m.save()
 }
 
 // Finish remembers that all known places were imported.
 func (m *Memo) Finish() error {
 	m.search(finished)
-	return m.Save()
+	return m.save()
 }
 
 // Begun reports whether the import of all known places has begun.
@@ -181,8 +181,8 @@ func (m *Memo) search(how string) {
 	}
 }
 
-// Save writes the memo, whole or not at all.
-func (m *Memo) Save() error {
+// save writes the memo, whole or not at all.
+func (m *Memo) save() error {
 	m.mu.Lock()
 	if m.path == "" || !m.dirt {
 		m.mu.Unlock()

@@ -49,7 +49,7 @@ func (m *meter) tell(count func(*Progress), once bool) {
 	}
 	if t.Sub(m.saved) > 5*time.Second {
 		if !m.saved.IsZero() {
-			_ = m.memo.Save() // it is saved again at the end, and the error seen
+			_ = m.memo.save() // it is saved again at the end, and the error seen
 		}
 		m.saved = t
 	}

@@ -19,7 +19,7 @@ import (
 // -1, which Get returns for a missing key, reads as null everywhere.
 //
 // Parsing is as strict as JSON.parse, and stricter about invalid UTF-8, which
-// JSON.parse never sees: what the writer meant is lost then.
+// JSON.parse never sees: the text that was meant is lost.
 type Tape struct {
 	b     []byte
 	nodes []node

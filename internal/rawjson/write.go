@@ -86,7 +86,7 @@ func (w *Writer) Flag(k string, v bool) {
 	}
 }
 
-// Raw writes what is JSON for certain.
+// Raw writes json, which must be valid.
 func (w *Writer) Raw(k, json string) {
 	w.Key(k)
 	w.B = append(w.B, json...)

@@ -1,6 +1,6 @@
 // Package anthropic asks Claude over Anthropic's Messages API.
 //
-// Requests and events are plain structs of what is used of the API. The tests
+// Requests and events are plain structs of the used part of the API. The tests
 // hold them against Anthropic's own SDK: the same bytes mean the same to both.
 //
 // What is sent is a pure function of the request: the same request makes the
@@ -27,7 +27,7 @@ import (
 // DefaultBaseURL is Anthropic's own API.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// Config says whom to ask and how patiently. The zero value, with a key, is
+// Config says which server to ask and how patiently. The zero value, with a key, is
 // useful.
 type Config struct {
 	BaseURL    string // without /v1; "" is DefaultBaseURL
@@ -47,7 +47,7 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New returns a provider. It asks nobody anything yet.
+// New returns a provider. It makes no request yet.
 func New(c Config) *Provider {
 	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(c.BaseURL, "/"), "/v1"), "/")
 	if base == "" {

@@ -71,8 +71,8 @@ func read(status int, h http.Header, body []byte) reply {
 const tooLarge = "request_too_large"
 
 // patterns are made when the first error comes: compiling them is no part of
-// starting up. The words of a 400 are looked at only behind its type, and only
-// for what the API has no type for.
+// starting up. The words of a 400 are looked at only after its type, and only
+// for errors that have no type.
 var patterns = sync.OnceValue(func() (p struct{ tooLong, noRoom, most, bound *regexp.Regexp }) {
 	p.tooLong = regexp.MustCompile(`(?i)^prompt is too long(?:: (\d+) tokens > (\d+) maximum)?$`)
 	p.noRoom = regexp.MustCompile("^input length and `max_tokens` exceed context limit: (\\d+) \\+ (\\d+) > (\\d+)")

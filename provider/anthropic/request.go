@@ -169,9 +169,9 @@ func trimEnd(sent []llm.Message) {
 }
 
 // messages writes a conversation and marks where its cached prefix ends:
-// behind the last user message, and behind the one before it, which is where
+// after the last user message, and after the one before it, which is where
 // the previous call's mark was. Together with those on tools and system these
-// are the four marks that the API allows. Tail comes behind the last mark.
+// are the four marks that the API allows. Tail comes after the last mark.
 func messages(out []byte, sent []llm.Message, tail string) []byte {
 	marked := map[int]bool{}
 	for i := len(sent) - 1; i >= 0 && len(marked) < 2; i-- {
@@ -298,7 +298,7 @@ func (v version) always() bool {
 	return v.family == "fable" || v.family == "mythos" || v.family == "opus" && v.from(5, 5)
 }
 
-// bound: signatures hold only behind the very conversation they were made in.
+// bound: signatures hold only after the very conversation they were made in.
 // Tail is gone from its message in the next request, so they often do not.
 func (v version) bound() bool {
 	return v.from(5, 5) || (v.family == "fable" || v.family == "mythos") && v.from(5, 1)

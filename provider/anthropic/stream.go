@@ -36,7 +36,7 @@ func (p *Provider) try(ctx context.Context, body []byte, header http.Header, out
 	return wire.ErrCut
 }
 
-// streamEvent is what is used of an event of the stream.
+// streamEvent is the used part of an event of the stream.
 type streamEvent struct {
 	Type    wire.Text   `json:"type"`
 	Index   wire.Number `json:"index"`
@@ -98,7 +98,7 @@ func (u usage) set(to *llm.Usage) {
 }
 
 // decode reads the events of a stream. Pings, events without a name and empty
-// ones are passed over; an error event is the last item.
+// ones are skipped; an error event is the last item.
 func decode(r io.Reader) iter.Seq2[streamEvent, error] {
 	return func(yield func(streamEvent, error) bool) {
 		for e, err := range wire.Events(r) {
@@ -231,7 +231,7 @@ func (a *answer) say(b *part, t wire.Text, out *wire.Sink) {
 	}
 }
 
-// finish closes the open block and keeps what it came to.
+// finish closes the open block and keeps its content.
 func (a *answer) finish(out *wire.Sink) {
 	b := a.open
 	a.open = nil

@@ -355,7 +355,7 @@ func overflow(r reply, api *llm.APIError, asked int) *llm.OverflowError {
 }
 
 // numbers returns the named numbers that re finds in msg, or nil if it does
-// not match. Digits behind a name only keep the alternatives apart, or are
+// not match. Digits after a name only keep the alternatives apart, or are
 // parts to be added up.
 func numbers(re *regexp.Regexp, msg string) map[string]int {
 	m := re.FindStringSubmatch(msg)

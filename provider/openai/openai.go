@@ -2,7 +2,7 @@
 // itself, OpenRouter, and the servers that speak the same language at home
 // (Ollama, llama.cpp, LM Studio, vLLM).
 //
-// Requests and chunks are plain structs of what is used of the API. The tests
+// Requests and chunks are plain structs of the used part of the API. The tests
 // hold them against OpenAI's own SDK: the same bytes mean the same to both.
 //
 // The servers agree on the happy path and on little else. What differs is kept
@@ -65,7 +65,7 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// flavour is what a host understands beyond the common language.
+// flavour is what a host supports beyond the common API.
 type flavour int
 
 const (
@@ -74,7 +74,7 @@ const (
 	openRouter                // cache_control for Claude, reasoning_effort for all
 )
 
-// New returns a provider. It asks nobody anything yet.
+// New returns a provider. It makes no request yet.
 func New(c Config) *Provider {
 	base, f := resolve(c.BaseURL)
 	header := http.Header{}

@@ -287,7 +287,7 @@ func (w *writer) assistant(m llm.Message) {
 // user writes one message for each tool result and one for the rest. Pictures
 // that tools returned move into the latter, since a tool message holds text
 // only. Tail goes to the end of the last message there is: a further user
-// message behind results is one that several chat templates refuse.
+// message after results is one that several chat templates refuse.
 func (w *writer) user(m llm.Message, tail string, marked bool) {
 	var texts []string
 	var parts []part

@@ -65,7 +65,7 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 	return nil
 }
 
-// streamChunk is what is used of a chunk of the stream.
+// streamChunk is the used part of a chunk of the stream.
 type streamChunk struct {
 	ID      wire.Text `json:"id"`
 	Model   wire.Text `json:"model"`
@@ -171,7 +171,7 @@ func (a *answer) take(c streamChunk, out *wire.Sink) {
 		a.say(true, t)
 		out.Put(llm.Delta{Thinking: t})
 	}
-	// A refusal is said in a field of its own, in place of the content.
+	// A refusal has a field of its own, in place of the content.
 	if t := string(choice.Delta.Content + choice.Delta.Refusal); t != "" {
 		a.say(false, t)
 		out.Put(llm.Delta{Text: t})

@@ -41,7 +41,7 @@ func Encode(r session.Record, old bool) ([]byte, error) {
 				w.Bool("goclaw", false)
 			case len(native.Trim(line)) == len(line):
 				w.Raw("goclaw", string(line))
-			default: // what stands around the value must come back as well
+			default: // the space around the value must come back as well
 				w.Text("goclaw", string(line))
 			}
 		})
@@ -155,7 +155,7 @@ func stamp(w *rawjson.Writer, k string, t time.Time, old bool) {
 }
 
 // Stream reads a file of either form: they differ in what a line looks
-// like, not in what it can mean.
+// like, not in its meaning.
 //
 // In the old form the results of a turn come before its user line and its
 // calls after it, one line for each block; the model's answers are put
@@ -171,12 +171,12 @@ type Stream struct {
 	prev string // the record that the next one continues
 	own  bool   // the line before gave a record of ours
 
-	midway bool // what comes before is not known: "" in prev is no root
+	midway bool // the records before are not known: "" in prev does not mean a root
 
-	answer  *draft            // what the model says, as far as it is read
+	answer  *draft            // the answer of the model, as far as it was read
 	open    map[string]string // calls without a result, and their tools
 	results []*draft          // read before their calls
-	turn    []*draft          // those of the turn that goes on
+	turn    []*draft          // those of the current turn
 	doubled []doubledUse      // lines to go with the results of their calls
 }
 
@@ -185,7 +185,7 @@ type draft struct {
 	id    string
 	lines [][]byte
 	rec   session.Record
-	call  string // of a result: what it answers
+	call  string // of a result: the call that it answers
 }
 
 type doubledUse struct {
@@ -416,7 +416,7 @@ func (s *Stream) endAnswer(out []session.Record) []session.Record {
 		m.Stop = llm.StopTool
 	}
 	a.rec.Body = m
-	clear(s.open) // what an earlier answer left open stays so
+	clear(s.open) // calls of earlier answers stay without a result
 	out = s.emit(out, a)
 	for _, c := range m.Calls() {
 		for _, list := range []*[]*draft{&s.turn, &s.results} {
@@ -449,7 +449,7 @@ func (s *Stream) emitResult(out []session.Record, r *draft) []session.Record {
 	return s.emit(out, r)
 }
 
-// endTurn emits what is open, and what has found no place.
+// endTurn emits what is held back: the answer, and lines that belong nowhere.
 func (s *Stream) endTurn(out []session.Record) []session.Record {
 	out = s.endAnswer(out)
 	for _, r := range s.turn {
@@ -494,7 +494,7 @@ func (s *Stream) emit(out []session.Record, a *draft) []session.Record {
 	}
 	line, err := native.Encode(r)
 	if err != nil {
-		// It was read from JSON: only its size can be wrong. Its bytes stay.
+		// It was read from JSON, so only its size can be wrong. Its bytes are kept.
 		return append(out, session.Record{Link: session.Absent, Time: r.Time, Body: session.Unknown{}, Raw: a.lines[0]})
 	}
 	if _, stray := r.Body.(session.Custom); !stray {

@@ -17,7 +17,7 @@ import (
 	"goclaw/session"
 )
 
-// Trim takes away what may stand around the value of a line.
+// Trim removes a byte order mark and the space around the value of a line.
 func Trim(line []byte) []byte {
 	if n := len(line); n > 0 && line[0] == '{' && line[n-1] == '}' {
 		return line
@@ -284,7 +284,7 @@ func (d *Decoder) shell(n int, m session.Message) session.Shell {
 	return s
 }
 
-// stop avoids a string for each answer.
+// stop avoids allocating a string for each answer.
 func stop(s []byte) llm.Stop {
 	for _, known := range [...]llm.Stop{llm.StopEnd, llm.StopTool, llm.StopLength, llm.StopError, llm.StopAborted} {
 		if string(s) == string(known) {
@@ -431,9 +431,9 @@ func parseTime(s []byte) time.Time {
 	return time.Time{}
 }
 
-// LineID makes an id for a record whose line has none: of the line and its
-// number, so that it is the same whenever the file is read, and no other
-// line's, wherever the record goes.
+// LineID makes an id for a record whose line has none, from the line and its
+// number: it is the same whenever the file is read, and differs from the ids of
+// all other lines.
 func LineID(n int, line []byte) string {
 	return fmt.Sprintf("%08x%08x", n, crc32.ChecksumIEEE(Trim(line)))
 }

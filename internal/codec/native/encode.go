@@ -73,7 +73,7 @@ func (w *writer) record(r session.Record) {
 			w.header(h, r.Time)
 			return
 		}
-		if typ == "custom" || typ == "custom_message" { // pi writes what they say first
+		if typ == "custom" || typ == "custom_message" { // pi writes their body first
 			w.body(r)
 			w.link(r)
 		} else {

@@ -41,9 +41,9 @@ type stream struct {
 	merged map[uint64]string
 	parts  []string // of the answer that is held
 
-	titles map[string]string // of lines that are still to come
-	named  bool              // the user has given a title
-	fold   claudeCompact     // the boundary whose summary is still to come
+	titles  map[string]string // of lines that are still to come
+	named   bool              // the user has given a title
+	compact claudeCompact     // the boundary whose summary is still to come
 }
 
 func newStream(side bool) *stream {
@@ -171,15 +171,15 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		out = append(out, source.Carry(r, Program, line))
 	}
 	if l.Subtype == "compact_boundary" {
-		c.fold = l.Compacted
+		c.compact = l.Compacted
 	}
 	if _, ok := body.(session.Compaction); ok {
-		// What is kept follows the summary.
-		_, all := c.fold.kept()
+		// The kept records follow the summary.
+		_, all := c.compact.kept()
 		for _, uuid := range all {
 			c.turn[uuid] = true
 		}
-		c.fold = claudeCompact{}
+		c.compact = claudeCompact{}
 	}
 	return c.late(out, l.UUID), nil
 }
@@ -246,7 +246,7 @@ func (c *stream) parent(l claudeLine) string {
 		return c.leaf
 	case up != "" && c.at[hash(up)]:
 		return cmp.Or(c.merged[hash(up)], up)
-	case up != "": // not in this file: what there is comes before it
+	case up != "": // not in this file: everything in it comes before
 		return c.leaf
 	}
 	return ""
@@ -257,11 +257,11 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 	case "user":
 		blocks := source.Anthropic(l.Message.Content)
 		if l.Compact {
-			first, _ := c.fold.kept()
+			first, _ := c.compact.kept()
 			if !c.at[hash(first)] {
 				first = l.UUID
 			}
-			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: cmp.Or(c.merged[hash(first)], first), TokensBefore: c.fold.PreTokens}
+			return session.Compaction{Summary: llm.Message{Blocks: blocks}.Text(), FirstKept: cmp.Or(c.merged[hash(first)], first), TokensBefore: c.compact.PreTokens}
 		}
 		for i, b := range blocks {
 			if r, ok := b.(llm.ToolResult); ok {
@@ -299,7 +299,7 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 		}
 		return m
 	case "attachment":
-		// What was said while the program was busy is nowhere else.
+		// Input that came while the program was busy is nowhere else.
 		if blocks := source.Anthropic(l.Attachment.Prompt); l.Attachment.Type == "queued_command" && len(blocks) > 0 {
 			if l.Attachment.Mode == "prompt" || l.Attachment.Mode == "" {
 				return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}

@@ -83,7 +83,7 @@ func isLine(l source.Line) bool {
 	return false
 }
 
-// Open passes over the packed form of a file that lies beside it: Codex unpacks
+// Open skips the packed form of a file that is beside it: Codex unpacks
 // a session before it goes on with it.
 func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 	s := f.Sniffed

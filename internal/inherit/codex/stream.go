@@ -118,7 +118,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		c.model = p.Model
 		return c.put(out, id, at, session.ModelChange{Provider: c.maker, Model: p.Model}, line), nil
 	case l.Type == "compacted":
-		// Without a summary that can be read, nothing is folded: what came
+		// Without a summary that can be read, nothing is compacted: what came
 		// before is all there is.
 		if sum := p.compacted(); sum != "" {
 			return c.put(out, id, at, session.Compaction{Summary: sum, FirstKept: id}, line), nil
@@ -149,7 +149,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	return c.keep(out, n, line), nil
 }
 
-// compacted is the text that stands for what came before: what the user had
+// compacted is the text that replaces what came before: what the user had
 // said, as far as Codex keeps it, and the summary after it. It is "" if the
 // summary is encrypted.
 func (p codexItem) compacted() string {

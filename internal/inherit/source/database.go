@@ -92,7 +92,7 @@ func (d *Database) tryBegin() error {
 	return nil
 }
 
-// end lets go of the snapshot.
+// end closes the snapshot.
 func (d *Database) end() {
 	if d.conn != nil {
 		d.conn.Close()
@@ -166,8 +166,8 @@ func (d *Database) Blob(table, column string, row int64, read func(*sqlite3.Blob
 	return read(b)
 }
 
-// Rest lets go of the snapshot until something is read again: its memory grows
-// with what was read, and does not shrink.
+// Rest closes the snapshot until something is read again: its memory grows with
+// each read, and does not shrink.
 func (d *Database) Rest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

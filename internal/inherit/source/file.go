@@ -65,7 +65,7 @@ func (t *Transcript) Open() (io.ReadCloser, error) {
 // the transcripts that have such, one is read at a time.
 const LongLine = 4 << 20
 
-// lineOf is told what was read of t.
+// lineOf counts the bytes of the line that is being read.
 func (t *Transcript) lineOf(p []byte) {
 	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
 		t.pending = int64(len(p) - i - 1)
@@ -301,7 +301,7 @@ func Sniff(r io.Reader, sources []Source) (Sniffed, error) {
 }
 
 // sniffLine shows a line to the source whose file it is or, as long as that is
-// nobody, to all of them.
+// not known, to all of them.
 func sniffLine(raw []byte, of Source, sources []Source, s *Sniffed) (Source, bool) {
 	l, ok := parseLine(raw)
 	if !ok {

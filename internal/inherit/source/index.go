@@ -85,7 +85,7 @@ func ReadIndex(path, dir string, listers []Lister) (*Index, error) {
 }
 
 // readEntries reads the entries of an object. One that no program knows is
-// passed over; of entries with one key the last counts.
+// skipped; of entries with one key the last counts.
 func readEntries(r io.Reader, listers []Lister) (program string, out []Entry, err error) {
 	dec := json.NewDecoder(r)
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

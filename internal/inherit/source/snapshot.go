@@ -14,9 +14,9 @@ import (
 // included, read without SQLite's own files and locks: the owner may go on
 // writing, and nothing is created beside the database.
 //
-// What is appended to the log later is not seen. What the owner copies from
-// its log into the database, or overwrites, could be seen: whoever reads must
-// ask current afterwards, and read again if it is not.
+// Frames that are appended to the log later are not seen. Pages that the owner
+// copies from its log into the database, or overwrites, could be seen: a reader
+// must call current afterwards, and read again if it is not.
 type snapshot struct {
 	db, wal  *os.File // wal is nil if there is none
 	stat     Stat

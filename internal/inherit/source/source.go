@@ -1,10 +1,9 @@
-// Package source is what a program whose sessions can be inherited is to
-// goclaw: a Source says where it lives, whether a file looks like its own, and
-// opens it. Each program has a package of its own, which knows its secrets;
-// finding, importing and following are written once over Source, in package
-// inherit.
+// Package source describes a program whose sessions can be imported: a Source
+// says where it keeps them, whether a file looks like its own, and opens it.
+// Each program has a package of its own; finding, importing and following are
+// written once over Source, in package inherit.
 //
-// What several programs need is here as well: reading a file of lines, a
+// The package also holds what several programs need: reading a file of lines, a
 // database or an index without touching it, and putting lines together into
 // records.
 package source
@@ -83,7 +82,7 @@ type File struct {
 	Sniffed Sniffed
 	Index   *Index    // that tells of it, or nil
 	DB      *Database // nil: a file of lines
-	// Problem is told of what cannot be read beside the file.
+	// Problem is called for what cannot be read beside the file.
 	Problem func(Problem)
 }
 
@@ -230,7 +229,7 @@ func ProjectKey(program, cwd string, id session.ID) session.Key {
 	return session.Key(program + ":" + strings.ReplaceAll(dir, ":", "-") + ":" + string(id))
 }
 
-// HasTwin reports whether path is the packed form of a file that lies beside it.
+// HasTwin reports whether path is the packed form of a file that is beside it.
 func HasTwin(path string) bool {
 	plain, ok := strings.CutSuffix(path, ".zst")
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"goclaw/session"
 )
 
-// Transcript is one session of another program, as it lies on disk.
+// Transcript is one session of another program, as it is on disk.
 type Transcript struct {
 	Program string
 	Path    string      // the file, or the database
@@ -43,13 +43,13 @@ type Transcript struct {
 	Part  string
 	Whole bool
 
-	count   func(bytes int) // is told of what is read, or nil
+	count   func(bytes int) // is called with what was read, or nil
 	gate    chan struct{}   // limits how many transcripts with long lines are in memory, or nil
 	inside  bool            // t has passed it
 	pending int64           // bytes of the line that is being read
 }
 
-// Database reports whether t lies in a database, beside others.
+// Database reports whether t is in a database, among others.
 func (t *Transcript) Database() bool { return t.Read != nil }
 
 // Native reports whether t has the lines that pi and OpenClaw write.
@@ -100,7 +100,7 @@ func (t *Transcript) Origin() session.Origin {
 	return session.Origin{Program: t.Program, Path: Text(t.Path), Key: t.Key, ID: t.ID}
 }
 
-// Watch has count told of what is read of t, and lets t pass gate before it
+// Watch calls count with what is read of t, and makes t pass gate before it
 // reads a long line. Call Leave when t was read.
 func (t *Transcript) Watch(count func(bytes int), gate chan struct{}) { t.count, t.gate = count, gate }
 
@@ -124,7 +124,7 @@ func (t *Transcript) Enter() {
 
 func (t *Transcript) Waits() bool { return t.gate != nil && !t.inside }
 
-// Counted tells whoever wants to know of what was read.
+// Counted reports that so many bytes were read.
 func (t *Transcript) Counted(bytes int) {
 	if t.count != nil {
 		t.count(bytes)

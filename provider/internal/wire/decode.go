@@ -8,7 +8,7 @@ import (
 )
 
 // Decode reads an event into v. It fails only where data is no JSON object: a
-// field of another type than expected is passed over, for servers differ.
+// field of another type than expected is skipped, because servers differ.
 func Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var typ *json.UnmarshalTypeError
@@ -39,7 +39,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 }
 
 // Number is a count that may be missing. Fractions are cut off, and a number in
-// a string is one; what cannot be a count is not there.
+// a string is one; a value that cannot be a count is ignored.
 type Number struct {
 	N     int
 	Given bool

@@ -132,7 +132,7 @@ func (a API) Reply(status int, h http.Header, code, msg string) *llm.APIError {
 	return &llm.APIError{Provider: a.Name, Status: status, Code: code, Message: msg, RetryAfter: a.Retry.After(h)}
 }
 
-// Say gives e its kind and puts words before what the server said.
+// Say gives e its kind and puts words before the server's message.
 func Say(e *llm.APIError, kind error, words string) {
 	e.Kind = kind
 	if e.Message != "" {
@@ -153,7 +153,7 @@ func SayOverflow(e *llm.OverflowError, api *llm.APIError) {
 	Say(api, llm.ErrOverflow, words)
 }
 
-// Again is what the server says about trying again, or else what we think.
+// Again is what the server says about trying again, or else our guess.
 func Again(h http.Header, ours bool) bool {
 	switch strings.ToLower(h.Get("X-Should-Retry")) {
 	case "true":

@@ -21,7 +21,7 @@ const maxEvent = 32 << 20
 // Events reads an event stream as the WHATWG describes it: fields in lines, an
 // event ends with an empty line, lines that begin with a colon are comments,
 // and several data lines are joined by line feeds. Events without data are
-// passed over, and so is one that the stream breaks off in. The last item may
+// skipped, and so is one in which the stream breaks off. The last item may
 // be an error.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -191,7 +191,7 @@ func Network(err error) (reason string, again bool) {
 	return Line(err.Error()), true
 }
 
-// notJSON reports whether err says that the server sent what cannot be read.
+// notJSON reports whether err says that the answer of the server is not JSON.
 func notJSON(err error) bool {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -236,7 +236,7 @@ func (s *Sink) Put(d llm.Delta) bool {
 	if s.Stopped {
 		return false
 	}
-	if d.Begun == nil { // of which nobody has seen anything yet
+	if d.Begun == nil { // nothing of it was shown yet
 		s.Sent = true
 	}
 	if !s.yield(d, nil) {
