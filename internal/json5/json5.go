@@ -39,6 +39,9 @@ func Standardize(data []byte) ([]byte, error) {
 	}
 	depth, deepest := 0, 0
 	out := token.ReplaceAllFunc(data, func(tok []byte) []byte {
+		if json.Valid(tok) { // it stays, byte for byte
+			return tok
+		}
 		switch tok[0] {
 		case '{', '[':
 			depth++
@@ -103,7 +106,6 @@ func word(tok []byte) []byte {
 		return append(strconv.AppendQuote(nil, string(m[1])), ':')
 	}
 	switch s := string(tok); s {
-	case "true", "false", "null":
 	case "Infinity", "+Infinity", "-Infinity", "NaN", "+NaN", "-NaN":
 		return []byte("null")
 	default:

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -728,7 +727,9 @@ func TestCloseWritesOldRows(t *testing.T) {
 	records := func() int64 {
 		b, err := os.ReadFile(filepath.Join(dir, "agents", "main", "sessions", "sessions.json"))
 		must(t, err)
-		return gjson.GetBytes(b, "k.goclaw.records").Int()
+		var rows map[string]struct{ Goclaw struct{ Records int64 } }
+		must(t, json.Unmarshal(b, &rows))
+		return rows["k"].Goclaw.Records
 	}
 	if n := records(); n != 2 {
 		t.Errorf("before Close the row has %d records, want 2: only the last flush writes what has grown", n)

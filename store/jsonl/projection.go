@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"goclaw/session"
 )
 
@@ -402,7 +400,10 @@ func (p *projection) checkTable(name string, logs []saved) string {
 	if err != nil {
 		return err.Error()
 	}
-	records := func(r row) int64 { return gjson.GetBytes(r.val, "goclaw.records").Int() }
+	records := func(r row) int {
+		t := r.fields()
+		return t.Int(t.Get(t.Get(0, "goclaw"), "records"))
+	}
 	missing, wrong := 0, 0
 	for _, w := range want {
 		h, ok := have[w.name]

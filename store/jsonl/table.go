@@ -10,10 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tailscale/hujson"
-	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
-
+	"goclaw/internal/json5"
+	"goclaw/internal/rawjson"
 	"goclaw/session"
 )
 
@@ -26,37 +24,59 @@ type row struct {
 	val  []byte
 }
 
-// parseTable returns the members of a sessions.json, which may have comments.
+// parseTable returns the members of a sessions.json, which people may have
+// edited as JSON5.
 func parseTable(b []byte) ([]row, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, nil
 	}
-	if !json.Valid(b) {
-		std, err := hujson.Standardize(b)
-		if err != nil {
-			return nil, err
-		}
-		b = std
+	b, err := json5.Standardize(b)
+	if err != nil {
+		return nil, err
 	}
-	all := gjson.ParseBytes(b)
-	if !all.IsObject() {
-		return nil, errors.New("not an object")
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.Join(errors.New("not an object"), err)
 	}
 	var rows []row
-	all.ForEach(func(k, v gjson.Result) bool {
-		rows = append(rows, row{k.String(), []byte(v.Raw)})
-		return true
-	})
+	for dec.More() {
+		name, err := dec.Token()
+		var val json.RawMessage
+		if err = errors.Join(err, dec.Decode(&val)); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{name.(string), val})
+	}
 	return rows, nil
 }
+
+// fields returns the value of a row, parsed.
+func (r row) fields() *rawjson.Tape {
+	t := new(rawjson.Tape)
+	if t.Parse(r.val, false) != nil { // other programs may write invalid UTF-8
+		if t.Parse(bytes.ToValidUTF8(r.val, []byte("?")), false) != nil {
+			_ = t.Parse([]byte("null"), false)
+		}
+	}
+	return t
+}
+
+// text returns a field that is a text, or "".
+func (r row) text(name string) string {
+	t := r.fields()
+	return t.String(t.Get(0, name))
+}
+
+// ours reports whether goclaw has written to the row.
+func (r row) ours() bool { return r.fields().Get(0, "goclaw") >= 0 }
 
 // sessionOf returns the id of the session in a row.
 func (y Layout) sessionOf(r row) session.ID {
 	switch y {
 	case OpenClaw:
-		return session.ID(gjson.GetBytes(r.val, "sessionId").String())
+		return session.ID(r.text("sessionId"))
 	case Claw0Old:
-		return session.ID(gjson.GetBytes(r.val, "session_id").String())
+		return session.ID(r.text("session_id"))
 	}
 	return session.ID(r.name)
 }
@@ -95,7 +115,7 @@ func (y Layout) merge(rows []row, logs []saved, dir string) []byte {
 		switch {
 		case ok && (id == l.id || dead[id] || y.updated(r).Before(l.info.Updated)):
 			out = append(out, y.row(r, l, dir))
-		case dead[id], gjson.GetBytes(r.val, "goclaw").Exists() && here[id] != r.name:
+		case dead[id], r.ours() && here[id] != r.name:
 			// The log is in the trash, or it was ours and is gone, or it has
 			// another key now.
 		default:
@@ -131,11 +151,12 @@ func (y Layout) updated(r row) time.Time {
 	name := "updated_at"
 	switch y {
 	case OpenClaw:
-		return time.UnixMilli(gjson.GetBytes(r.val, "updatedAt").Int())
+		t := r.fields()
+		return time.UnixMilli(int64(t.Float(t.Get(0, "updatedAt"))))
 	case Claw0New:
 		name = "last_active"
 	}
-	t, _ := time.Parse(time.RFC3339, gjson.GetBytes(r.val, name).String())
+	t, _ := time.Parse(time.RFC3339, r.text(name))
 	return t
 }
 
@@ -175,7 +196,8 @@ type field struct {
 // row returns r with the members that l has now.
 func (y Layout) row(r row, l saved, dir string) row {
 	fields := y.fields(l, dir)
-	if r.val == nil || !gjson.ParseBytes(r.val).IsObject() {
+	has := r.fields()
+	if has.Kind(0) != rawjson.Object {
 		var b bytes.Buffer
 		sep := "{"
 		for _, f := range fields {
@@ -188,25 +210,22 @@ func (y Layout) row(r row, l saved, dir string) row {
 		b.WriteString("\n  }")
 		return row{r.name, b.Bytes()}
 	}
-	foreign := !gjson.GetBytes(r.val, "goclaw").Exists()
 	for _, f := range fields {
-		has := gjson.GetBytes(r.val, f.name)
-		var val []byte
-		var err error
-		switch {
-		case f.name == "label" && has.String() != "" && f.val == "":
-			continue // the name is claw0's
-		case f.name == "sessionFile" && foreign && filepath.Base(has.String()) == filepath.Base(l.live):
-			continue
-		case f.val == nil && !has.Exists(), f.val != nil && has.Raw == string(quote(f.val)):
-			continue
-		case f.val == nil:
-			val, err = sjson.DeleteBytes(r.val, f.name)
-		default:
-			val, err = sjson.SetRawBytes(r.val, f.name, quote(f.val))
+		at := has.Get(0, f.name)
+		var val []byte // nil: remove it
+		if f.val != nil {
+			val = quote(f.val)
 		}
-		if err == nil {
-			r.val = val
+		switch {
+		case f.name == "label" && has.String(at) != "" && f.val == "":
+			continue // the name is claw0's
+		case f.name == "sessionFile" && has.Get(0, "goclaw") < 0 && filepath.Base(has.String(at)) == filepath.Base(l.live):
+			continue
+		case at < 0 && val == nil, at >= 0 && bytes.Equal(has.Raw(at), val):
+			continue
+		}
+		if set, err := rawjson.Set(r.val, f.name, val); err == nil {
+			r.val = set
 		}
 	}
 	return r
