@@ -11,9 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// unfinished are pages that are being rewritten.
-var unfinished = []string{"docs/dependencies.md"}
-
 // pages returns the text of every Markdown file of the repository by its path.
 func pages(t *testing.T) map[string]string {
 	out := map[string]string{}
@@ -32,9 +29,6 @@ func pages(t *testing.T) map[string]string {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, path := range unfinished {
-		delete(out, path)
 	}
 	if len(out) < 10 {
 		t.Fatalf("%d pages were found", len(out))
@@ -212,6 +206,33 @@ func checkWords(t *testing.T, path string, n int, text string) {
 	for _, r := range replaced {
 		if m := r.word.FindString(strings.ToLower(text)); m != "" {
 			t.Errorf("%s:%d: %q: %s", path, n, m, r.why)
+		}
+	}
+}
+
+// AGENTS.md names every package of the tree with its floor, or the package that
+// it is part of.
+func TestAgentsNamesThePackages(t *testing.T) {
+	page := pages(t)["AGENTS.md"]
+	dirs, err := filepath.Glob("internal/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range floors {
+		dirs = append(dirs, f.room)
+	}
+	for _, dir := range dirs {
+		dir = filepath.ToSlash(dir)
+		if dir == "internal" || dir == "cmd" || dir == "store/internal" {
+			continue // named by what is in them
+		}
+		if !strings.Contains(page, "`"+dir+"`") && !strings.Contains(page, "`"+dir+"/...`") {
+			t.Errorf("AGENTS.md does not name %s", dir)
+		}
+	}
+	for _, m := range regexp.MustCompile("`(internal/[a-z0-9]+)`").FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("AGENTS.md names %s, which does not exist", m[1])
 		}
 	}
 }
