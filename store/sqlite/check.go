@@ -16,13 +16,12 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// Check reads everything there is and reports what is wrong: damage of the
-// file, records that cannot be read or are missing, and rows of sessions that
-// do not say what their logs add up to. What is of no session has no id. An
-// error says that the checking could not go on.
+// Check reads the whole database and reports what is wrong: damage of the file,
+// records that cannot be read or are missing, and rows of sessions that differ
+// from what their logs add up to. The id is empty for problems of no session. An
+// error means that the check could not go on.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
-	var found []string
-	err := s.lend(ctx, func(c *sqlx.Conn) (err error) { found, err = findings(c); return err })
+	found, err := lent(ctx, &s.readers, findings)
 	if err != nil {
 		return err
 	}
@@ -33,7 +32,8 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 		report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
 	}
-	if err := s.checkInbox(ctx, report); err != nil {
+	err = s.lend(ctx, func(c *sqlx.Conn) error { return checkInbox(c, s.path, report) })
+	if err != nil {
 		return err
 	}
 	logs, whole, err := s.logs(ctx)
@@ -72,7 +72,7 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 	if d := differences(l.info, in); d != "" && s.late == nil {
 		report(id, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
 	}
-	wrong, err := s.misfiled(ctx, l.n)
+	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.path, l.n) })
 	if len(wrong) > 0 {
 		report(id, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
 			len(wrong), wrong[0].Seq, session.ErrStale))
@@ -80,51 +80,44 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 	return err
 }
 
-// maxFindings is how many of SQLite's own findings are reported: one bad page
-// can be the cause of hundreds.
+// maxFindings limits how many of SQLite's own findings are reported: one bad
+// page can cause hundreds.
 const maxFindings = 4
 
-// misfiled returns the records of session n whose columns do not say what
-// their lines say.
-func (s *Store) misfiled(ctx context.Context, n int64) (wrong []sqlstore.Line, err error) {
-	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		wrong = nil
-		end, err := last(c, n)
-		if err != nil {
-			return err
+// misfiled returns the records of session n whose columns differ from their
+// lines.
+func misfiled(c *sqlx.Conn, path string, n int64) (wrong []sqlstore.Line, err error) {
+	end, err := last(c, n)
+	if err != nil {
+		return nil, err
+	}
+	for at := session.Seq(0); at < end; {
+		err := c.Each(func(r sqlx.Row) error {
+			at = session.Seq(r.Int(0))
+			rec, damage := sqlstore.Decode(path, at, r.Bytes(5), func() (string, string, string) { return "", "", "" })
+			if damage != nil {
+				return nil // replay reports it; there is no line to compare with
+			}
+			l := sqlstore.NewLine(rec, r.Bytes(5))
+			if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(4) != l.Time {
+				l.Data = nil
+				wrong = append(wrong, l)
+			}
+			return nil
+		}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos", pos(n, int64(at)+1), pos(n, int64(end)))
+		if !unreadable(err) {
+			return wrong, err
 		}
-		for at := session.Seq(0); at < end; {
-			err := c.Each(func(r sqlx.Row) error {
-				at = session.Seq(r.Int(0))
-				rec, damage := sqlstore.Decode(s.path, at, r.Bytes(5), func() (string, string, string) { return "", "", "" })
-				if damage != nil {
-					return nil // said elsewhere; its columns are all there is
-				}
-				l := sqlstore.NewLine(rec, r.Bytes(5))
-				if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(4) != l.Time {
-					l.Data = nil
-					wrong = append(wrong, l)
-				}
-				return nil
-			}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos", pos(n, int64(at)+1), pos(n, int64(end)))
-			if err == nil {
-				return nil
-			}
-			if !unreadable(err) {
-				return err
-			}
-			to, err := readable(c, n, at+1, end) // said elsewhere
-			if err != nil || to == 0 {
-				return err
-			}
-			at = to - 1
+		to, err := readable(c, n, at+1, end) // replay reports the others
+		if err != nil || to == 0 {
+			return wrong, err
 		}
-		return nil
-	})
-	return wrong, err
+		at = to - 1
+	}
+	return wrong, nil
 }
 
-// damaged reports err if it is about the file, and returns it if not.
+// damaged reports err if it is damage of the file and returns any other error.
 func damaged(err error, id session.ID, report func(session.ID, error)) error {
 	if unreadable(err) || errors.Is(err, sqlite3.IOERR) {
 		report(id, err)
@@ -133,10 +126,10 @@ func damaged(err error, id session.ID, report func(session.ID, error)) error {
 	return err
 }
 
-// Rebuild computes the rows of all sessions from their logs, and returns how
-// many had to be changed; columns beside the lines are made right as well. It
-// writes no line. What cannot be written because the file is damaged is left,
-// and the error says so.
+// Rebuild computes the rows of all sessions, and the columns beside the lines,
+// from the logs, and returns how many rows it changed. It never changes a line.
+// It leaves what cannot be written because the file is damaged, and returns an
+// error then.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
@@ -147,7 +140,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	do := func(f func() error) error {
 		return s.wrap(s.queue.put(ctx, &request{do: func() error { return w.alone(f) }}))
 	}
-	// All that could be read of an inbox is in place.
+	// Opening has put in place all that could be read of an inbox.
 	if err := do(func() error { return w.c.Exec("DROP TABLE IF EXISTS inbox") }); err != nil && !unreadable(err) {
 		return 0, err
 	}
@@ -173,10 +166,10 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	return changed, failed
 }
 
-// rebuild makes the row of l, and the columns beside its lines, what the lines
-// say. It reports whether the row was changed.
+// rebuild computes the row of l and the columns beside its lines. It reports
+// whether the row was changed.
 func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error) (changed bool, err error) {
-	wrong, err := s.misfiled(ctx, l.n)
+	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.path, l.n) })
 	if err == nil && len(wrong) > 0 {
 		err = do(func() error { return s.writer.refile(l.n, wrong) })
 	}
@@ -184,7 +177,7 @@ func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error)
 		return false, err
 	}
 	in, _, err := s.replay(ctx, l)
-	if unreadable(err) { // nothing of it is left; Check says so
+	if unreadable(err) { // nothing of it is left; Check reports it
 		return false, nil
 	}
 	if err != nil {
@@ -193,13 +186,12 @@ func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error)
 	if !l.lost && differences(l.info, in) == "" {
 		return false, nil
 	}
-	// Once more, now that nobody can write.
+	// Compute it again where no other process can write.
 	err = do(func() error { return s.writer.rewrite(l) })
 	return err == nil, err
 }
 
-// refile makes the columns beside lines of session n say what the lines say.
-// The lines stay as they are.
+// refile writes the columns of session n's records that differ from their lines.
 func (w *writer) refile(n int64, wrong []sqlstore.Line) error {
 	for _, l := range wrong {
 		if err := w.c.Run("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
@@ -212,7 +204,7 @@ func (w *writer) refile(n int64, wrong []sqlstore.Line) error {
 
 // rewrite writes the row of l.
 func (w *writer) rewrite(l log) error {
-	// SQLite refuses to write in a transaction that has met a damaged page:
+	// SQLite refuses to write in a transaction that has met a damaged page, so
 	// another connection reads.
 	c, err := w.s.reader()
 	if err != nil {
@@ -237,15 +229,15 @@ func (w *writer) rewrite(l log) error {
 	return w.c.Run("UPDATE sessions SET n = $1 WHERE n = $2", l.n, n)
 }
 
-// log is a session by its number, with what its row says; if that is lost,
-// with what its records say, as far as they were asked.
+// log is a session by its number, with the Info from its row or, if the row is
+// lost, from its records.
 type log struct {
 	n    int64
 	info session.Info
 	lost bool
 }
 
-// id is "" for a log whose row is lost: then its header says it.
+// id is empty if the row is lost: then the header of the log names it.
 func (l log) id() session.ID {
 	if l.lost {
 		return ""
@@ -253,17 +245,17 @@ func (l log) id() session.ID {
 	return l.info.ID
 }
 
-// logs returns what there is, by rows and by records. whole is false if rows
+// logs returns all sessions that have a row or records. whole is false if rows
 // could not be read.
 func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
 	err = s.lend(ctx, func(c *sqlx.Conn) (err error) {
-		logs, whole, err = s.allLogs(c)
+		logs, whole, err = allLogs(c, s.path)
 		return err
 	})
 	return logs, whole, err
 }
 
-func (s *Store) allLogs(c *sqlx.Conn) (logs []log, whole bool, err error) {
+func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
 	have := map[int64]bool{}
 	for _, trash := range []bool{false, true} {
 		sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
@@ -274,7 +266,7 @@ func (s *Store) allLogs(c *sqlx.Conn) (logs []log, whole bool, err error) {
 			return nil
 		}, sql, args...)
 		if unreadable(err) {
-			logs, err = s.salvage(c)
+			logs, err = salvage(c, path)
 			return logs, false, err
 		}
 		if err != nil {
@@ -284,7 +276,7 @@ func (s *Store) allLogs(c *sqlx.Conn) (logs []log, whole bool, err error) {
 	for n := int64(0); ; {
 		next, err := c.Int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
 		if unreadable(err) {
-			logs, err = s.salvage(c)
+			logs, err = salvage(c, path)
 			return logs, true, err
 		}
 		if err != nil || next == 0 {
@@ -296,7 +288,7 @@ func (s *Store) allLogs(c *sqlx.Conn) (logs []log, whole bool, err error) {
 	}
 }
 
-// replay returns what l adds up to, and what of it could not be read.
+// replay returns what l adds up to, and its damage.
 func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Damage, error) {
 	p := piece{file: s.path, n: l.n}
 	o := session.NewOutline(l.id())
@@ -325,7 +317,7 @@ func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Dam
 	return o.Info, damage, nil
 }
 
-// differences says in which fields a row does not say what its log does.
+// differences lists the fields in which a row differs from its log.
 func differences(row, log session.Info) string {
 	log.Trashed = row.Trashed
 	var out []string

@@ -9,7 +9,7 @@ import (
 	"goclaw/internal/sqlx"
 )
 
-// maxWait is how long a connection waits for another process.
+// maxWait is how long a connection waits for another process to finish writing.
 const maxWait = 30 * time.Second
 
 func dial(path string, flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, error) {
@@ -17,8 +17,7 @@ func dial(path string, flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, erro
 		if err := c.BusyHandler(patience()); err != nil {
 			return err
 		}
-		// The WAL stays when the last connection closes: it keeps its mode, and
-		// is not made again each time.
+		// The WAL stays when the last connection closes, and keeps its mode.
 		if _, err := c.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true); err != nil {
 			return err
 		}
@@ -26,9 +25,8 @@ func dial(path string, flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, erro
 	})
 }
 
-// patience returns a busy handler. It asks again after a wait that grows from
-// some microseconds, which is how long another's transaction takes, to some
-// milliseconds.
+// patience returns a busy handler. It waits for some microseconds first, about
+// as long as a transaction takes, and later for a few milliseconds.
 func patience() func(context.Context, int) bool {
 	var begin time.Time
 	return func(ctx context.Context, count int) bool {

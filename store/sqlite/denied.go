@@ -8,8 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// readVFS is the operating system for who may read a database and not write to
-// it: its write-ahead log is opened for reading then, as SQLite expects.
+// readVFS is the VFS for databases without write permission. It opens their
+// write-ahead log for reading, which SQLite's own VFS does not.
 const readVFS = "goclaw-read"
 
 func init() {
@@ -29,7 +29,7 @@ func (r reading) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File,
 	return f, got, err
 }
 
-// denied reports whether err says that a file may not be written.
+// denied reports whether err means that there is no permission to write.
 func denied(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

@@ -10,14 +10,14 @@ import (
 	"goclaw/session/storekit"
 )
 
-// feed is a connection that only looks whether another has written: SQLite
-// counts that for each connection.
+// feed is a connection that never writes, so that its data_version changes with
+// every write of any other connection.
 type feed struct {
 	mu sync.Mutex
 	c  *sqlx.Conn
 }
 
-// version returns a number that differs when anything was written since.
+// version returns a number that changes with every write.
 func (f *feed) version(s *Store) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,10 +40,11 @@ func (f *feed) close() error {
 	return f.c.Close()
 }
 
-// Changes implements storekit.Feed: all logs if anything was written since.
+// Changes implements storekit.Feed. It returns all logs if anything was written.
 func (s *Store) Changes(ctx context.Context, since string) (storekit.Changes, error) {
 	ch := storekit.Changes{}
-	// Asked before the logs are: what is written in between is told twice.
+	// The version comes first: what is written meanwhile is reported twice, not
+	// never.
 	err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
 	if err != nil || ch.Now == since {
 		return ch, err

@@ -210,7 +210,7 @@ func TestFullDiskManyWriters(t *testing.T) {
 // full.
 func TestFull(t *testing.T) {
 	left := int64(0)
-	s := &Store{path: "/x/sessions.db", free: func(string) (int64, bool) { return left, true }}
+	s := &database{path: "/x/sessions.db", free: func(string) (int64, bool) { return left, true }}
 	for _, c := range []struct {
 		err  error
 		left int64

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,18 +15,17 @@ import (
 )
 
 // Databases of schema 1 have a table inbox. Each of its rows holds the records
-// that many sessions appended in one transaction, not yet in records and
-// sessions, or some of them in both: what is in place is known by its number.
+// that many sessions appended in one transaction. Some of them may be in the
+// table records as well, under the same numbers.
 
-// inboxed is the records in the inbox, as lines by session, and the bytes of
-// rows that cannot be taken apart.
+// inboxed is the lines in the inbox by session, and the bytes of rows that
+// cannot be parsed.
 type inboxed struct {
 	lines map[session.ID][]sqlstore.Line
 	torn  map[int64][]byte
 }
 
-// readInbox reads the inbox. A row on a page that cannot be read costs itself
-// only.
+// readInbox reads the inbox and skips rows on pages that cannot be read.
 func readInbox(c *sqlx.Conn, path string) (in inboxed, err error) {
 	in = inboxed{map[session.ID][]sqlstore.Line{}, map[int64][]byte{}}
 	const maxSkip = 4096 // rows that cannot be read, one after another
@@ -47,8 +45,8 @@ func readInbox(c *sqlx.Conn, path string) (in inboxed, err error) {
 	return in, err
 }
 
-// take takes a row apart: the session, the number and the line of each record.
-// It returns what makes no sense.
+// take parses a row: the session, the number and the line of each record. It
+// returns the rest that cannot be parsed.
 func (in inboxed) take(path string, b []byte) (rest []byte) {
 	for len(b) > 0 {
 		id, rest, ok := field(b)
@@ -75,9 +73,8 @@ func field(b []byte) (f, rest []byte, ok bool) {
 	return b[n : n+int(size)], b[n+int(size):], true
 }
 
-// settle brings a database from schema 1 to 2: it puts what is in the inbox in
-// place and removes the table. Bytes that make no sense stay in it; Check
-// reports them.
+// settle moves the records of the inbox to their places and drops the table.
+// Bytes that cannot be parsed stay in it; Check reports them.
 func settle(c *sqlx.Conn, path string) error {
 	in, err := readInbox(c, path)
 	if err != nil {
@@ -88,7 +85,7 @@ func settle(c *sqlx.Conn, path string) error {
 			return fmt.Errorf("session %q: %w", id, err)
 		}
 	}
-	// What is in place must not stay readable in free pages.
+	// Later purges do not reach copies in free pages: overwrite them.
 	if err := c.Exec("PRAGMA secure_delete = ON; DELETE FROM inbox"); err != nil {
 		return err
 	}
@@ -103,7 +100,7 @@ func settle(c *sqlx.Conn, path string) error {
 	return nil
 }
 
-// place writes the lines that are not in place, and the row of the session.
+// place writes the lines that are missing, and the row of the session.
 func place(c *sqlx.Conn, path string, id session.ID, lines []sqlstore.Line) error {
 	n, _, err := sessionRow(c, id)
 	if err == nil && n == 0 {
@@ -125,14 +122,14 @@ func place(c *sqlx.Conn, path string, id session.ID, lines []sqlstore.Line) erro
 }
 
 // late is a session with records in the inbox of a database that cannot be
-// settled: it may only be read, or it is damaged.
+// settled, because it is read-only or damaged.
 type late struct {
 	info  session.Info
 	lines []sqlstore.Line
 }
 
-// overlay reads the inbox of a database that stays at schema 1, so that Read
-// and List give what is in it.
+// overlay reads the inbox of a database that stays at schema 1, so that Read and
+// List include it.
 func (s *Store) overlay(c *sqlx.Conn) error {
 	in, err := readInbox(c, s.path)
 	if err != nil && !unreadable(err) {
@@ -159,12 +156,12 @@ func (s *Store) overlay(c *sqlx.Conn) error {
 	return nil
 }
 
-// after yields placed, the records in the database, and then those that are
-// not among them.
+// after yields placed, the records in the table, and then those that are only in
+// the inbox.
 func (l late) after(path string, last session.Seq, placed iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		for r, err := range placed {
-			if errors.Is(err, session.ErrNotFound) || unreadable(err) { // as far as is known, all of it is in the inbox
+			if errors.Is(err, session.ErrNotFound) || unreadable(err) { // all that is known of it is in the inbox
 				break
 			}
 			last = max(last, r.Seq)
@@ -192,28 +189,26 @@ func (l late) after(path string, last session.Seq, placed iter.Seq2[session.Reco
 	}
 }
 
-// checkInbox reports what of an inbox could not be put in place.
-func (s *Store) checkInbox(ctx context.Context, report func(session.ID, error)) error {
-	return s.lend(ctx, func(c *sqlx.Conn) error {
-		is, err := c.Int("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'")
-		if err != nil || is == 0 {
-			return err
-		}
-		in, err := readInbox(c, s.path)
-		if unreadable(err) {
-			report("", fmt.Errorf("sqlite: %s: some of what was appended last cannot be read, of whatever session: %w", s.path, err))
-			err = nil
-		}
-		size := 0
-		for _, b := range in.torn {
-			size += len(b)
-		}
-		if size > 0 {
-			report("", fmt.Errorf("sqlite: %s: %d bytes of what was appended last cannot be read, of whatever session: %w", s.path, size, session.ErrStale))
-		}
-		if len(in.lines) > 0 {
-			report("", fmt.Errorf("sqlite: %s: %d sessions have records that an older version left to be put in place: open it once where it can be written", s.path, len(in.lines)))
-		}
+// checkInbox reports what is left in an inbox.
+func checkInbox(c *sqlx.Conn, path string, report func(session.ID, error)) error {
+	is, err := c.Int("SELECT 1 FROM sqlite_schema WHERE name = 'inbox'")
+	if err != nil || is == 0 {
 		return err
-	})
+	}
+	in, err := readInbox(c, path)
+	if unreadable(err) {
+		report("", fmt.Errorf("sqlite: %s: some of the records appended last, of any session, cannot be read: %w", path, err))
+		err = nil
+	}
+	size := 0
+	for _, b := range in.torn {
+		size += len(b)
+	}
+	if size > 0 {
+		report("", fmt.Errorf("sqlite: %s: %d bytes of the records appended last, of any session, cannot be read: %w", path, size, session.ErrStale))
+	}
+	if len(in.lines) > 0 {
+		report("", fmt.Errorf("sqlite: %s: an older version left records of %d sessions to be moved to their places: open it once where it can be written", path, len(in.lines)))
+	}
+	return err
 }

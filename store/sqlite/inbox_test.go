@@ -184,7 +184,7 @@ func TestInboxTorn(t *testing.T) {
 	}
 	lost := func() (n int) {
 		for _, p := range reports(t, s)[""] {
-			if strings.Contains(p, "bytes of what was appended last cannot be read") {
+			if strings.Contains(p, "bytes of the records appended last") {
 				n++
 			}
 		}

@@ -15,16 +15,16 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// What is read at once, before it is yielded. No connection is held and no
-// snapshot is kept while the caller looks at it.
+// How much is read before it is yielded. No connection and no snapshot is held
+// while the caller's code runs.
 const (
-	firstRecords = 16 // the first piece is small: a reader of one record does not wait for more
+	firstRecords = 16 // the first piece is small, so that reads of one record return fast
 	pieceRecords = 256
 	pieceBytes   = 1 << 20
 )
 
-// Read implements session.Store. The log is read as far as it goes when the
-// reading begins.
+// Read implements session.Store. It ends at the record that is the last when
+// the reading starts.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	after = max(after, 0)
 	if l, ok := s.late[id]; ok {
@@ -47,8 +47,8 @@ func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter
 				if err := p.read(c); err != nil {
 					return err
 				}
-				// SQLite commits nothing that has met a damaged page, not even
-				// a reading; lend ends it then.
+				// After a damaged page SQLite refuses to commit even a read
+				// transaction; lend rolls it back.
 				if err := c.Run("COMMIT"); !unreadable(err) {
 					return err
 				}
@@ -71,13 +71,13 @@ func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter
 	}
 }
 
-// piece is a place in a log, and what comes next there.
+// piece is a position in a log and the entries read there.
 type piece struct {
 	file    string
 	n       int64
-	at      session.Seq // read so far
+	at      session.Seq // the last record read
 	good    session.Seq // the last record that could be read
-	last    session.Seq // where to end
+	last    session.Seq // the last record to read
 	done    bool
 	many    bool // not the first piece
 	entries []entry
@@ -88,7 +88,7 @@ type entry struct {
 	err error
 }
 
-// locate finds the log id. A log that was purged while it was read is gone.
+// locate finds the log id. A log that is purged during the reading is not found.
 func (s *Store) locate(c *sqlx.Conn, p *piece, id session.ID) error {
 	n, err := s.number(c, id)
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Store) locate(c *sqlx.Conn, p *piece, id session.ID) error {
 	return err
 }
 
-// last returns the last record of session n. It asks the log itself, so that
-// a wrong row cannot hide records.
+// last returns the last record of session n. It asks the log, not the row of the
+// session, so that a wrong row cannot hide records.
 func last(c *sqlx.Conn, n int64) (session.Seq, error) {
 	at, err := c.Int("SELECT max(pos) FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq))
 	if unreadable(err) {
@@ -116,10 +116,10 @@ func last(c *sqlx.Conn, n int64) (session.Seq, error) {
 	return session.Seq(at & maxSeq), err
 }
 
-// It begins at a record, not after one, which may be on a damaged page.
+// The range starts at a record, not after one: that one may be on a damaged page.
 const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
 
-// read reads the next piece. What cannot be read costs itself only.
+// read reads the next piece and skips what cannot be read.
 func (p *piece) read(c *sqlx.Conn) error {
 	first := p.at == 0
 	err := p.next(c)
@@ -129,8 +129,8 @@ func (p *piece) read(c *sqlx.Conn) error {
 	return err
 }
 
-// header puts one that says what the row says in the place of a header that
-// cannot be read: the log keeps its key, and can be copied.
+// header replaces a header that cannot be read by one made from the row of the
+// session, so that the log keeps its key and can be copied.
 func (p *piece) header(c *sqlx.Conn) error {
 	var damage *session.Damage
 	for i, e := range p.entries {
@@ -157,7 +157,7 @@ func (p *piece) header(c *sqlx.Conn) error {
 	return nil
 }
 
-// next reads the next piece as it is.
+// next reads the next piece, without header's repair.
 func (p *piece) next(c *sqlx.Conn) error {
 	p.entries = p.entries[:0]
 	size, most := 0, firstRecords
@@ -195,14 +195,14 @@ func (p *piece) next(c *sqlx.Conn) error {
 		p.done = p.at >= p.last
 		return err
 	}
-	p.done = err == nil // there is no more
+	p.done = err == nil // no more rows
 	if err == sqlx.ErrStop {
 		return nil
 	}
 	return err
 }
 
-// missing notes that nothing was found up to the record to.
+// missing adds damage for the records up to to, which were not found.
 func (p *piece) missing(to session.Seq) {
 	if to <= p.at {
 		return
@@ -232,7 +232,8 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 	}
 }
 
-// list returns what q asks for, in no order, and perhaps more than its limit.
+// list returns the sessions that match q, unordered, and perhaps more than its
+// limit.
 func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info, err error) {
 	add := func(in session.Info) {
 		if _, late := s.late[in.ID]; !late && q.Match(in) {
@@ -245,13 +246,13 @@ func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info
 		sql += fmt.Sprintf(" AND instr(key, $%d) > 0", len(args))
 	}
 	all := q.ID == "" && q.Key == "" && q.Agent == "" && q.Channel == "" && q.Text == ""
-	if all && q.Limit > 0 && len(s.late) == 0 { // choosing the rows takes three of their columns
+	if all && q.Limit > 0 && len(s.late) == 0 { // choose the rows by three of their columns
 		_, where, _ := strings.Cut(sql, " WHERE ")
 		sql += " AND n IN (SELECT n FROM sessions WHERE " + where + " ORDER BY max(updated, created) DESC, id LIMIT $1)"
 		args = append(args, int64(q.Limit))
 	}
 	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		if all && q.Limit == 0 { // a long list is made in one piece
+		if all && q.Limit == 0 { // allocate a long list at once
 			n, _ := c.Int("SELECT count(*) FROM sessions")
 			infos = make([]session.Info, 0, n)
 		}
@@ -260,7 +261,7 @@ func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info
 			return err
 		}
 		infos = nil
-		logs, err := s.salvage(c)
+		logs, err := salvage(c, s.path)
 		for _, l := range logs {
 			add(l.info)
 		}
@@ -299,13 +300,11 @@ func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) erro
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		s.mu.Lock()
+		s.growing.Lock()
 		grown := s.grown
-		s.mu.Unlock()
-		var last int64
-		err := s.lend(ctx, func(c *sqlx.Conn) (err error) {
-			last, err = c.Int("SELECT last FROM sessions WHERE id = $1", string(id))
-			return err
+		s.growing.Unlock()
+		last, err := lent(ctx, &s.readers, func(c *sqlx.Conn) (int64, error) {
+			return c.Int("SELECT last FROM sessions WHERE id = $1", string(id))
 		})
 		if err != nil || session.Seq(last) > after {
 			return err
@@ -321,13 +320,13 @@ func (s *Store) Wait(ctx context.Context, id session.ID, after session.Seq) erro
 	}
 }
 
-// tell wakes those who wait.
+// tell wakes all Waits.
 func (s *Store) tell() {
 	if s.waiters.Load() == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.growing.Lock()
+	defer s.growing.Unlock()
 	close(s.grown)
 	s.grown = make(chan struct{})
 }

@@ -12,20 +12,20 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// A page of the file that cannot be read costs what lies on it, and nothing
-// else: records around it are found by their numbers, rows of sessions by
-// theirs, and a row that is lost is computed from its records. The file itself
-// is not mended: a copy of all that can be read is a new store.
+// A page that cannot be read costs only what is on it: records around it are
+// found by their numbers, session rows by theirs, and a lost row is computed
+// from its records. The file is not repaired in place; copying all that can be
+// read makes a new store.
 
-// unreadable reports whether err says that a page of the file cannot be read
-// or makes no sense.
+// unreadable reports whether err means that a page of the file cannot be read or
+// is malformed.
 func unreadable(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.IOERR_READ) ||
 		errors.Is(err, sqlite3.IOERR_SHORT_READ) || errors.Is(err, sqlite3.IOERR_CORRUPTFS)
 }
 
-// readable returns the first record of session n after after, up to last, that
-// can be read, 0 if there is none.
+// readable returns the first readable record of session n in (after, last], 0
+// if there is none.
 func readable(c *sqlx.Conn, n int64, after, last session.Seq) (session.Seq, error) {
 	for seq := after + 1; seq <= last; seq++ {
 		found := false
@@ -40,8 +40,7 @@ func readable(c *sqlx.Conn, n int64, after, last session.Seq) (session.Seq, erro
 	return 0, nil
 }
 
-// skip notes the records after p.at that cannot be read, up to the next one
-// that can.
+// skip adds damage for the records after p.at that cannot be read.
 func (p *piece) skip(c *sqlx.Conn) error {
 	from := p.at + 1
 	to, err := readable(c, p.n, p.at, p.last)
@@ -50,7 +49,7 @@ func (p *piece) skip(c *sqlx.Conn) error {
 		return err
 	case to == 0:
 		to = p.last
-	case to == from: // what it is read with cannot be: it is as good as lost
+	case to == from: // readable by itself but not in a scan: count it as lost
 	default:
 		to--
 	}
@@ -68,8 +67,8 @@ func (p *piece) skip(c *sqlx.Conn) error {
 	return nil
 }
 
-// lastKnown returns the last record of session n as the rest of the file
-// knows it, 0 if nothing does.
+// lastKnown returns the last record of session n according to its row and the
+// index of ids, 0 if neither knows.
 func lastKnown(c *sqlx.Conn, n int64) session.Seq {
 	row, _ := c.Int("SELECT last FROM sessions WHERE n = $1", n)
 	at, err := c.Int("SELECT max(pos) FROM records INDEXED BY records_id WHERE session = $1", n)
@@ -88,7 +87,7 @@ func (s *Store) number(c *sqlx.Conn, id session.ID) (int64, error) {
 	if n, ok := s.found.Load(id); ok {
 		return n.(int64), nil
 	}
-	logs, err := s.salvage(c)
+	logs, err := salvage(c, s.path)
 	for _, l := range logs {
 		s.found.Store(l.info.ID, l.n)
 		if l.info.ID == id {
@@ -98,18 +97,16 @@ func (s *Store) number(c *sqlx.Conn, id session.ID) (int64, error) {
 	return n, err
 }
 
-// recovered is what is said of a session of which nothing is known but its
-// number.
+// recovered is the Info of a session of which only the number is known.
 func recovered(n int64) session.Info {
 	id := fmt.Sprintf("recovered-%d", n)
 	return session.Info{ID: session.ID(id), Key: session.Key(id)}
 }
 
-// salvage returns all sessions of a file whose pages cannot all be read. It
-// asks for each number that a session may have. What a row that is lost said
-// is computed from the records, apart from what only the row knows: whether the
-// session is in the trash.
-func (s *Store) salvage(c *sqlx.Conn) ([]log, error) {
+// salvage returns all sessions of a damaged file. It tries each number that a
+// session may have. The Info of a lost row is computed from the records; only
+// whether the session was in the trash is lost.
+func salvage(c *sqlx.Conn, path string) ([]log, error) {
 	top, err := c.Int("SELECT seq FROM sqlite_sequence WHERE name = 'sessions'")
 	if err != nil && !unreadable(err) {
 		return nil, err
@@ -130,7 +127,7 @@ func (s *Store) salvage(c *sqlx.Conn) ([]log, error) {
 			if err == nil && e == nil && end == 0 {
 				continue // it was purged
 			}
-			log, e := session.Replay("", records(c, s.path, n))
+			log, e := session.Replay("", records(c, path, n))
 			if e != nil && !unreadable(e) {
 				return nil, e
 			}
@@ -148,8 +145,8 @@ func (s *Store) salvage(c *sqlx.Conn) ([]log, error) {
 	return logs, nil
 }
 
-// findings returns what SQLite finds wrong with the file. That a page is used
-// by nobody harms nobody.
+// findings returns what SQLite finds wrong with the file, except unused pages,
+// which are harmless.
 func findings(c *sqlx.Conn) (found []string, err error) {
 	err = c.Each(func(r sqlx.Row) error {
 		for t := range strings.Lines(r.Text(0)) {

@@ -10,7 +10,7 @@ import (
 	"goclaw/internal/sqlx"
 )
 
-// appID marks the file as ours: "gocl".
+// appID marks the file as goclaw's: "gocl".
 const appID = 0x676f636c
 
 // schemaVersion is the version of the databases that this program writes:
@@ -33,9 +33,9 @@ PRAGMA temp_store = MEMORY;
 CREATE TEMP VIEW sessions AS SELECT *, folds AS compactions, crook AS last_bend FROM main.sessions;
 `
 
-// A record's pos is its session's number and its own, so that the records of
-// a session lie side by side without an index that says so: session and seq
-// are computed from it.
+// A record's pos is made of its session's number and its own, so that the
+// records of a session are adjacent without another index. session and seq are
+// computed from it.
 const schema = `
 CREATE TABLE sessions (
 	n                 INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -82,14 +82,14 @@ CREATE TABLE records (
 CREATE INDEX records_id ON records (session, id);
 `
 
-// pos returns where the record seq of session n lies.
+// pos returns the position of the record seq of session n.
 func pos(n, seq int64) int64 { return n<<32 | seq }
 
-// maxSeq is how many records a session can have.
+// maxSeq is the largest number of a record in a session.
 const maxSeq = 1<<32 - 1
 
-// version checks that c is a database that this version can use, and returns
-// the version of its schema, 0 if it is empty.
+// version returns the version of the schema, 0 for an empty database, or an
+// error if this program cannot use the database.
 func version(c *sqlx.Conn, path string) (int, error) {
 	app, err := c.Int("PRAGMA application_id")
 	if err != nil {
@@ -113,7 +113,7 @@ func version(c *sqlx.Conn, path string) (int, error) {
 	return 0, nil
 }
 
-// foreign says what is wrong with a file that cannot be opened.
+// foreign explains why a file cannot be opened.
 func foreign(path string, err error) error {
 	st, statErr := os.Stat(path)
 	switch {
@@ -127,8 +127,8 @@ func foreign(path string, err error) error {
 	return fmt.Errorf("sqlite: open %s: %w", path, err)
 }
 
-// migrate brings the database up to date, in one transaction. Others may be
-// doing the same.
+// migrate brings the database up to date in one transaction. Other processes may
+// do the same at the same time.
 func migrate(c *sqlx.Conn, path string) error {
 	return c.Within(func() error {
 		v, err := version(c, path)

@@ -30,16 +30,6 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	return s.wrap(s.queue.put(ctx, &request{id: id, recs: recs, lines: lines}))
 }
 
-func (s *Store) writable() error {
-	if s.denied != nil {
-		return fmt.Errorf("sqlite: %s can be read and not written: %w", s.path, s.denied)
-	}
-	if s.readOnly {
-		return fmt.Errorf("sqlite: %s is open for reading only", s.path)
-	}
-	return nil
-}
-
 // Delete implements session.Store.
 func (s *Store) Delete(ctx context.Context, id session.ID) error {
 	return s.change(ctx, id, false, func(c *sqlx.Conn, _ int64) error {
@@ -54,9 +44,9 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	})
 }
 
-// Purge implements session.Store. What was purged is overwritten in the
-// database file, too, and is no longer in the write-ahead log, unless another
-// process is just reading there.
+// Purge implements session.Store. It overwrites the records in the database file
+// and removes them from the write-ahead log, unless another process is reading
+// there.
 func (s *Store) Purge(ctx context.Context, id session.ID) error {
 	err := s.change(ctx, id, true, func(c *sqlx.Conn, n int64) error {
 		if err := c.Run("DELETE FROM records WHERE pos > $1 AND pos <= $2", pos(n, 0), pos(n, maxSeq)); err != nil {
@@ -70,8 +60,8 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 	return s.wrap(s.queue.put(ctx, &request{do: s.writer.shrink}))
 }
 
-// change does f to the log id, which must be in the trash or not. On a full
-// disk it does so with the space of the reserve.
+// change calls f for the log id, which must be in the trash if trashed and must
+// not be otherwise. On a full disk it uses the space of the reserve.
 func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(c *sqlx.Conn, n int64) error) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -104,22 +94,22 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 	}}))
 }
 
-// writer is the one connection that writes. Whoever leads the queue uses it.
+// writer is the one connection that writes. The leader of the queue uses it.
 type writer struct {
 	s       *Store
-	c       *sqlx.Conn // nil until something is to be written
-	version int64      // of the data, as book knows it
+	c       *sqlx.Conn // nil until the first write
+	version int64      // data_version when book was last valid
 	book    book
 	wal     int // pages in the write-ahead log
-	due     int // pages from which it is checkpointed
+	due     int // pages at which it is checkpointed
 }
 
-// checkpointPages is how large the write-ahead log grows: 4 MB.
+// checkpointPages is the size at which the write-ahead log is checkpointed: 4 MB.
 const checkpointPages = 1000
 
 // serve implements queue.serve.
 func (w *writer) serve(ctx context.Context, take func() []*request) error {
-	// Closing what was never written to costs nothing.
+	// Close opens no connection for a store that never wrote.
 	if w.c != nil || !w.s.closing.Load() {
 		if err := w.begin(ctx); err != nil {
 			return err
@@ -155,8 +145,8 @@ func (w *writer) open() error {
 	if w.c != nil {
 		return nil
 	}
-	// With secure_delete no page keeps a copy of what Purge removes. That a
-	// record has a session is seen to here; foreign keys would ask for each.
+	// With secure_delete no page keeps a copy of what Purge removes. Foreign
+	// keys would cost a query for each record; append ensures the session.
 	c, err := w.s.dial(sqlite3.OPEN_READWRITE, "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = ON; "+pragmas+"; PRAGMA cache_size = -8000")
 	if err != nil {
 		return foreign(w.s.path, err)
@@ -167,9 +157,8 @@ func (w *writer) open() error {
 	return nil
 }
 
-// begin begins a transaction; while others write it waits, as long as ctx
-// allows. What another process wrote since the last one makes everything
-// remembered worthless.
+// begin starts a transaction. It waits for other processes as long as ctx
+// allows, and forgets the book if another process has written.
 func (w *writer) begin(ctx context.Context) error {
 	if err := w.open(); err != nil {
 		return err
@@ -191,8 +180,7 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// rollback ends the transaction and returns err. The database no longer has
-// what is remembered of it.
+// rollback ends the transaction, forgets the book and returns err.
 func (w *writer) rollback(err error) error {
 	w.book.forget()
 	if !w.c.GetAutocommit() {
@@ -209,8 +197,8 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// alone does f in a transaction. If the disk is full, it tries again with the
-// space that the write-ahead log gives back.
+// alone calls f in a transaction. On a full disk it shrinks the write-ahead log
+// and tries again.
 func (w *writer) alone(f func() error) error {
 	err := w.try(f)
 	if !w.s.full(err) || w.c == nil {
@@ -234,9 +222,9 @@ func (w *writer) try(f func() error) error {
 	return w.commit()
 }
 
-// appendAll performs reqs in the transaction that has begun, and ends it. If
-// the transaction fails, each is tried in one of its own, so that the one it
-// failed for does not harm the others.
+// appendAll performs reqs in the current transaction and commits it. If that
+// fails, it tries each request in a transaction of its own, so that one cannot
+// fail the others.
 func (w *writer) appendAll(reqs []*request) {
 	err := w.alone(func() error { return w.append(reqs) })
 	if err == nil {
@@ -253,8 +241,8 @@ func (w *writer) appendAll(reqs []*request) {
 	}
 }
 
-// append writes reqs one after the other, and sets the Err of those that are
-// refused. An error is of the database or the disk, and of all.
+// append writes reqs in order and sets the err of those that are refused. It
+// returns errors of the database or the disk, which concern all.
 func (w *writer) append(reqs []*request) error {
 	for _, r := range reqs {
 		log, err := w.book.plan(w, r.id, r.recs)
@@ -275,8 +263,8 @@ func (w *writer) append(reqs []*request) error {
 	return nil
 }
 
-// save writes the row of log, to which lines are added. Its key changes with a
-// record that says so, and hardly ever.
+// save writes the row of log, to which lines are added. The fixed columns are
+// written only if a record changes the key.
 func (w *writer) save(log *logEnd, lines []sqlstore.Line) (err error) {
 	if log.n == 0 {
 		log.n, err = insertSession(w.c, log.info)
@@ -318,10 +306,10 @@ func (w *writer) after() {
 		return
 	}
 	if w.wal >= w.due {
-		// It may fail: the log keeps what it has, and is copied later.
+		// If it fails, the log keeps its pages and is copied later.
 		total, copied, _ := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal, w.due = 0, checkpointPages
-		if copied < total { // somebody reads there: the log goes on
+		if copied < total { // a reader needs the rest: the log grows on
 			w.due += total
 		}
 		w.s.keepReserve()
@@ -331,7 +319,7 @@ func (w *writer) after() {
 	}
 }
 
-// hangUp closes the connection; the next one who writes opens another.
+// hangUp closes the connection; the next write opens another.
 func (w *writer) hangUp() error {
 	c := w.c
 	w.c = nil
@@ -342,8 +330,8 @@ func (w *writer) hangUp() error {
 	return c.Close()
 }
 
-// sessionRow returns the number of a session, 0 if there is none, and what its
-// row says.
+// sessionRow returns the number of a session, 0 if there is none, and the Info
+// in its row.
 func sessionRow(c *sqlx.Conn, id session.ID) (n int64, in session.Info, err error) {
 	err = c.Each(func(r sqlx.Row) error { n, in = sqlstore.Scan(r); return nil }, sqlstore.SelectSession, string(id))
 	return n, in, err
@@ -355,11 +343,11 @@ func (w *writer) session(id session.ID) (n int64, in session.Info, err error) {
 	if err != nil || n == 0 {
 		return n, in, err
 	}
-	// Nothing may be promised that will not find its place free.
+	// A record must not be accepted if its place is taken.
 	end, err := last(w.c, n)
 	switch {
 	case err == nil && w.c.GetAutocommit():
-		// SQLite has rolled back because something could not be read.
+		// SQLite has rolled back because a page could not be read.
 		err = fmt.Errorf("the end of session %q: %w", id, sqlite3.IOERR_READ)
 	case err == nil && end > in.Last:
 		err = staleRow(id, end, in.Last)
@@ -381,7 +369,8 @@ func (w *writer) top(n int64) (string, error) {
 // records implements tx.
 func (w *writer) records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
 
-// records yields the log n, and damage together with what holds its place.
+// records yields the log n, and damage together with the record that holds its
+// place.
 func records(c *sqlx.Conn, path string, n int64) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		p := piece{file: path, n: n}

@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/internal/sqlx"
+	"goclaw/session"
+	"goclaw/store/internal/space"
+)
+
+// database is the file of a Store and what is known of it.
+type database struct {
+	path     string
+	readOnly bool
+	denied   error  // why it is read-only although it was not opened so
+	vfs      string // the SQLite VFS; "": the operating system
+	free     func(dir string) (bytes int64, ok bool)
+	still    bool // no process writes to it: SQLite reads it without shared memory
+	older    bool // it has an older schema and stays as it is
+}
+
+// first opens the first connection and returns the version of the schema.
+func (d *database) first() (c *sqlx.Conn, v int, err error) {
+	if c, err = d.reader(); err != nil {
+		return nil, 0, foreign(d.path, err)
+	}
+	// Another process may be creating it: version needs one snapshot.
+	if err = c.Run("BEGIN"); err == nil {
+		v, err = version(c, d.path)
+		err = errors.Join(err, c.Run("ROLLBACK"))
+	}
+	if err != nil {
+		c.Close()
+	}
+	return c, v, err
+}
+
+// files creates missing files, because SQLite would create them with the mode
+// that the umask allows.
+func (d *database) files() error {
+	st, err := os.Stat(d.path)
+	switch {
+	case err == nil && st.IsDir():
+		return fmt.Errorf("sqlite: %s is a folder", d.path)
+	case d.readOnly && err != nil:
+		return fmt.Errorf("sqlite: %w", err)
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
+			return fmt.Errorf("sqlite: %w", err)
+		}
+		if err := touch(d.path); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("sqlite: %w", err)
+	case st.Size() > 0 && !d.readOnly: // an empty database has no WAL
+		err := d.side()
+		if err == nil {
+			err = mayWrite(d.path)
+		}
+		if denied(err) {
+			d.readOnly, d.denied, d.vfs, err = true, errors.Unwrap(err), readVFS, nil
+		}
+		return err
+	}
+	return nil
+}
+
+// mayWrite returns an error if path cannot be opened for writing.
+func mayWrite(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return f.Close()
+}
+
+// settled reports whether the write-ahead log is empty.
+func (d *database) settled() bool {
+	st, err := os.Stat(d.path + "-wal")
+	return errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0
+}
+
+// side creates the write-ahead log and the file for shared memory.
+func (d *database) side() error {
+	if err := touch(d.path + "-wal"); err != nil {
+		return err
+	}
+	return touch(d.path + "-shm")
+}
+
+func touch(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return f.Close()
+}
+
+// create sets the journal mode, creates the tables or brings them up to date, and
+// syncs the folder.
+func (d *database) create(c *sqlx.Conn) error {
+	// Other processes may be doing the same, and SQLite does not wait here.
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		mode, err := c.Text("PRAGMA journal_mode = WAL")
+		if err == nil && mode == "wal" {
+			break
+		}
+		if err == nil {
+			return fmt.Errorf("sqlite: %s cannot have a write-ahead log (its journal is %q): is it on a network drive?", d.path, mode)
+		}
+		if !errors.Is(err, sqlite3.BUSY) || time.Since(begin) > maxWait {
+			return foreign(d.path, err)
+		}
+	}
+	if err := d.side(); err != nil {
+		return err
+	}
+	if err := migrate(c, d.path); err != nil {
+		return err
+	}
+	// The names of the new files must survive a crash as well.
+	dir, err := os.Open(filepath.Dir(d.path))
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return nil
+}
+
+// pragmas are set on every connection.
+const pragmas = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 0"
+
+// reader opens a connection for reading.
+func (d *database) reader() (*sqlx.Conn, error) {
+	flags := sqlite3.OPEN_READWRITE
+	if d.readOnly {
+		flags = sqlite3.OPEN_READONLY
+	}
+	pragmas := pragmas + "; PRAGMA cache_size = -4000;"
+	if d.older {
+		pragmas += newNames
+	}
+	return d.dial(flags, pragmas)
+}
+
+func (d *database) dial(flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, error) {
+	q := url.Values{}
+	if d.vfs != "" {
+		q.Set("vfs", d.vfs)
+	}
+	if d.still {
+		q.Set("immutable", "1")
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: q.Encode()}
+	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
+}
+
+func (d *database) writable() error {
+	if d.denied != nil {
+		return fmt.Errorf("sqlite: %s can be read and not written: %w", d.path, d.denied)
+	}
+	if d.readOnly {
+		return fmt.Errorf("sqlite: %s is open for reading only", d.path)
+	}
+	return nil
+}
+
+// wrap adds the path of the file to an error of SQLite.
+func (d *database) wrap(err error) error {
+	if errors.Is(err, session.ErrFull) {
+		return err
+	}
+	if d.full(err) {
+		return &space.Error{Store: "sqlite", Path: d.path, Err: err}
+	}
+	var e *sqlite3.Error
+	var code sqlite3.ErrorCode
+	var more sqlite3.ExtendedErrorCode
+	if errors.As(err, &e) || errors.As(err, &code) || errors.As(err, &more) {
+		return fmt.Errorf("sqlite: %s: %w", d.path, err)
+	}
+	return err
+}
+
+// full reports whether err means that the disk is full.
+func (d *database) full(err error) bool {
+	switch {
+	case errors.Is(err, sqlite3.FULL), space.Full(err):
+		return true
+	case errors.Is(err, sqlite3.IOERR): // SQLite does not always say why
+		free, ok := d.free(filepath.Dir(d.path))
+		return ok && free < 64<<10
+	}
+	return false
+}
