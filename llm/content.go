@@ -11,15 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNoImage is what NewImage returns for data of another kind.
+// ErrNoImage is the error of NewImage for data that is not an image.
 var ErrNoImage = errors.New("not a PNG, JPEG, GIF or WebP")
 
-// MaxImage is the size of the largest picture that every API takes, in bytes.
+// MaxImage is the size of the largest image that every API takes, in bytes.
 const MaxImage = maxImageBytes / 4 * 3
 
-// NewImage returns a picture that every API takes. One that they would refuse
-// is an error: it would be sent again, and refused again, with every later
-// turn.
+// NewImage returns an image that every API takes. An image that they would
+// refuse is an error: it would be sent and refused again in every later turn.
 func NewImage(data []byte) (Image, error) {
 	im := Image{Data: base64.StdEncoding.EncodeToString(data)}
 	mime, w, h := im.head()
@@ -54,9 +53,9 @@ func NewImage(data []byte) (Image, error) {
 	return im, nil
 }
 
-// DecodeText returns data as text, and false if it is none: UTF-8, or with a
-// byte order mark UTF-16. Bytes that are not UTF-8 become U+FFFD as long as
-// they are few, as in a text of another encoding.
+// DecodeText returns data as text, and whether it is text: UTF-8, or UTF-16 with
+// a byte order mark. Bytes that are not UTF-8 become U+FFFD as long as they are
+// few, as in a text of another encoding.
 func DecodeText(data []byte) (text string, ok bool) {
 	wide := false
 	switch {

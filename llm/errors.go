@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// What callers branch on. Providers decide by the type, status and code that
-// an API answers with, never by the words of a message alone.
+// Errors that callers branch on. Providers decide by the type, status and code
+// of an API's answer, never by the words of a message alone.
 var (
-	// ErrOverflow: the prompt, or the answer asked for beside it, exceeds what
-	// the model takes.
+	// ErrOverflow: the prompt, or the prompt with the answer asked for, exceeds
+	// what the model takes.
 	ErrOverflow = errors.New("llm: prompt exceeds the context window")
 	// ErrAuth: the key is missing, wrong or not allowed to do this.
 	ErrAuth = errors.New("llm: not authorised")
 	// ErrModel: the provider does not know the model.
 	ErrModel = errors.New("llm: unknown model")
-	// ErrUnlisted: the provider does not tell which models it has.
+	// ErrUnlisted: the provider does not list its models.
 	ErrUnlisted = errors.New("llm: models not listed")
-	// ErrNetwork: the provider could not be reached, or the line broke.
+	// ErrNetwork: the provider could not be reached, or the connection broke.
 	ErrNetwork = errors.New("llm: provider not reached")
-	// ErrBusy: rate limited or overloaded, retries included.
+	// ErrBusy: the provider limits the rate or is overloaded, after retries.
 	ErrBusy = errors.New("llm: provider is busy")
-	// ErrRefused: the provider rejects the request as it is.
+	// ErrRefused: the provider refuses the request as it is.
 	ErrRefused = errors.New("llm: request refused")
 )
 
-// OverflowError is an ErrOverflow with the numbers that the API gave; zero
-// where it gave none.
+// OverflowError is an ErrOverflow with the numbers that the API gave; those that
+// it did not give are zero.
 type OverflowError struct {
-	Tokens int // what the prompt came to, at least
-	Window int // what the model takes: prompt and answer together
-	Answer int // what was asked for the answer, where that was too much beside the prompt
-	Most   int // the longest answer, where what was asked for is longer whatever the prompt
+	Tokens int // of the prompt, at least
+	Window int // of the model: prompt and answer together
+	Answer int // asked for the answer, if that was too much together with the prompt
+	Most   int // of the longest possible answer, if more was asked for
 	Err    error
 }
 
@@ -58,7 +58,8 @@ func (e *OverflowError) Unwrap() []error {
 	return []error{ErrOverflow, e.Err}
 }
 
-// APIError is what a provider answered. Kind is one of the sentinels above.
+// APIError is an error that a provider answered with. Kind is one of the errors
+// above.
 type APIError struct {
 	Provider   string
 	Status     int    // HTTP status, 0 if there was none

@@ -13,8 +13,8 @@ const (
 	maxImageSide  = 8000
 )
 
-// picture returns im as it can be sent, or a text that says why it cannot. Its
-// type is what its bytes say: a wrong one is refused.
+// picture returns im in a form that can be sent, or a text that says why it
+// cannot. Its type is taken from its bytes: APIs refuse a wrong one.
 func picture(im Image) Block {
 	out := func(why string) Block { return Text{Text: "[image left out: " + why + "]"} }
 	if rest, ok := strings.CutPrefix(im.Data, "data:"); ok {
@@ -41,7 +41,7 @@ func picture(im Image) Block {
 }
 
 // standard returns data as base64 with padding and without line breaks, and
-// false if it is no base64.
+// whether it is base64.
 func standard(data string) (string, bool) {
 	if isStandard(data) {
 		return data, true
@@ -77,18 +77,18 @@ func isStandard(data string) bool {
 	return true
 }
 
-// Size reads width and height from the head of a PNG, GIF, JPEG or WebP; zeros
-// where it is none of them.
+// Size reads width and height from the head of a PNG, GIF, JPEG or WebP. They are
+// 0 if im is something else.
 func (im Image) Size() (w, h int) {
 	_, w, h = im.head()
 	return w, h
 }
 
-// headBytes is how much of a picture is decoded to find its size. In a JPEG
-// the size stands after the camera's own data and a thumbnail.
+// headBytes is how much of an image is decoded to find its size. In a JPEG the
+// size comes after the camera's own data and a thumbnail.
 const headBytes = 256 << 10
 
-// head reads the type and the size of a picture from its first bytes.
+// head reads the type and the size of an image from its first bytes.
 func (im Image) head() (mime string, w, h int) {
 	b := decodeHead(im.Data, 64)
 	switch {

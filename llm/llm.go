@@ -1,8 +1,8 @@
-// Package llm holds the words that are exchanged with a language model:
-// messages made of blocks, a request, the deltas of a streamed answer, usage,
-// and the few errors that callers branch on.
+// Package llm holds the types exchanged with a language model: messages made of
+// blocks, a request, the deltas of a streamed answer, usage, and the few errors
+// that callers branch on.
 //
-// It knows no vendor and no wire format. Package provider/... translates.
+// It knows no vendor and no wire format. The packages in provider/ translate.
 package llm
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Role says who speaks. A request holds only User and Assistant, in turns;
-// System appears in logs of agents that keep their system prompt there.
+// Role says who speaks. In a request, User and Assistant alternate; System
+// appears only in logs of agents that keep their system prompt there.
 type Role string
 
 const (
@@ -22,7 +22,7 @@ const (
 	System    Role = "system"
 )
 
-// Message is one utterance. Tool results are blocks of a user message.
+// Message is what one side says. Tool results are blocks of a user message.
 type Message struct {
 	Role   Role
 	Blocks []Block
@@ -38,16 +38,16 @@ type Text struct {
 	Signature string
 }
 
-// Thinking is a model's reasoning. Signature authenticates it towards the
-// model that made it. If Redacted, the text is not readable and Signature
-// carries the encrypted payload.
+// Thinking is a model's reasoning. Signature authenticates it to the model that
+// wrote it. If Redacted, there is no readable text, and Signature is the
+// encrypted content.
 type Thinking struct {
 	Text      string
 	Signature string
 	Redacted  bool
 }
 
-// ToolCall is a model's wish that a tool be run. Args is a JSON object.
+// ToolCall is a model's request to run a tool. Args is a JSON object.
 type ToolCall struct {
 	ID, Name  string
 	Args      json.RawMessage
@@ -61,13 +61,13 @@ type ToolResult struct {
 	IsError      bool
 }
 
-// Image is a picture, its bytes in base64.
+// Image is an image, its bytes in base64.
 type Image struct {
 	MIME string
 	Data string
 }
 
-// Other is a block of a kind not known here. It is kept, and never sent.
+// Other is a block of an unknown kind. It is kept and never sent.
 type Other struct{ Raw json.RawMessage }
 
 func (Text) block()       {}
@@ -135,7 +135,7 @@ func collect[T Block](m Message) []T {
 type Size struct {
 	Text     int // texts, and the names and arguments of calls
 	Thinking int // with its signatures
-	Data     int // images, in base64, and blocks of kinds not known here
+	Data     int // images, in base64, and blocks of unknown kinds
 	Images   int // how many images
 }
 
@@ -174,12 +174,11 @@ type ToolSpec struct {
 	Schema      json.RawMessage
 }
 
-// Request is one call of a model. Messages begin with User and take turns.
+// Request is one call of a model. Messages begin with User and alternate.
 //
 // Tail is text that changes from call to call (the context line, notices). A
-// provider sends it behind everything else, at the end of the last user
-// message and after its prompt-cache mark, so that a stable prefix stays
-// stable.
+// provider sends it after everything else, at the end of the last user message
+// and after its prompt-cache mark, so that the prefix stays the same.
 type Request struct {
 	Model     string
 	System    string
@@ -195,8 +194,8 @@ type Request struct {
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite int
 
-	Cost      Cost // what they cost; zero if that is not known
-	Estimated bool // the provider did not report all of it: the answer broke off
+	Cost      Cost // zero if it is not known
+	Estimated bool // the answer broke off before the provider reported all of it
 }
 
 // Cost is in US dollars.
@@ -209,7 +208,7 @@ func (c Cost) Add(d Cost) Cost {
 	return Cost{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite + d.CacheWrite, c.Total + d.Total}
 }
 
-// Prompt is the number of tokens that were sent.
+// Prompt is the number of tokens sent.
 func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }
 
 // Total is the number of tokens sent and received: what the context holds
@@ -233,10 +232,10 @@ func (u Usage) Tokens() Usage {
 type Stop string
 
 const (
-	StopEnd     Stop = "stop"    // the model was done
+	StopEnd     Stop = "stop"    // the answer is complete
 	StopLength  Stop = "length"  // MaxTokens was reached
 	StopTool    Stop = "toolUse" // the model waits for tool results
-	StopError   Stop = "error"   // the provider failed in the middle
+	StopError   Stop = "error"   // the provider failed in the middle of it
 	StopAborted Stop = "aborted" // the user stopped it
 )
 
@@ -245,15 +244,15 @@ type Answer struct {
 	Message Message
 	Usage   Usage
 	Stop    Stop
-	Model   string // as the provider names what answered
+	Model   string // the provider's name for the model that answered
 }
 
 // Delta is one step of a streamed answer. Exactly one field is set. End comes
-// last and once; it holds everything that came before it.
+// last and once; it holds the whole answer.
 //
-// Begun says that the model has begun to answer, with the tokens that it has
-// reported so far, which may be none. If the answer breaks off, that is all
-// that is known of what it used. It may come again; the last one holds.
+// Begun says that the model has begun to answer, with the usage that it has
+// reported so far, which may be zero. If the answer breaks off, nothing else is
+// known of its usage. Begun may come again; the last one counts.
 type Delta struct {
 	Begun    *Usage
 	Text     string
@@ -264,11 +263,11 @@ type Delta struct {
 
 // Provider is a model that can be asked.
 //
-// Stream yields deltas until End, or a single error as its last item. A
-// prompt that is too long is an error that wraps ErrOverflow, before any
-// delta. If the stream breaks after some deltas, the error comes without an
-// End: what was yielded so far is all there is. Breaking out of the loop or
-// cancelling ctx ends the call.
+// Stream yields deltas up to End, or up to an error as its last item. A prompt
+// that is too long gives an error that wraps ErrOverflow before any delta. If
+// the stream breaks off, the error comes instead of End, and there is nothing
+// beyond the deltas so far. Breaking out of the loop or cancelling ctx ends the
+// call.
 type Provider interface {
 	Stream(ctx context.Context, req Request) iter.Seq2[Delta, error]
 }

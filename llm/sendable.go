@@ -12,25 +12,24 @@ import (
 	"unicode/utf8"
 )
 
-// What the APIs refuse, they refuse again in every later request that holds
-// it: one bad block ends a conversation. So whatever is sent passes Sendable,
-// and its ids pass CallID. Both keep what is fine as it is, give the same
-// answer each time, and are the only place where these rules stand.
+// One bad block ends a conversation: APIs refuse every later request that holds
+// it. So every block that is sent passes Sendable, and its ids pass CallID. Both
+// leave valid content alone and are deterministic, and these rules are nowhere
+// else.
 
 // Sendable returns the blocks of m in the form that every API accepts.
 //
 //   - A user message holds texts, images and results, an assistant message
 //     texts, thinking and calls; a text is never blank and thinking is signed.
-//   - A call has a name of the letters that are allowed and an object for
-//     arguments.
-//   - A result says something, and a failed one only in words: its images
-//     follow the results.
-//   - An image that no API would read becomes a text that says why.
+//   - A call has a name of allowed letters and an object for arguments.
+//   - A result is not empty, and a failed one has only text: its images follow
+//     the results.
+//   - An image that an API would refuse becomes a text that says why.
 //
-// Nothing may be left.
+// It may return no blocks.
 func Sendable(m Message) []Block {
 	out := make([]Block, 0, len(m.Blocks))
-	var after []Block // what follows the results
+	var after []Block // images that follow the results
 	for _, b := range m.Blocks {
 		if r, ok := b.(ToolResult); ok && m.Role != Assistant {
 			r, images := result(r)
@@ -61,21 +60,22 @@ func Sendable(m Message) []Block {
 	return append(out, after...)
 }
 
-// Blank reports whether an API takes text for white space. Python's notion of
-// it, which Anthropic's API follows, includes four control characters that
-// Unicode's does not.
+// Blank reports whether an API treats text as white space. Python's definition,
+// which Anthropic's API follows, includes four control characters that Unicode's
+// does not.
 func Blank(text string) bool {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }) == ""
 }
 
-// What stands for a result that says nothing.
+// The texts of results that have none.
 const (
 	noOutput  = "(no output)"
 	noReason  = "(the tool failed without saying why)"
 	onlyImage = "(the tool failed; what it showed follows)"
 )
 
-// result returns r as it can be sent, and what must follow it.
+// result returns r in a form that can be sent, and the blocks that must follow
+// it.
 func result(r ToolResult) (_ ToolResult, images []Block) {
 	var blocks []Block
 	for _, b := range r.Blocks {
@@ -119,10 +119,10 @@ const (
 	maxCallID   = 40
 )
 
-// noName stands for a name that has no letter that an API takes.
+// noName replaces a name without a letter that an API takes.
 const noName = "unknown_tool"
 
-// callName returns name if every API takes it, else one made from it.
+// callName returns name if every API takes it, else a name made from it.
 func callName(name string) string {
 	clean := letters(name)
 	if strings.Trim(clean, "_-") == "" && clean != name || name == "" {
@@ -131,8 +131,8 @@ func callName(name string) string {
 	return clean[:min(len(clean), maxCallName)]
 }
 
-// CallID returns id if every API takes it, else one made from it: different
-// ids stay different.
+// CallID returns id if every API takes it, else an id made from it. Different ids
+// stay different.
 func CallID(id string) string {
 	clean := letters(id)
 	if clean == id && id != "" && len(id) <= maxCallID {
@@ -142,7 +142,7 @@ func CallID(id string) string {
 	return clean[:min(len(clean), maxCallID-17)] + "_" + hex.EncodeToString(sum[:8])
 }
 
-// letters replaces what the APIs allow neither in ids nor in names.
+// letters replaces the characters that APIs do not allow in ids and names.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -152,17 +152,17 @@ func letters(s string) string {
 	}, s)
 }
 
-// rawKey holds the text of arguments that are no JSON object.
+// rawKey is the key of the text of arguments that are no JSON object.
 const rawKey = "_raw"
 
 // maxDepth is how deep arguments may be nested. The parsers of the APIs give
 // up between 200 and 1000.
 const maxDepth = 100
 
-// Object returns args if they are a JSON object that every API can parse.
-// Nothing at all is the empty object, half a surrogate pair becomes U+FFFD,
-// and anything else becomes {"_raw": "the text"}: the call keeps its place, no
-// tool's schema accepts it, and the model reads what it did wrong.
+// Object returns args if they are a JSON object that every API can parse. Empty
+// args become the empty object, half a surrogate pair becomes U+FFFD, and
+// anything else becomes {"_raw": "the text"}: the call keeps its place, no
+// tool's schema accepts it, and the model learns what it did wrong.
 func Object(args json.RawMessage) json.RawMessage {
 	if !utf8.Valid(args) {
 		args = bytes.ToValidUTF8(args, []byte("\uFFFD"))
@@ -181,7 +181,7 @@ func Object(args json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// deep reports whether valid JSON is nested too deep.
+// deep reports whether valid JSON is nested too deeply.
 func deep(t []byte) bool {
 	if bytes.Count(t, []byte{'{'})+bytes.Count(t, []byte{'['}) <= maxDepth {
 		return false
@@ -236,8 +236,8 @@ func whole(t []byte) []byte {
 	return append(out, t[from:]...)
 }
 
-// surrogate reports whether t begins with the escape of one half of a pair,
-// and whether that is the first half.
+// surrogate reports whether t begins with the escape of one half of a surrogate
+// pair, and whether that is the first half.
 func surrogate(t []byte) (high, ok bool) {
 	if len(t) < 6 || t[0] != '\\' || t[1] != 'u' {
 		return false, false

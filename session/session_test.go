@@ -151,7 +151,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-func TestFold(t *testing.T) {
+func TestCompaction(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bodies []session.Body

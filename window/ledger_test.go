@@ -371,7 +371,7 @@ func TestExplainOfAModelThatCountsLess(t *testing.T) {
 }
 
 // What the prompt grew by over a fold teaches nothing: it shrank as well.
-func TestRatioIsNotLearntOverAFold(t *testing.T) {
+func TestRatioIsNotLearntAcrossACompaction(t *testing.T) {
 	report := func(prompt int, m session.Message) session.Message {
 		m = By("a", "m", m)
 		m.Usage = llm.Usage{Input: prompt, Output: 10}

@@ -1,10 +1,10 @@
-// Package near finds the word that a misspelt one was meant to be.
+// Package near finds the word that a misspelled one was meant to be.
 package near
 
 import "unicode/utf8"
 
-// Nearest returns the one of names that s is most likely a misspelling of, or
-// "" if none is near: a suggestion that is far off only misleads.
+// Nearest returns the name that s most likely misspells, or "" if none is near
+// enough: a wrong suggestion misleads.
 func Nearest(s string, names []string) string {
 	best, dist := "", 0
 	for _, n := range names {
@@ -15,8 +15,8 @@ func Nearest(s string, names []string) string {
 	return best
 }
 
-// Distance returns the number of letters to change, add or drop in a to make
-// it b, two swapped neighbours counting once. ok is false if that is too many
+// Distance returns how many letters of a must be changed, added or dropped to
+// get b; swapping two neighbours counts as one. ok is false if that is too many
 // for a misspelling: more than a third of the shorter word, or more than 3.
 func Distance(a, b string) (d int, ok bool) {
 	short := min(utf8.RuneCountInString(a), utf8.RuneCountInString(b))

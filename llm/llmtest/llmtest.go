@@ -1,14 +1,15 @@
-// Package llmtest holds a scripted model and a strict judge of requests.
+// Package llmtest holds a scripted model and a strict check of requests.
 //
-// Model answers from a script, records what it was asked, and refuses every
-// request that Validate refuses: a test that uses it proves that the requests
-// would be accepted by a real API.
+// Model answers from a script, records the requests, and refuses every request
+// that Validate refuses: a test that uses it shows that a real API would accept
+// the requests.
 package llmtest
 
 import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,8 +19,8 @@ import (
 // Step answers one request.
 type Step func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error]
 
-// Model is a scripted llm.Provider. Steps are used up in order; when they are
-// gone, Rest answers, or an error does. The zero value echoes.
+// Model is a scripted llm.Provider. Steps answer in order; after them Rest does,
+// or Echo if Rest is nil.
 type Model struct {
 	Steps []Step
 	Rest  Step
@@ -32,11 +33,11 @@ type Model struct {
 // New returns a model that follows steps and then echoes.
 func New(steps ...Step) *Model { return &Model{Steps: steps} }
 
-// Requests returns what was asked so far.
+// Requests returns the requests so far.
 func (m *Model) Requests() []llm.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]llm.Request(nil), m.reqs...)
+	return slices.Clone(m.reqs)
 }
 
 // Stream implements llm.Provider.
@@ -119,7 +120,7 @@ func Fail(err error) Step {
 	return func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] { return fail(err) }
 }
 
-// Break says text and then fails with err, without an End.
+// Break answers with text and then fails with err, without an End.
 func Break(text string, err error) Step {
 	return func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
@@ -130,7 +131,7 @@ func Break(text string, err error) Step {
 	}
 }
 
-// Within answers by step if the request has at most window tokens, and with
+// Within answers with step if the request has at most window tokens, and with
 // an overflow error if it has more.
 func Within(window int, step Step) Step {
 	return func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
@@ -141,7 +142,7 @@ func Within(window int, step Step) Step {
 	}
 }
 
-// Tokens is the scripted model's own count: four bytes of JSON are one.
+// Tokens is the scripted model's count: four bytes are one token.
 func Tokens(req llm.Request) int {
 	n := len(req.System) + len(req.Tail)
 	for _, t := range req.Tools {
