@@ -42,6 +42,10 @@ func newCommands(chat *Chat) *commands {
 	pin := func(label string) func(context.Context, string) error {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
 	}
+	quit := func(context.Context, string) error {
+		chat.leaving = true
+		return nil
+	}
 	c.list = []command{
 		{[]string{"new"}, "[label]", "start a new session", c.new, nil},
 		{[]string{"sessions", "list"}, "[text|all]", "list the sessions, most recently used first", c.sessions, nil},
@@ -63,7 +67,7 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"continue"}, "", "continue an interrupted turn", c.goOn, nil},
 		{[]string{"thinking"}, "[on|off]", "show or hide the model's thinking", c.think, func() []string { return []string{"on", "off"} }},
 		{[]string{"help", "?"}, "", "show this list", c.help, nil},
-		{[]string{"quit", "exit", "q"}, "", "leave (also quit, exit and Ctrl-D)", c.quit, nil},
+		{[]string{"quit", "exit", "q"}, "", "leave (also quit, exit and Ctrl-D)", quit, nil},
 	}
 	return c
 }
@@ -218,11 +222,6 @@ func (c *commands) help(context.Context, string) error {
 	return nil
 }
 
-func (c *commands) quit(context.Context, string) error {
-	c.chat.leaving = true
-	return nil
-}
-
 func (c *commands) goOn(ctx context.Context, _ string) error {
 	s, err := c.cur.open(ctx)
 	if err != nil {
@@ -236,15 +235,12 @@ func (c *commands) goOn(ctx context.Context, _ string) error {
 }
 
 func (c *commands) think(_ context.Context, arg string) error {
-	switch arg {
-	case "":
-		c.view.thinking = !c.view.thinking
-	case "on", "off":
-		c.view.thinking = arg == "on"
-	default:
+	shown := arg == "on" || arg == "" && !c.view.thinking
+	if !slices.Contains([]string{"", "on", "off"}, arg) {
 		return fmt.Errorf("/thinking takes on or off, not %q", arg)
 	}
-	if c.view.thinking {
+	c.view.thinking = shown
+	if shown {
 		c.view.note("thinking is shown")
 	} else {
 		c.view.note("thinking is hidden")

@@ -42,7 +42,7 @@ func WouldCompact(r compact.Report, cost float64) []string {
 	case !r.Asks:
 		out = append(out, "no model call: checkpoint "+r.From+" has the summary")
 	case cost > 0:
-		out = append(out, fmt.Sprintf("one model call: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), Dollars(cost)))
+		out = append(out, fmt.Sprintf("one model call: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), dollars(cost)))
 	default:
 		out = append(out, fmt.Sprintf("for the summary: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
 	}

@@ -335,8 +335,8 @@ func htmlText(s string) string {
 // Silent explains why no answer is shown.
 const Silent = "the model answered NO_REPLY: it has nothing to say"
 
-// Dollars formats an amount of money; small ones get more digits.
-func Dollars(usd float64) string {
+// dollars formats an amount of money; small ones get more digits.
+func dollars(usd float64) string {
 	if usd > 0 && usd < 0.1 {
 		return fmt.Sprintf("$%.4f", usd)
 	}

@@ -13,7 +13,7 @@ func Window(x window.Breakdown, width int) []string {
 	b := x.Budget
 	var out []string
 	if b.Window > 0 {
-		out = append(out, Bar(b, width)+" "+b.String())
+		out = append(out, bar(b, width)+" "+b.String())
 	} else {
 		out = append(out, window.Short(b.Used)+" tokens; the model's window is not known")
 	}
@@ -52,7 +52,7 @@ func Window(x window.Breakdown, width int) []string {
 	spent := x.Spent
 	cost := fmt.Sprintf("  spent so far: %s tokens in, %s out", window.Short(spent.Prompt()), window.Short(spent.Output))
 	if x.Cost > 0 {
-		cost += ", about " + Dollars(x.Cost)
+		cost += ", about " + dollars(x.Cost)
 	}
 	return append(out, cost)
 }
@@ -77,8 +77,8 @@ func partName(name string) string {
 	return name
 }
 
-// Bar draws how full a window is: used, free, and reserved for the answer.
-func Bar(b window.Budget, width int) string {
+// bar draws how full a window is: used, free, and reserved for the answer.
+func bar(b window.Budget, width int) string {
 	part := func(n int) int { return min(max(n*width/b.Window, 0), width) }
 	used := part(b.Used)
 	if b.Used > 0 && used == 0 {

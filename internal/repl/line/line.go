@@ -162,12 +162,6 @@ func (t *Terminal) setAside() []key {
 	return ahead
 }
 
-// Width returns the columns of the terminal.
-func (t *Terminal) Width() int {
-	w, _ := t.size()
-	return w
-}
-
 func (t *Terminal) size() (w, h int) {
 	w, h, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || w < 1 || h < 1 {

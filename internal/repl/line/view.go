@@ -104,7 +104,8 @@ func (v *view) list(e *editor, options []string) {
 	if n := len(options) - maxListed; n > 0 {
 		options, rest = options[:maxListed], fmt.Sprintf("… and %d more\n", n)
 	}
-	io.WriteString(v.t.out, strings.Join(columns(options, v.t.Width()), "\n")+"\n"+rest)
+	width, _ := v.t.size()
+	io.WriteString(v.t.out, strings.Join(columns(options, width), "\n")+"\n"+rest)
 	*v = view{t: v.t, prompt: v.prompt}
 }
 
