@@ -66,18 +66,18 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		{"and is answered", 900, window.Loose, log(note(50, "system"), User("q"), Answer("a"), note(90, "marked")), "ask loose"},
 		{"once, too", 900, window.Loose, log(User("q"), Answer("a"), note(90, "marked"), Answer("NO_REPLY")), "rest"},
 		{"nor between two tools before it is due", 874, window.Loose, log(note(50, "system"), User("q"), Call("c", "read"), Result("c", "r")), "ask loose"},
-		{"full: folded", 900, window.Loose, log(note(90, "marked"), Answer("NO_REPLY"), User("q")), "fold"},
-		{"full, and not warned: a question is open, and needs the room", 950, window.Loose, log(User("q")), "fold"},
-		{"full between two tools, and not warned", 950, window.Loose, log(User("q"), Call("c", "read"), Result("c", "r")), "fold"},
-		{"full, and warned beside the question", 950, window.Loose, log(User("q"), note(90, "system")), "fold"},
-		{"full after the answer: the warning comes before the fold", 950, window.Loose, log(User("q"), Answer("a")), "warn 90"},
+		{"full: compacted", 900, window.Loose, log(note(90, "marked"), Answer("NO_REPLY"), User("q")), "compaction"},
+		{"full, and not warned: a question is open, and needs the room", 950, window.Loose, log(User("q")), "compaction"},
+		{"full between two tools, and not warned", 950, window.Loose, log(User("q"), Call("c", "read"), Result("c", "r")), "compaction"},
+		{"full, and warned beside the question", 950, window.Loose, log(User("q"), note(90, "system")), "compaction"},
+		{"full after the answer: the warning comes before the compaction", 950, window.Loose, log(User("q"), Answer("a")), "warn 90"},
 		{"and is answered before it", 950, window.Loose, log(User("q"), Answer("a"), note(90, "marked")), "ask loose"},
-		{"fuller than full: no time for warnings", 990, window.Loose, log(User("q")), "fold"},
-		{"folded once", 950, window.Loose, append(log(), Compaction("s", "e5"), User("q")), "fold"},
-		{"folded twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
+		{"fuller than full: no time for warnings", 990, window.Loose, log(User("q")), "compaction"},
+		{"compacted once", 950, window.Loose, append(log(), Compaction("s", "e5"), User("q")), "compaction"},
+		{"compacted twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
 		{"too long for the model: cut results", 300, window.Results, log(User("q")), "ask results"},
-		{"too long even so: fold", 300, window.Compact, log(User("q")), "fold"},
-		{"nothing to fold", 300, window.Compact, []session.Body{User("q")}, "ask fold"},
+		{"too long even so: compact", 300, window.Compact, log(User("q")), "compaction"},
+		{"nothing to compact", 300, window.Compact, []session.Body{User("q")}, "ask fold"},
 		{"stopped by the user", 950, window.Loose, log(User("q"), Stopped(llm.StopAborted, Answer("a"))), "rest"},
 	} {
 		got := agent.Next(Replay(t, c.log...), window.Budget{Window: 1000, Reserve: 100, Used: c.used}, c.q, p)
@@ -91,7 +91,7 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 				t.Errorf("%s: a notice as a message while a question is open", c.name)
 			}
 		case agent.Compact:
-			text = "fold"
+			text = "compaction"
 		case agent.Rest:
 			text = "rest"
 		}
@@ -153,7 +153,7 @@ func summarising(next llmtest.Step) llmtest.Step {
 	}
 }
 
-// guarded is an Env that folds.
+// guarded is an Env that compacts.
 func guarded(m llm.Provider, w int) agent.Env {
 	return agent.Env{
 		Provider: m, Prompt: window.Prompt{Provider: "p", Model: "m", MaxTokens: 100_000}, Budget: window.Budget{Window: w, Reserve: w / 10}, Tokens: window.NewCounter(byFour{}, 1),
@@ -172,7 +172,7 @@ func kinds(events []agent.Event) []string {
 			}
 			out = append(out, "squeezed "+e.To.String())
 		case agent.Compacting:
-			out = append(out, "folding")
+			out = append(out, "compacting")
 		case agent.Learnt:
 			out = append(out, fmt.Sprint("learnt ", stdcmp.Or(e.Window, e.Answer), " ", e.Exact))
 		case agent.Done:
@@ -182,14 +182,14 @@ func kinds(events []agent.Event) []string {
 	return out
 }
 
-func TestFullWindowIsFoldedBeforeTheQuestion(t *testing.T) {
+func TestFullWindowIsCompactedBeforeTheQuestion(t *testing.T) {
 	m := &llmtest.Model{Rest: summarising(llmtest.Within(2000, llmtest.Say("here you are")))}
 	s := Replay(t, talk(20, 100)...)
 	_, events, err := play(t, context.Background(), s, llm.UserText("and now?"), guarded(m, 2000))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"folding", "done"}, kinds(events)); d != "" {
+	if d := cmp.Diff([]string{"compacting", "done"}, kinds(events)); d != "" {
 		t.Error(d)
 	}
 	last := m.Requests()[len(m.Requests())-1]
@@ -221,8 +221,8 @@ func TestGuard(t *testing.T) {
 	}{
 		{"as it is", talk(5, 100), small(9000), []string{"done"}},
 		{"with long results cut", long, silent(2500), []string{"learnt 2886 false", "squeezed results", "done"}},
-		{"the refusal tells the window: folded", talk(30, 100), small(2000), []string{"learnt 2000 true", "squeezed fold", "folding", "done"}},
-		{"the refusal tells nothing: folded", talk(30, 100), silent(2500), []string{"learnt 3216 false", "squeezed fold", "folding", "done"}},
+		{"the refusal tells the window: compacted", talk(30, 100), small(2000), []string{"learnt 2000 true", "squeezed fold", "compacting", "done"}},
+		{"the refusal tells nothing: compacted", talk(30, 100), silent(2500), []string{"learnt 3216 false", "squeezed fold", "compacting", "done"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &llmtest.Model{Rest: c.rest}
@@ -238,8 +238,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A fold that does not help is not repeated.
-func TestEndlessFolding(t *testing.T) {
+// A compaction that does not help is not repeated.
+func TestEndlessCompaction(t *testing.T) {
 	asked := 0
 	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 		asked++
@@ -254,8 +254,8 @@ func TestEndlessFolding(t *testing.T) {
 	if asked > 4 {
 		t.Errorf("the model was asked %d times", asked)
 	}
-	if n := strings.Count(strings.Join(kinds(events), " "), "folding"); n != agent.MaxCompactions {
-		t.Errorf("folded %d times", n)
+	if n := strings.Count(strings.Join(kinds(events), " "), "compacting"); n != agent.MaxCompactions {
+		t.Errorf("compacted %d times", n)
 	}
 	for _, want := range []string{"compacted 2 times", "larger window"} {
 		if !strings.Contains(err.Error(), want) {
@@ -266,7 +266,7 @@ func TestEndlessFolding(t *testing.T) {
 
 // A compaction that would make the context larger is not made, says so once,
 // and the question is answered all the same.
-func TestVainFoldIsNotMade(t *testing.T) {
+func TestUselessCompactionIsNotMade(t *testing.T) {
 	vain := 0
 	for size := 1; size < 100; size += 2 {
 		m := &llmtest.Model{Rest: summarising(llmtest.Say("here you are"))}
@@ -287,8 +287,8 @@ func TestVainFoldIsNotMade(t *testing.T) {
 				}
 			}
 		}
-		if _, _, folded := s.Compaction(); folded && told > 0 {
-			t.Errorf("of %d tokens: not folded, and folded", size)
+		if _, _, compacted := s.Compaction(); compacted && told > 0 {
+			t.Errorf("of %d tokens: not compacted, and compacted", size)
 		}
 		if told > 1 {
 			t.Errorf("of %d tokens: said %d times", size, told)
@@ -296,7 +296,7 @@ func TestVainFoldIsNotMade(t *testing.T) {
 		vain += told
 	}
 	if vain == 0 {
-		t.Error("every fold was made: the test shows nothing")
+		t.Error("every compaction was made: the test shows nothing")
 	}
 }
 
@@ -338,7 +338,7 @@ func TestGiantResultDoesNotBrickTheSession(t *testing.T) {
 }
 
 // The context line describes the request that it stands in: after long
-// results were cut, after the past was folded, and in the turn after that.
+// results were cut, after the past was compacted, and in the turn after that.
 func TestContextLineDescribesItsRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		log  []session.Body
@@ -346,7 +346,7 @@ func TestContextLineDescribesItsRequest(t *testing.T) {
 	}{
 		"a result is cut":                   {nil, []int{20_000}},
 		"results are cut one after another": {talk(4, 100), []int{3000, 3000, 3000, 3000}},
-		"the past is folded":                {talk(60, 120), []int{1000, 1000}},
+		"the past is compacted":             {talk(60, 120), []int{1000, 1000}},
 		"both":                              {talk(60, 120), []int{20_000, 2000, 9000}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -370,9 +370,9 @@ func TestContextLineDescribesItsRequest(t *testing.T) {
 	}
 }
 
-// The model is warned before its past is folded, never after; once, with the
+// The model is warned before its past is compacted, never after; once, with the
 // date, and its silence is not shown.
-func TestFlushComesBeforeTheFold(t *testing.T) {
+func TestFlushComesBeforeTheCompaction(t *testing.T) {
 	var asked []string
 	m := &llmtest.Model{Rest: summarising(func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 		last := req.Messages[len(req.Messages)-1].Text()
@@ -393,7 +393,7 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 	env.Tools = hands{"write_file": func(context.Context) (string, error) { return "wrote", nil }}
 	s := Replay(t, talk(11, 100)...)
 	var said string
-	marked, folded := 0, false
+	marked, compacted := 0, false
 	for i := range 14 {
 		_, events, err := play(t, context.Background(), s, llm.UserText(fmt.Sprint("turn ", i)), env)
 		if err != nil {
@@ -404,13 +404,13 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 				said += d.Text
 			}
 			if _, ok := e.(agent.Compacting); ok {
-				folded = true
+				compacted = true
 			}
 			if r, ok := e.(agent.Recorded); ok {
 				if n, ok := r.Record.Body.(session.Notice); ok && n.As == "marked" {
 					marked++
-					if folded {
-						t.Error("the flush came after the fold")
+					if compacted {
+						t.Error("the flush came after the compaction")
 					}
 					if !strings.Contains(n.Text, "memory/2026-11-15.md") {
 						t.Errorf("no date: %q", n.Text)
@@ -418,11 +418,11 @@ func TestFlushComesBeforeTheFold(t *testing.T) {
 				}
 			}
 		}
-		if marked == 1 && !folded && !window.Saved(s) {
+		if marked == 1 && !compacted && !window.Saved(s) {
 			t.Error("it is not known that the model wrote to its memory")
 		}
 	}
-	if marked != 1 || !folded {
+	if marked != 1 || !compacted {
 		t.Errorf("%d notices; asked %q", marked, asked)
 	}
 	if strings.Contains(strings.ToLower(said), "no_reply") {
@@ -519,7 +519,7 @@ func TestPrefixStaysStable(t *testing.T) {
 	env.Flush = flush
 	env.Prompt.System = tokens(2000)
 	s := Replay(t)
-	folds := 0
+	compactions := 0
 	var sent, again, fresh, broken int
 	var before []byte
 	seen := 0
@@ -529,8 +529,8 @@ func TestPrefixStaysStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range kinds(events) {
-			if k == "folding" {
-				folds++
+			if k == "compacting" {
+				compactions++
 			}
 		}
 		for _, req := range m.Requests()[seen:] {
@@ -549,12 +549,12 @@ func TestPrefixStaysStable(t *testing.T) {
 			before = now
 		}
 	}
-	t.Logf("100 turns, %d folds, %d notices: %d bytes sent, %d of them new (%d in a turn), %d written anew after %d breaks of the prefix", folds, noticed(s), sent, fresh, fresh/100, again, broken)
+	t.Logf("100 turns, %d compactions, %d notices: %d bytes sent, %d of them new (%d in a turn), %d written again after %d breaks of the prefix", compactions, noticed(s), sent, fresh, fresh/100, again, broken)
 	if noticed(s) == 0 {
 		t.Error("no notice was given: the test shows nothing")
 	}
-	if broken != folds || folds > 1 {
-		t.Errorf("the prefix broke %d times with %d folds", broken, folds)
+	if broken != compactions || compactions > 1 {
+		t.Errorf("the prefix broke %d times with %d compactions", broken, compactions)
 	}
 	if fresh > sent/10 {
 		t.Errorf("%d of %d bytes were new", fresh, sent)
@@ -597,7 +597,7 @@ func common(a, b []byte) int {
 }
 
 // full is a conversation that uses exactly n tokens, as the model reports, and
-// has a past that can be folded.
+// has a past that can be compacted.
 func full(t *testing.T, n int) *session.Session {
 	t.Helper()
 	return Replay(t, append(talk(20, n/20-10), User("and?"), Used(n-2, Answer("so far")))...)
@@ -650,9 +650,9 @@ func TestReserveIsFreeBeforeTheQuestion(t *testing.T) {
 			t.Errorf("%d used: %v", used, err)
 			continue
 		}
-		folds := used > w-env.Budget.Reserve
-		if got := slices.Contains(kinds(events), "folding"); got != folds || first != folds {
-			t.Errorf("%d used: compacted %v, foretold %v, want %v", used, got, first, folds)
+		full := used > w-env.Budget.Reserve
+		if got := slices.Contains(kinds(events), "compacting"); got != full || first != full {
+			t.Errorf("%d used: compacted %v, foretold %v, want %v", used, got, first, full)
 		}
 		for _, req := range m.Requests() {
 			if !strings.Contains(req.System, "You summarise") && req.MaxTokens < env.Budget.Reserve {
@@ -826,9 +826,9 @@ func TestAnswerIsTooLongForTheModel(t *testing.T) {
 		{"a window that nobody knew", talk(5, 100), 0, strict(4097, 0), []string{"learnt 4097 true", "shorter answer 3403", "done"}, false},
 		{"a short answer", talk(5, 100), 200_000, strict(200_000, 16_384), []string{"learnt 16384 true", "shorter answer 16384", "done"}, false},
 		{"both", talk(5, 100), 200_000, strict(8192, 4096), []string{"learnt 4096 true", "shorter answer 4096", "done"}, false},
-		{"too little would be left", talk(36, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "squeezed fold", "folding", "done"}, false},
+		{"too little would be left", talk(36, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "squeezed fold", "compacting", "done"}, false},
 		{"no numbers", talk(5, 100), 200_000, either(30_000), []string{"shorter answer 4096", "done"}, false},
-		{"no numbers, and it was the prompt", talk(36, 100), 200_000, summarising(either(100)), []string{"shorter answer 4096", "squeezed fold", "folding"}, true},
+		{"no numbers, and it was the prompt", talk(36, 100), 200_000, summarising(either(100)), []string{"shorter answer 4096", "squeezed fold", "compacting"}, true},
 		{"a server that refuses what it allows", talk(5, 100), 200_000, stubborn, []string{"learnt 8192 true", "shorter answer 8192"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

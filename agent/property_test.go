@@ -238,7 +238,7 @@ func (w *world) check() {
 	if ok {
 		c := s.Branch[at].Body.(session.Compaction)
 		if keep == at {
-			w.t.Fatalf("the fold at %d keeps nothing: %q is not on the branch", at, c.FirstKept)
+			w.t.Fatalf("the compaction at %d keeps nothing: %q is not on the branch", at, c.FirstKept)
 		}
 		covered := w.scribe.of(c.Summary)
 		// An extract is made of everything before what it keeps.
@@ -271,7 +271,7 @@ func (w *world) check() {
 			}
 			for _, res := range m.Results() {
 				if was, ok := calls[res.CallID]; ok && was != sent[r.ID] {
-					w.t.Fatalf("the fold at %d parts call %s from its result", at, res.CallID)
+					w.t.Fatalf("the compaction at %d parts call %s from its result", at, res.CallID)
 				}
 			}
 		}
@@ -293,7 +293,7 @@ func (w *world) check() {
 	}
 }
 
-// After any sequence of turns, folds, undos, checkpoints, crashes and changes
+// After any sequence of turns, compactions, undos, checkpoints, crashes and changes
 // of model every record is kept or covered, and what is sent is valid and
 // fits, or the error says that it cannot.
 func TestAnyHistoryStaysWhole(t *testing.T) {
@@ -312,7 +312,7 @@ func TestAnyHistoryStaysWhole(t *testing.T) {
 				w.real = w.window * rapid.SampledFrom([]int{60, 100, 130}).Draw(t, "real") / 100
 				w.model = fmt.Sprint("m", w.window)
 			case 1:
-				w.fold()
+				w.compact()
 			case 2:
 				w.undo()
 			case 3:
@@ -329,7 +329,7 @@ func TestAnyHistoryStaysWhole(t *testing.T) {
 	})
 }
 
-func (w *world) fold() {
+func (w *world) compact() {
 	s := w.open()
 	env := w.env()
 	b := window.Measure(s, env.Prompt, env.Tokens, env.Budget)

@@ -11,7 +11,7 @@ import (
 
 // Due reports whether it is time for a checkpoint: the window has passed one
 // of the percents since the last one, or so many user messages came, and
-// there is something to tell of. A fold begins the count anew.
+// there is something to cover. A compaction restarts the count.
 func Due(s *session.Session, b window.Budget, o Options) bool {
 	if b.Used < o.MinTokens || len(o.Percents) == 0 && o.Turns == 0 {
 		return false
@@ -49,7 +49,7 @@ func Due(s *session.Session, b window.Budget, o Options) bool {
 	return false
 }
 
-// minTurns is how many user messages must have come since a fold or the last
+// minTurns is how many user messages must have come since a compaction or the last
 // checkpoint for another to be worth a call.
 const minTurns = 2
 
@@ -80,7 +80,7 @@ func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b windo
 // not at all.
 func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint, error) {
 	if sum == nil || len(c.all) == 0 {
-		return session.Checkpoint{}, errors.New("compact: nothing to make a checkpoint of, or nobody to make it")
+		return session.Checkpoint{}, errors.New("compact: there is nothing to make a checkpoint of, or no model to make it")
 	}
 	s, by, spent, err := sum.Summarize(ctx, Job{Prev: c.prev, Past: c.all[c.told:], Limit: c.limit})
 	if err != nil {
@@ -93,9 +93,9 @@ func (c Cut) Checkpoint(ctx context.Context, sum Summarizer) (session.Checkpoint
 	}, nil
 }
 
-// Again plans the fold in effect once more, if it was made without a model:
+// Again plans the compaction in effect once more, if it was made without a model:
 // the record that a model then makes keeps what the extract kept. s must be
-// loaded from the beginning of what was folded.
+// loaded from the beginning of what that compaction covers.
 func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
 	at, keep, ok := s.Compaction()
 	if !ok || keep == at {
@@ -133,7 +133,7 @@ func Again(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.B
 	return c, len(c.all) > 0
 }
 
-// IsExtract reports whether the fold in effect was made without a model.
+// IsExtract reports whether the compaction in effect was made without a model.
 func IsExtract(s *session.Session) bool {
 	at, _, ok := s.Compaction()
 	if !ok {
@@ -143,7 +143,7 @@ func IsExtract(s *session.Session) bool {
 	return ok && DetailsOf(c).Extract
 }
 
-// Improve has the fold in effect summarised by a model. The error says that
+// Improve has a model write the summary of the compaction in effect. The error says that
 // none answered.
 func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, error) {
 	comp, err := c.Compact(ctx, sum)
@@ -153,7 +153,7 @@ func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, e
 	return comp, err
 }
 
-// Report is what a fold would do.
+// Report is what a compaction would do.
 type Report struct {
 	Compacted, Kept int    // messages
 	Before, After   int    // tokens
@@ -167,8 +167,8 @@ type Report struct {
 	Preview         string   // the summary: the checkpoint's, or the extract that stands in for a model's
 }
 
-// DryRun says what folding at c would do, without asking a model: its words
-// are not known, so that Lost is judged by the checkpoint or the extract.
+// DryRun returns what compacting at c would do, without asking a model: since
+// its words are not known, Lost is judged by the checkpoint or the extract.
 func (c Cut) DryRun() Report {
 	r := Report{Compacted: c.Compacted, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins)}
 	r.Open, _ = c.open()

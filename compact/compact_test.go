@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 		{"a fifth stays, from a turn on", 2000, long, compact.Options{}, "e33"},
 		{"half stays if that is asked for", 4000, long, compact.Options{Keep: 50}, "e21"},
 		{"at least four messages", 4000, turns(20, 12), compact.Options{Keep: 1, Force: true}, "e37"},
-		{"nothing to fold", 2000, turns(1, 100), compact.Options{Force: true}, ""},
+		{"nothing to compact", 2000, turns(1, 100), compact.Options{Force: true}, ""},
 		{"too little to help", 2000, append([]session.Body{User("a")}, turns(2, 400)...), compact.Options{}, ""},
 		{"a giant turn is cut between two pairs", 2400, giant, compact.Options{}, "e7 e26"},
 		{"never behind a call that waits", 2000, open, compact.Options{}, "e9"},
@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 				got.Keep += " " + got.Resume
 			}
 			if got.Keep != c.keep {
-				t.Errorf("kept from %q, want %q (%d folded, %d kept, %d tokens before, %d after)", got.Keep, c.keep, got.Compacted, got.Kept, got.Before, got.After)
+				t.Errorf("kept from %q, want %q (%d compacted, %d kept, %d tokens before, %d after)", got.Keep, c.keep, got.Compacted, got.Kept, got.Before, got.After)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func model(steps ...llmtest.Step) (compact.Chain, *llmtest.Model) {
 	return compact.Chain{{Provider: m, Name: "cheap", Window: 8000, Tokens: byWord{}}}, m
 }
 
-func fold(t *testing.T, c compact.Cut, sum compact.Summarizer) (session.Compaction, compact.Summary) {
+func compaction(t *testing.T, c compact.Cut, sum compact.Summarizer) (session.Compaction, compact.Summary) {
 	t.Helper()
 	comp, err := c.Compact(context.Background(), sum)
 	if err != nil {
@@ -106,14 +106,14 @@ func fold(t *testing.T, c compact.Cut, sum compact.Summarizer) (session.Compacti
 	return comp, compact.Parse(comp.Summary)
 }
 
-func TestFoldByModel(t *testing.T) {
+func TestCompactByModel(t *testing.T) {
 	log := append([]session.Body{User("Build the parser for port 8443"), Answer("ok")}, turns(20, 100)...)
 	c, ok := plan(t, 2000, compact.Options{}, log...)
 	if !ok {
 		t.Fatal("no cut")
 	}
 	sum, m := model(llmtest.Say(summary("they asked twenty questions and all of them were answered", "use Go")))
-	comp, s := fold(t, c, sum)
+	comp, s := compaction(t, c, sum)
 	if comp.FirstKept != c.Keep || comp.TokensBefore != c.Before || comp.FromCheckpoint != "" {
 		t.Errorf("%+v", comp)
 	}
@@ -159,7 +159,7 @@ func TestWhatIsRejectedIsAskedForOnce(t *testing.T) {
 				steps = append(steps, llmtest.Say(a))
 			}
 			sum, m := model(steps...)
-			comp, s := fold(t, cut, sum)
+			comp, s := compaction(t, cut, sum)
 			if n := len(m.Requests()); n != c.calls {
 				t.Errorf("%d calls, want %d", n, c.calls)
 			}
@@ -180,7 +180,7 @@ func TestMainModelAfterTheCheapOne(t *testing.T) {
 	cut, _ := plan(t, 2000, compact.Options{}, turns(20, 100)...)
 	bad := &llmtest.Model{Rest: llmtest.Fail(llm.ErrBusy)}
 	good := llmtest.New(llmtest.Say(summary("the main model says what happened before")))
-	comp, _ := fold(t, cut, compact.Chain{{Provider: bad, Name: "cheap"}, {Provider: good, Name: "main"}})
+	comp, _ := compaction(t, cut, compact.Chain{{Provider: bad, Name: "cheap"}, {Provider: good, Name: "main"}})
 	if by := compact.DetailsOf(comp).By; by != "main" {
 		t.Errorf("made by %q", by)
 	}
@@ -196,7 +196,7 @@ func TestNoModelAtAllMakesAnExtract(t *testing.T) {
 	if !ok {
 		t.Fatal("no cut")
 	}
-	comp, s := fold(t, cut, nil)
+	comp, s := compaction(t, cut, nil)
 	if s.Task != "Write a billing service in Go for the Berlin office." {
 		t.Errorf("task %q", s.Task)
 	}
@@ -221,7 +221,7 @@ func TestExtractIsImprovedByANewRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	comp, _ := fold(t, c, nil)
+	comp, _ := compaction(t, c, nil)
 	apply(comp)
 	apply(User("and now?"))
 	apply(Answer("on we go"))
@@ -267,7 +267,7 @@ func TestCheckpointSparesTheCall(t *testing.T) {
 		t.Errorf("kept from %s: every record after the checkpoint must stay", c.Keep)
 	}
 	sum, m := model()
-	comp, s := fold(t, c, sum)
+	comp, s := compaction(t, c, sum)
 	if len(m.Requests()) != 0 || comp.FromCheckpoint != "e29" || s.Task != "the task" || !strings.Contains(s.Text, "fourteen") {
 		t.Errorf("%d calls, %+v", len(m.Requests()), comp)
 	}
@@ -282,7 +282,7 @@ func TestCheckpointAndThePartAfterIt(t *testing.T) {
 		t.Fatalf("%v %+v", ok, c)
 	}
 	sum, m := model(llmtest.Say(summary("then there were some more")))
-	comp, s := fold(t, c, sum)
+	comp, s := compaction(t, c, sum)
 	asked := m.Requests()[0].Messages[0].Text()
 	if strings.Count(asked, "question 1 ") != 1 || !strings.Contains(asked, "twenty questions were answered") {
 		t.Errorf("the part before the checkpoint was sent again, or its summary was not: %.400s", asked)
@@ -303,7 +303,7 @@ func TestCheckpointIsNotUsedIfItCoversLessThanHalf(t *testing.T) {
 	}
 	// It is still better than nothing.
 	c, _ := plan(t, 2400, compact.Options{}, log...)
-	comp, s := fold(t, c, nil)
+	comp, s := compaction(t, c, nil)
 	if comp.FromCheckpoint != "e11" || !strings.Contains(s.Text, "five") {
 		t.Errorf("%+v", comp)
 	}
@@ -323,7 +323,7 @@ func TestPiecesWhereTheSummaryWouldOverflow(t *testing.T) {
 		n++
 		return llmtest.Say(summary(fmt.Sprintf("part %d tells its own story in so many words", n)))(ctx, req)
 	}}
-	comp, s := fold(t, c, compact.Chain{{Provider: m, Name: "cheap", Window: 4000, Tokens: byWord{}}})
+	comp, s := compaction(t, c, compact.Chain{{Provider: m, Name: "cheap", Window: 4000, Tokens: byWord{}}})
 	if n < 5 || compact.DetailsOf(comp).Extract {
 		t.Errorf("%d pieces: %s", n, comp.Summary)
 	}
@@ -339,7 +339,7 @@ func TestPiecesWhereTheSummaryWouldOverflow(t *testing.T) {
 	}
 }
 
-func TestFoldKeepsWhatMustNotBeLost(t *testing.T) {
+func TestSummaryKeepsWhatMustNotBeLost(t *testing.T) {
 	pin := "PIN: the vault code is 7-4-1-1\n## not a heading\nline three"
 	log := append([]session.Body{User("Be my admin."), User(pin), Answer("noted"), User("by the way, the host db-berlin-7 is for Ana"), Answer("noted")}, turns(20, 100)...)
 	log = append(log, User("unanswered wish: rename the bucket"), Stopped(llm.StopAborted, Answer("I")))
@@ -350,7 +350,7 @@ func TestFoldKeepsWhatMustNotBeLost(t *testing.T) {
 		t.Fatal("no cut")
 	}
 	sum, _ := model(llmtest.Say(summary("a summary that forgets everything that matters to the user")))
-	comp, s := fold(t, c, sum)
+	comp, s := compaction(t, c, sum)
 	if d := cmp.Diff([]compact.Pinned{{ID: "e2", Text: pin}}, s.Pinned); d != "" {
 		t.Errorf("pinned (-want +got)\n%s", d)
 	}
@@ -379,7 +379,7 @@ func TestQuestionOfASplitTurnStays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		folds := 0
+		compactions := 0
 		for i := range 30 {
 			id := fmt.Sprint("c", i)
 			apply(Call(id, "read_file", fmt.Sprintf(`{"path":"f%d.go"}`, i)))
@@ -393,9 +393,9 @@ func TestQuestionOfASplitTurnStays(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: no cut at %d tokens", name, b.Used)
 			}
-			comp, parsed := fold(t, c, sum)
+			comp, parsed := compaction(t, c, sum)
 			apply(comp)
-			folds++
+			compactions++
 			if len(parsed.Requests) != 0 {
 				t.Errorf("%s: open requests %q", name, parsed.Requests)
 			}
@@ -404,7 +404,7 @@ func TestQuestionOfASplitTurnStays(t *testing.T) {
 			}
 			after := window.Build(s, prompt, window.Loose)
 			if window.CountRequest(after, byWord{}) >= window.CountRequest(before, byWord{}) {
-				t.Errorf("%s: the fold made the context larger", name)
+				t.Errorf("%s: the compaction made the context larger", name)
 			}
 			if got := after.Messages[0].Blocks; len(got) != 2 || got[1] != (llm.Text{Text: question}) {
 				t.Errorf("%s: the request begins with %q", name, got)
@@ -413,8 +413,8 @@ func TestQuestionOfASplitTurnStays(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if folds < 2 {
-			t.Errorf("%s: %d folds: the test shows nothing", name, folds)
+		if compactions < 2 {
+			t.Errorf("%s: %d compactions: the test shows nothing", name, compactions)
 		}
 	}
 }
@@ -439,7 +439,7 @@ func TestQuestionsInARowStay(t *testing.T) {
 }
 
 // A summary that would be longer than what it replaces is not made.
-func TestFoldNeverMakesTheContextLarger(t *testing.T) {
+func TestCompactionNeverMakesTheContextLarger(t *testing.T) {
 	long := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(summary(strings.Repeat("a very long story of what was said ", 300)))}, Name: "m", Window: 90000, Tokens: byWord{}}}
 	made, refused := 0, 0
 	for n := 2; n < 30; n++ {
@@ -476,12 +476,12 @@ func TestFoldNeverMakesTheContextLarger(t *testing.T) {
 		}
 	}
 	if made == 0 {
-		t.Errorf("%d folds made, %d refused: the test shows nothing", made, refused)
+		t.Errorf("%d compactions made, %d refused: the test shows nothing", made, refused)
 	}
 }
 
-// folds folds s n times with turns between, and returns it.
-func folds(t *testing.T, n int, sum compact.Summarizer, first ...session.Body) *session.Session {
+// compactions compacts s n times with turns between, and returns it.
+func compactions(t *testing.T, n int, sum compact.Summarizer, first ...session.Body) *session.Session {
 	t.Helper()
 	s := Replay(t, append(first, turns(20, 100)...)...)
 	clock := &Clock{}
@@ -504,11 +504,11 @@ func folds(t *testing.T, n int, sum compact.Summarizer, first ...session.Body) *
 	return s
 }
 
-func TestFoldingTwiceKeepsTheFirstSummary(t *testing.T) {
+func TestCompactingTwiceKeepsTheFirstSummary(t *testing.T) {
 	first := []session.Body{User("Migrate the Berlin ledger to schema v7.3"), Answer("We decided to use two-phase commits."), User("You must never touch table audit_log."), Answer("ok")}
 	forgetful := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(summary("only the last few questions are told here"))}, Name: "m", Tokens: byWord{}}}
 	for name, sum := range map[string]compact.Summarizer{"no model": nil, "a model that forgets": forgetful} {
-		s := folds(t, 3, sum, first...)
+		s := compactions(t, 3, sum, first...)
 		at, _, _ := s.Compaction()
 		got := compact.Parse(s.Branch[at].Body.(session.Compaction).Summary)
 		if got.Task != "Migrate the Berlin ledger to schema v7.3" {
@@ -523,15 +523,15 @@ func TestFoldingTwiceKeepsTheFirstSummary(t *testing.T) {
 	}
 }
 
-func TestPinsSurviveEveryFold(t *testing.T) {
-	s := folds(t, 4, nil, User("remember the word xylophone-42 for me"), Answer("ok"), Pin("e1"))
+func TestPinsSurviveEveryCompaction(t *testing.T) {
+	s := compactions(t, 4, nil, User("remember the word xylophone-42 for me"), Answer("ok"), Pin("e1"))
 	if text := window.Build(s, prompt, window.Loose).Messages[0].Text(); strings.Count(text, "remember the word xylophone-42 for me") < 1 || !strings.Contains(text, `<pinned id="e1"`) {
 		t.Errorf("the pin is gone from\n%s", text)
 	}
 }
 
 func TestUndoBringsThePastBack(t *testing.T) {
-	s := folds(t, 1, nil)
+	s := compactions(t, 1, nil)
 	at, _, _ := s.Compaction()
 	if err := s.Apply(s.Next(session.Undo{Target: s.Branch[at].ID}, &Clock{Seed: 9})); err != nil {
 		t.Fatal(err)
@@ -564,7 +564,7 @@ func TestDue(t *testing.T) {
 		{"fifteen messages", 200, turns(15, 20), true},
 		{"fourteen", 200, turns(14, 20), false},
 		{"those said while it was made count", 300, append(turns(15, 20), cp(260, "e2"), User("x"), Answer("y")), true},
-		{"a fold begins anew", 300, append(turns(15, 20), Compaction("s", "e29"), User("x"), Answer("y")), false},
+		{"a compaction restarts the count", 300, append(turns(15, 20), Compaction("s", "e29"), User("x"), Answer("y")), false},
 		{"and counts again", 300, append(turns(15, 20), append([]session.Body{Compaction("s", "e29")}, turns(2, 20)...)...), true},
 	} {
 		if got := compact.Due(Replay(t, c.log...), window.Budget{Window: 1000, Used: c.used}, o); got != c.want {

@@ -1,7 +1,7 @@
 package compact_test
 
-// Where other systems fail, by name. Endless folding and a flush after the
-// fold are in package agent, which decides about both.
+// Where other systems fail, by name. Endless compacting and a flush after the
+// compaction are in package agent, which decides about both.
 
 import (
 	"context"
@@ -48,16 +48,16 @@ func TestOrphanedPairAfterACut(t *testing.T) {
 		for _, m := range req.Messages {
 			for _, r := range m.Results() {
 				if r.Text() == window.Interrupted {
-					t.Errorf("keep %d%%: the result of %s was folded away from its call", keep, r.CallID)
+					t.Errorf("keep %d%%: the result of %s was compacted away from its call", keep, r.CallID)
 				}
 			}
 		}
 	}
 }
 
-// After a fold the count falls at once, grows with what is said, and takes
+// After a compaction the count falls at once, grows with what is said, and takes
 // the next report; notices are due again.
-func TestFrozenCountersAfterAFold(t *testing.T) {
+func TestFrozenCountersAfterACompaction(t *testing.T) {
 	var log []session.Body
 	used := 100
 	for i := range 20 {
@@ -88,11 +88,11 @@ func TestFrozenCountersAfterAFold(t *testing.T) {
 	}
 	after := add(comp)
 	if after.Used > before.Used/2 {
-		t.Errorf("%d tokens before the fold, %d after", before.Used, after.Used)
+		t.Errorf("%d tokens before the compaction, %d after", before.Used, after.Used)
 	}
 	said := add(User(words(200)))
 	if said.Used < after.Used+200 {
-		t.Errorf("%d tokens after the fold, %d after 200 words more", after.Used, said.Used)
+		t.Errorf("%d tokens after the compaction, %d after 200 words more", after.Used, said.Used)
 	}
 	m := By("a", "m", Answer("yes"))
 	m.Usage = llm.Usage{Input: 2000, Output: 1}
@@ -110,7 +110,7 @@ func TestFollowUpTakenForTheTask(t *testing.T) {
 	first := []session.Body{User("hi"), Answer("hello"), User("Port the billing service to Go, without cgo."), Answer("ok")}
 	wrong := compact.Chain{{Provider: &llmtest.Model{Rest: llmtest.Say(`{"task":"make the button blue","summary":"the user wants the button to be blue now, and nothing else"}`)}, Name: "m", Window: 9000, Tokens: byWord{}}}
 	for name, sum := range map[string]compact.Summarizer{"a model": wrong, "no model": nil} {
-		s := folds(t, 3, sum, append(first, User("and make the button blue"), Answer("done"))...)
+		s := compactions(t, 3, sum, append(first, User("and make the button blue"), Answer("done"))...)
 		at, _, _ := s.Compaction()
 		if got := compact.Parse(s.Branch[at].Body.(session.Compaction).Summary).Task; got != "Port the billing service to Go, without cgo." {
 			t.Errorf("%s: the task is %q", name, got)
@@ -118,7 +118,7 @@ func TestFollowUpTakenForTheTask(t *testing.T) {
 	}
 }
 
-// What the first fold kept is kept or told by the second.
+// What the first compaction kept is kept or told by the second.
 func TestKeptMessagesLostAtTheSecondCompaction(t *testing.T) {
 	var told []string
 	sum := tells(func(j compact.Job) {
@@ -126,7 +126,7 @@ func TestKeptMessagesLostAtTheSecondCompaction(t *testing.T) {
 			told = append(told, r.ID)
 		}
 	})
-	s := folds(t, 2, sum)
+	s := compactions(t, 2, sum)
 	at, keep, _ := s.Compaction()
 	for i, r := range s.Branch[:at] {
 		m, ok := r.Body.(session.Message)
@@ -134,7 +134,7 @@ func TestKeptMessagesLostAtTheSecondCompaction(t *testing.T) {
 			t.Errorf("record %d (%.20q) is neither kept nor told", i, m.Text())
 		}
 	}
-	// The second fold begins where the first one kept from, not behind it.
+	// The second compaction begins where the first one kept from, not after it.
 	count := map[string]int{}
 	for _, id := range told {
 		count[id]++

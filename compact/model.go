@@ -20,8 +20,8 @@ type Job struct {
 	Limit int              // tokens that the summary may have
 }
 
-// Summarizer makes a summary of a job: one that also tells what Prev told. By
-// names who made it. Usage is what was spent, also where it failed.
+// Summarizer makes the summary of a job, which includes what Prev says. by names
+// its maker. Usage is what was spent, also if it failed.
 type Summarizer interface {
 	Summarize(ctx context.Context, j Job) (s Summary, by string, u llm.Usage, err error)
 }
@@ -36,8 +36,8 @@ type Model struct {
 	Price  func(llm.Usage) llm.Cost // of a call; nil: not known
 }
 
-// Chain asks the first model, and the next one where it fails: the cheap one
-// before the main one.
+// Chain asks the first model, and the next one if it fails: the cheap model
+// comes before the main one.
 type Chain []Model
 
 // errNoSummary: no model gave a summary that could be used.
@@ -64,11 +64,11 @@ func (c Chain) Summarize(ctx context.Context, j Job) (Summary, string, llm.Usage
 	return Summary{}, "", spent, errors.Join(problems...)
 }
 
-// defaultWindow is taken for a model whose window is not known.
+// defaultWindow is assumed for a model whose window is not known.
 const defaultWindow = 16_000
 
-// summarize asks m, in pieces where the job is too long for it. Each piece is
-// added to the summary of those before.
+// summarize asks m, in pieces if the job is too long for it. Each piece is added
+// to the summary of those before.
 func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error) {
 	if m.Window <= 0 {
 		m.Window = defaultWindow
@@ -118,7 +118,7 @@ func (m Model) summarize(ctx context.Context, j Job) (Summary, llm.Usage, error)
 	}
 }
 
-// asked tells of the questions that stay beside the summary.
+// asked returns what the model is told about the questions that stay.
 func (m Model) asked(recs []session.Record, win int) string {
 	if len(recs) == 0 {
 		return ""
@@ -130,7 +130,7 @@ func (m Model) asked(recs []session.Record, win int) string {
 	return "[This is being worked on. It stays in the conversation after your summary, which need not repeat it.]\n[User] " + middle(strings.Join(parts, "\n\n"), min(maxAsked, win/2)) + "\n\n"
 }
 
-// answer is how long an answer with a summary of at most limit tokens may be.
+// answer returns how long an answer with a summary of at most limit tokens may be.
 func (m Model) answer(limit int) int {
 	n := min(limit*2, max(m.Window/4, 256))
 	if m.Output > 0 {
@@ -139,12 +139,12 @@ func (m Model) answer(limit int) int {
 	return n
 }
 
-// byFour takes four bytes for a token.
+// byFour counts four bytes as a token.
 type byFour struct{}
 
 func (byFour) Count(text string) int { return len(text)/4 + 1 }
 
-// count is in tokens of the model, as far as that is known.
+// count returns the tokens of the model, as far as they are known.
 func (m Model) count(text string) int {
 	n := m.Tokens.Count(text)
 	if c, ok := m.Tokens.(*window.Counter); ok {
@@ -198,8 +198,8 @@ Answer with one JSON object and nothing else:
 }
 Every list may be empty. Copy identifiers letter by letter. Facts count more than style.`
 
-// ask puts one piece to the model. An answer that cannot be used is asked for
-// once more, saying what was wrong with it.
+// ask asks the model about one piece. If the answer cannot be used, the model is
+// asked once more and told what was wrong.
 func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, last bool, j Job) (Summary, llm.Usage, error) {
 	var b strings.Builder
 	if p := prev.String(); p != "" {
@@ -241,8 +241,8 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 	}
 }
 
-// judge says what is wrong with a summary; "" if nothing is. What is no JSON
-// object is taken at the second try if it says something.
+// judge returns what is wrong with a summary; "" if nothing is. At the second
+// try, an answer that is not a JSON object is accepted if it says something.
 func (m Model) judge(s Summary, strict bool, prev Summary, piece string, again bool) string {
 	said := m.count(s.Text) + m.count(strings.Join(s.Decisions, "\n"))
 	replaces := m.count(piece) + m.count(prev.String())
@@ -275,5 +275,5 @@ func say(ctx context.Context, p llm.Provider, req llm.Request) (text string, u l
 	if ctx.Err() != nil {
 		return "", u, ctx.Err()
 	}
-	return "", u, fmt.Errorf("compact: the answer of %s ended without an end: %w", req.Model, llm.ErrNetwork)
+	return "", u, fmt.Errorf("compact: the answer of %s broke off: %w", req.Model, llm.ErrNetwork)
 }

@@ -9,8 +9,9 @@ import (
 	"goclaw/internal/text"
 )
 
-// Summary is a folded past, structured. Task is what the user works on now, in
-// the user's words where they are known: a later request takes its place, a follow-up does not.
+// Summary is the past of a conversation, structured. Task is what the user works
+// on now, in the user's words if they are known: a later request replaces it, a
+// follow-up does not.
 type Summary struct {
 	Task        string
 	Earlier     []string // tasks
@@ -98,7 +99,7 @@ func (s Summary) String() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// demote keeps a text from opening sections of its own.
+// demote prevents a text from opening sections of its own.
 func demote(text string) string {
 	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "## ") && !strings.Contains(text, "<pinned ") {
@@ -120,8 +121,8 @@ func indent(item string) string {
 	return strings.ReplaceAll(strings.TrimSpace(item), "\n", "\n  ")
 }
 
-// parse reads a summary, whoever wrote it. What stands in no section that is
-// known here becomes part of the text.
+// parse reads a summary, whoever wrote it. What is in no known section becomes
+// part of the text.
 func parse(text string) Summary {
 	var s Summary
 	var rest []string
@@ -174,7 +175,7 @@ func parse(text string) Summary {
 	return s
 }
 
-// cutPinned takes a pinned record off the front of text.
+// cutPinned cuts a pinned record off the beginning of text.
 func cutPinned(text string) (p pin, rest string, ok bool) {
 	if !strings.HasPrefix(text, "<pinned id=") {
 		return p, text, false
@@ -194,8 +195,8 @@ func cutPinned(text string) (p pin, rest string, ok bool) {
 	return p, rest, true
 }
 
-// carry adds to s what an earlier summary says and s does not: folding twice
-// keeps the substance of the first. The task stays if s knows none.
+// carry adds to s what an earlier summary says and s does not, so that the
+// second compaction keeps the substance of the first. The task stays if s knows none.
 func (s *Summary) carry(prev Summary) {
 	if s.Task == "" {
 		s.Task = prev.Task
@@ -214,8 +215,8 @@ func (s *Summary) carry(prev Summary) {
 	}
 }
 
-// flat returns what an earlier summary told, and what it had from those before
-// it, as one text.
+// flat returns the text of an earlier summary, with what it has from those
+// before it, as one text.
 func flat(text string) string {
 	text = strings.TrimSpace(text)
 	for strings.HasPrefix(text, "Earlier: ") {
@@ -227,11 +228,10 @@ func flat(text string) string {
 // askedLast opens the text of an extract.
 const askedLast = "What was asked last:\n"
 
-// earlier parts what is told of now from what an earlier summary told.
+// earlier separates the new text from the text of earlier summaries.
 const earlier = "\n\nEarlier: "
 
-// clipText shortens a text to n bytes, what is told of now and what was told
-// earlier alike.
+// clipText shortens a text to n bytes: both its new part and its earlier part.
 func clipText(s string, n int) string {
 	now, then, ok := strings.Cut(s, earlier)
 	if !ok || len(s) <= n {
@@ -241,8 +241,8 @@ func clipText(s string, n int) string {
 	return text.Clip(now, n-k) + earlier + text.Clip(then, k)
 }
 
-// tells reports whether text still speaks of what old told: whether it has a
-// third of its telling words.
+// tells reports whether text still says what old says: whether it has a third of
+// its telling words.
 func tells(text, old string) bool {
 	have := map[string]bool{}
 	for _, w := range telling(text) {
@@ -287,7 +287,7 @@ func telling(text string) []string {
 	return out
 }
 
-// union returns a and what b has beside it, the same in other words apart.
+// union returns a and what b has in addition, ignoring case, spaces and marks.
 func union(a, b []string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -303,11 +303,10 @@ func union(a, b []string) []string {
 	return out
 }
 
-// fit shortens s until count(s) is at most limit. What takes the most room
-// gives the most: files and identifiers before decisions and constraints, the
+// fit shortens s until count(s) is at most limit. What takes the most room is
+// shortened most: files and identifiers before decisions and constraints, the
 // oldest of a list before the newest, and the end of the text. Open requests and
-// pins stay as long as anything else is left, and a third of the limit is the
-// task's.
+// pins are cut last, and the task may have a third of the limit.
 func (s *Summary) fit(limit int, count func(string) int) {
 	lists := []struct {
 		of     *[]string
@@ -315,7 +314,7 @@ func (s *Summary) fit(limit int, count func(string) int) {
 	}{
 		{&s.Earlier, 1}, {&s.Topics, 4}, {&s.Read, 3}, {&s.Written, 3}, {&s.Identifiers, 3}, {&s.Questions, 2}, {&s.Decisions, 1}, {&s.Constraints, 1},
 	}
-	if n := count(s.Task); n > limit/3 && count(s.String()) > limit { // the rest says something, too
+	if n := count(s.Task); n > limit/3 && count(s.String()) > limit { // leave room for the rest
 		s.Task = text.Clip(s.Task, len(s.Task)*(limit/3)/n)
 	}
 	for {
@@ -355,7 +354,7 @@ func (s *Summary) fit(limit int, count func(string) int) {
 	}
 }
 
-// shorten cuts what is left when the lists are gone.
+// shorten cuts what is left when the lists are empty.
 func (s *Summary) shorten(limit int, count func(string) int) {
 	for n := 400; n >= 25 && count(s.String()) > limit; n /= 2 {
 		s.Text, s.Task = clipText(s.Text, n), text.Clip(s.Task, n)

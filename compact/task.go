@@ -20,8 +20,8 @@ const (
 
 // task returns the current task and the tasks before it: the latest request of
 // its own that stays, or what a model takes for the task (hint), in the user's
-// words where the user said it. A follow-up ("and now in German") is none,
-// whoever takes it for one. Without a model it is the latest request of the
+// words where the user said it. A follow-up ("and now in German") is no task,
+// even if a model says so. Without a model it is the latest request of the
 // past; then what an earlier summary says; then the latest message that says
 // much, in whatever language; then what was said first.
 func (p past) task(hint string) (now string, earlier []string) {
@@ -206,7 +206,7 @@ var (
 	polite  = regexp.MustCompile(`(?i)^(?:please|kindly|(?:can|could|would|will) you|(?:i|we)(?:'d| would) (?:like|love)(?: you)? to|(?:i|we) (?:want|need)(?: you)? to|let(?:'s| us)|help me(?: to| with)?|you (?:should|are to))\b[\s,:]*(?:please\s+)?`)
 
 	// What says that something else begins.
-	anew = regexp.MustCompile(`(?i)^(?:(?:a |the |my |your )?(?:new|next|another|different) (?:task|request|topic|question|project|job)|something (?:else|different|new)|(?:a )?change of topic|forget (?:that|about that|all that|everything))\b`)
+	fresh = regexp.MustCompile(`(?i)^(?:(?:a |the |my |your )?(?:new|next|another|different) (?:task|request|topic|question|project|job)|something (?:else|different|new)|(?:a )?change of topic|forget (?:that|about that|all that|everything))\b`)
 	// What cannot be understood without what came before.
 	leaning  = regexp.MustCompile(`(?i)^\W*(?:and|also|but|or|plus|then|because|so|still|again|yes|yep|yeah|no|nope|not|sure|right|exactly|why|same|instead|rather|maybe|perhaps|actually|wait|(?:what|how) about|in that case|und|auch|aber|oder|et|aussi|mais|y|también|pero)\b`)
 	pointing = regexp.MustCompile(`(?i)^\w+(?:\s+(?:up|out|down|over|on|off|me))?\s+(?:it|them|that|this|these|those|again|more|both|everything)(?:\s*$|\s*[.,!?;:]|\s+(?:in|into|to|as|for|with|from|by|on|and|then|too|again|instead|please|now|once|only)\b)`)
@@ -233,14 +233,14 @@ func leans(text string) bool {
 // English only: for other languages see saysMuch.
 func isRequest(said string) bool {
 	t := thanks.ReplaceAllString(text.Clip(said, 600), "")
-	if anew.MatchString(t) {
+	if fresh.MatchString(t) {
 		return true
 	}
 	if leans(t) {
 		return false
 	}
 	t = turning.ReplaceAllString(t, "")
-	if anew.MatchString(t) {
+	if fresh.MatchString(t) {
 		return true
 	}
 	first := t

@@ -65,7 +65,7 @@ func TestTaskIsTheCurrentOne(t *testing.T) {
 			if !ok {
 				t.Fatal("no cut")
 			}
-			_, s := fold(t, cut, sum)
+			_, s := compaction(t, cut, sum)
 			if s.Task != c.want {
 				t.Errorf("the task is %q, want %q", s.Task, c.want)
 			}
@@ -79,7 +79,7 @@ func TestTaskIsTheCurrentOne(t *testing.T) {
 // A request that is kept word for word is the task, too, and so is one that
 // came after an earlier summary.
 func TestTaskAfterASummary(t *testing.T) {
-	s := folds(t, 2, nil, User("Port the billing service to Go."), Answer("ok"))
+	s := compactions(t, 2, nil, User("Port the billing service to Go."), Answer("ok"))
 	clock := &Clock{Seed: 5}
 	for _, body := range append([]session.Body{User("Write a long story about the sea and its ships."), Answer(words(40))}, turns(1, 40)...) {
 		if err := s.Apply(s.Next(body, clock)); err != nil {
@@ -147,7 +147,7 @@ func TestAnsweredQuestionIsNotOpen(t *testing.T) {
 			if !ok {
 				t.Fatal("no cut")
 			}
-			_, got := fold(t, c, sum)
+			_, got := compaction(t, c, sum)
 			listed := strings.Contains(strings.Join(got.Requests, "\n"), question)
 			if listed && end == "answered" || !listed && end == "open" && got.Task != question {
 				t.Errorf("%s, by %s: open requests %q, task %q", end, name, got.Requests, got.Task)

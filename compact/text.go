@@ -50,7 +50,7 @@ const (
 	maxArgs   = 1200
 )
 
-// maxAsked is what it sees of a question that stays.
+// maxAsked is how much it sees of a question that stays.
 const maxAsked = 4000
 
 // lines writes records for a summarising model, one text for each.
@@ -147,7 +147,7 @@ const (
 	maxIdentifier = 200
 )
 
-// parts are the bytes that part words.
+// parts are the bytes that separate words.
 var parts = func() (t [256]bool) {
 	for _, c := range []byte(" \t\r\n\"'`()[]{}<>,;|=\\") {
 		t[c] = true
@@ -155,7 +155,7 @@ var parts = func() (t [256]bool) {
 	return t
 }()
 
-// extensions are those of files that are named without their folder.
+// extensions mark a word without a slash as the name of a file.
 var extensions = map[string]bool{}
 
 func init() {
@@ -239,8 +239,8 @@ func files(recs []session.Record) (read, written []string) {
 	return union(nil, read), union(nil, written)
 }
 
-// open returns what the user asked for in recs and got no answer to, within
-// recs: a turn that was broken off, or that the cut goes through.
+// open returns what the user asked for in recs and got no answer to within recs:
+// in a turn that broke off, or that the cut goes through.
 func open(recs []session.Record) []string {
 	var out []string
 	ask := ""
@@ -276,8 +276,7 @@ var (
 	decision   = regexp.MustCompile(`(?i)\b(?:decid\w+|decision|agreed|let's (?:use|go|keep|do)|(?:we|i)(?: will|'ll) (?:use|keep|go with)|going with|chose|choose|settled|instead of)\b`)
 )
 
-// extract makes a summary of recs without a model, from the words that are
-// there: task, constraints, decisions, questions, identifiers, and what was
+// extract makes a summary of recs without a model, from the words in them: task, constraints, decisions, questions, identifiers, and what was
 // asked last.
 func extract(prev Summary, recs []session.Record) Summary {
 	var s Summary
