@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"goclaw/internal/memoryfiles"
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
-// What this model says about itself. The first answer of a conversation and
-// every one that cannot help hold whatIAm; that it was said is read from there.
+// What this model says about itself. The first answer of a conversation and every
+// answer that does not help contain whatIAm, by which it knows that it has said so.
 const (
 	whatIAm = "not a language model"
 	intro   = "I am goclaw's built-in offline model, " + whatIAm + ": I find and quote what was said, and follow a few plain requests. Say \"help\" for the list."
@@ -60,7 +61,7 @@ func (t *turn) reply() string {
 // noReply is the answer to a notice that asks for nothing to be shown.
 const noReply = "NO_REPLY"
 
-// unasked answers where there are no words of the user.
+// unasked answers if there is no message of the user to answer.
 func (t *turn) unasked() string {
 	switch {
 	case t.picture:
@@ -70,7 +71,7 @@ func (t *turn) unasked() string {
 	case isNotice(t.notice):
 		return "I have seen the notice. Say \"remember that ...\" for what I should write down. " + cannot
 	}
-	return "I do not see what was asked; the beginning of it is no longer in view. Please say it again. " + cannot
+	return "I cannot see what you asked: it is no longer in my context. Please say it again. " + cannot
 }
 
 const helpOpening = "I can do this without a network:"
@@ -131,7 +132,7 @@ func (t *turn) recap(wish) string {
 	}
 	var b strings.Builder
 	for _, s := range before {
-		b.WriteString("What came first, by its summary:\n" + quote(s, 1200) + "\n")
+		b.WriteString("A summary of what came first:\n" + quote(s, 1200) + "\n")
 	}
 	if n := len(said) - maxRecap; n > 0 {
 		said = slices.Concat(said[:1], []string{fmt.Sprintf("(%d requests left out)", n)}, said[n+1:])
@@ -160,7 +161,7 @@ func (t *turn) memories(wish) string {
 		}
 	}
 	if b.Len() == 0 {
-		return "There is nothing in memory yet that I can read: neither MEMORY.md nor memory/*.md."
+		return "There is nothing in memory yet: neither in MEMORY.md nor in memory/*.md."
 	}
 	return b.String()
 }
@@ -180,7 +181,7 @@ func (t *turn) remember(w wish) string {
 	note := "- " + strings.ReplaceAll(strings.ToValidUTF8(w.text, "\uFFFD"), "\n", "\n  ") + "\n"
 	o, ok := t.call("write_file", args{"path": file, "content": note, "append": true})
 	if ok && o.IsError {
-		return "I could not note it: " + o.Text() + ". What you said is kept in this conversation."
+		return "I could not write it down: " + o.Text() + ". What you said is kept in this conversation."
 	}
 	return fmt.Sprintf("Noted in %s:\n%s", file, quote(note, 600))
 }
@@ -240,7 +241,7 @@ const (
 	maxShown = 6000
 )
 
-// show puts text between marks that it does not hold itself.
+// show puts text between marks that it does not contain.
 func show(text string) string {
 	marks := "```"
 	for strings.Contains(text, marks) {
@@ -254,23 +255,16 @@ func quote(text string, max int) string {
 	return "> " + strings.ReplaceAll(head(text, max), "\n", "\n> ") + "\n"
 }
 
-// head returns at most max bytes of text, whole lines if possible, and says if
-// that is not all.
-func head(text string, max int) string {
-	text = strings.Trim(text, "\n")
-	if len(text) <= max {
-		return text
+// head returns at most max bytes of s, whole lines if possible, and says if that
+// is not all.
+func head(s string, max int) string {
+	s = strings.Trim(s, "\n")
+	if len(s) <= max {
+		return s
 	}
-	text = clip(text, max)
-	return text[:cmp.Or(strings.LastIndex(text, "\n")+1, len(text))] + "… (more is not shown)"
+	s = text.Head(s, max)
+	return s[:cmp.Or(strings.LastIndex(s, "\n")+1, len(s))] + "… (more is not shown)"
 }
 
 // oneLine returns the beginning of a text in one line.
-func oneLine(text string) string {
-	const most = 140
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		text = clip(text, most) + " …"
-	}
-	return text
-}
+func oneLine(s string) string { return text.Clip(strings.Join(strings.Fields(s), " "), 140) }

@@ -116,7 +116,7 @@ What you said is kept: ask "what did I say about ..." at any time, or say "remem
 What you said is kept: ask "what did I say about ..." at any time, or say "remember that ..." to have it in memory. ` + connect},
 		{"recap", "recap", nil, `What was said so far, each with the beginning of the answer:
 > hi
-  Hello! I am goclaw's built-in offline model, not a language model: I find and quote what was said, and follow a few plain requests. Say "hel …
+  Hello! I am goclaw's built-in offline model, not a language model: I find and quote what was said, and follow a few plain requests. Say …
 > My sister Anna lives in Lisbon.
   Noted. What is the name of your dog?
 > Rex. And we agreed to use Postgres for billing.
@@ -180,7 +180,7 @@ func TestRemember(t *testing.T) {
 
 // TestRememberWithout tries with fewer tools. What a file held is never lost.
 func TestRememberWithout(t *testing.T) {
-	const refused = "I could not note it: there is no tool write_file here that I can use. What you said is kept in this conversation."
+	const refused = "I could not write it down: there is no tool write_file here that I can use. What you said is kept in this conversation."
 	milk := map[string]string{"memory/2026-08-30.md": "- milk"}
 	tests := []struct {
 		name  string
@@ -257,7 +257,7 @@ func TestSummarise(t *testing.T) {
 func TestSummary(t *testing.T) {
 	history := "The conversation history before this point was compacted into the following summary:\n\n<summary>\nTask: the moon base.\nThe budget is 900 euros.\n</summary>"
 	c := newChat(t, llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: history}, llm.Text{Text: "go on"}}}, llm.AssistantText(intro))
-	want := `What came first, by its summary:
+	want := `A summary of what came first:
 > Task: the moon base.
 > The budget is 900 euros.
 

@@ -1,14 +1,13 @@
-// Package offline is a model that needs no network: it is not a language
-// model, and says so. It finds and quotes what was said in the conversation and
-// what memory files say, and carries out a few plain requests (search,
-// remember, read, list, run) by calling the tools that it is offered, as any
-// model would.
+// Package offline is a model that needs no network. It is not a language model,
+// and says so. It finds and quotes what was said in the conversation and what
+// memory files say, and carries out a few plain requests (search, remember, read,
+// list, run) by calling the tools that it is offered, as any model would.
 //
 // It keeps nothing between calls. Each request is read from the beginning: the
-// last words of the user decide what to do, and a script runs over the tool
-// results that have come in since. Where the script needs one that is not
-// there, that call is the answer; where it comes to its end, its text is. So
-// the same request always gets the same answer, after maxCalls calls at most.
+// user's last message decides what to do, and a script runs over the tool results
+// since then. If the script needs a result that is missing, that call is the
+// answer; when the script ends, its text is. So the same request always gets the
+// same answer, after at most maxCalls calls.
 //
 // What it reads is quoted, never obeyed.
 package offline
@@ -19,12 +18,12 @@ import (
 	"hash/fnv"
 	"iter"
 	"strings"
-	"unicode/utf8"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
-// Name is what the provider and its only model are called.
+// Name is the name of the provider and of its only model.
 const Name = "offline"
 
 // DefaultWindow is the context window of a Config that names none.
@@ -32,7 +31,7 @@ const DefaultWindow = 32_000
 
 // Config may be left empty.
 type Config struct {
-	Window int // tokens of prompt that are taken; 0 is DefaultWindow
+	Window int // tokens of the longest prompt; 0: DefaultWindow
 }
 
 // Provider is an llm.Provider. It is safe for concurrent use.
@@ -91,7 +90,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 // answer is the whole model, a pure function of the request.
 func answer(req llm.Request) llm.Answer {
 	t := newTurn(req)
-	text := t.reply()
+	said := t.reply()
 	a := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopEnd, Model: Name}
 	if len(t.open) > 0 {
 		a.Stop = llm.StopTool
@@ -102,28 +101,28 @@ func answer(req llm.Request) llm.Answer {
 		}
 		return a
 	}
-	if limit := 4 * req.MaxTokens; limit > 0 && len(text) > limit {
+	if limit := 4 * req.MaxTokens; limit > 0 && len(said) > limit {
 		a.Stop = llm.StopLength
-		text = clip(text, limit)
+		said = text.Head(said, limit)
 	}
-	a.Message.Blocks = []llm.Block{llm.Text{Text: text}}
+	a.Message.Blocks = []llm.Block{llm.Text{Text: said}}
 	return a
 }
 
-// fingerprint tells conversations apart. The number of messages alone would
-// not make an id unique: after a compaction it is reached a second time, while
-// calls from before are still kept.
+// fingerprint distinguishes conversations. The number of messages alone does not
+// make an id unique: after a compaction it comes a second time, while calls from
+// before are still kept.
 func fingerprint(req llm.Request) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q", req.Messages)
 	return h.Sum64()
 }
 
-// imageBytes is what a picture counts for, four bytes to the token.
+// imageBytes is what a picture counts as, at four bytes per token.
 const imageBytes = 6000
 
-// promptTokens estimates what req comes to: four bytes are a token, and a
-// message and a tool cost a little by themselves.
+// promptTokens estimates the tokens of req: four bytes are a token, and each
+// message and tool costs a little more.
 func promptTokens(req llm.Request) int {
 	n := len(req.System) + len(req.Tail)
 	for _, t := range req.Tools {
@@ -138,15 +137,4 @@ func promptTokens(req llm.Request) int {
 func size(blocks []llm.Block) int {
 	n := llm.SizeOf(blocks)
 	return n.Text + n.Thinking + imageBytes*n.Images
-}
-
-// clip returns at most max bytes of s, whole characters.
-func clip(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max]
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -24,8 +25,7 @@ var (
 	callLine = regexp.MustCompile(`^\w+ \{`)
 )
 
-// How answers begin that only repeat what stands elsewhere. They are not
-// quoted again.
+// How answers begin that only repeat something. They are not quoted again.
 var echoes = []string{"In memory:", "You said on", "The answer on", "A summary on", "I found nothing", "Noted in", "What was said so far", "MEMORY.md:", "memory/", helpOpening}
 
 // hits reads the lines of a search, without those that this model added to
@@ -74,14 +74,14 @@ func (t *turn) search(w wish) string {
 	if len(fits) > 0 {
 		return quoteHits(fits) + problems
 	}
-	text := fmt.Sprintf("I found nothing that was said or noted with the words of %q.\n\n", clip(w.text, 120))
+	text := fmt.Sprintf("I found nothing that was said or noted with the words of %q.\n\n", text.Head(w.text, 120))
 	if found = slices.DeleteFunc(found, hit.asks); len(found) > 0 {
 		text += "The nearest is this:\n\n" + quoteHits(found[:1])
 	}
 	return text + problems + cannot + " " + connect
 }
 
-// asks reports whether a hit is a request of the user's, which tells nothing.
+// asks reports whether a hit is a request of the user, which has no information.
 func (h hit) asks() bool {
 	k := understand(h.text).kind
 	return h.who == "user" && k != statement && k != remember
@@ -92,7 +92,7 @@ const maxHits = 4 // notes that are quoted, and things that were said
 func quoteHits(all []hit) string {
 	var notes, said []string
 	for _, h := range all {
-		line := "> " + clip(h.text, 600)
+		line := "> " + text.Head(h.text, 600)
 		switch h.who {
 		case "":
 			notes = append(notes, line+" ("+h.where+")\n")
@@ -112,10 +112,10 @@ func quoteHits(all []hit) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// common are words that say nothing about what is looked for.
+// common are words that say nothing about what is searched for.
 var common = regexp.MustCompile(`^(?:about|all|also|and|any|are|asked?|can|could|did|does|for|from|had|has|have|her|him|his|how|its|know|let|mean|mention|more|not|off|one|our|out|please|remember|said|say|see|should|some|something|talk|tell|than|that|the|their|them|then|there|these|they|thing|this|was|were|what|when|where|which|who|whom|whose|why|will|with|would|you|your)$`)
 
-// wordsOf returns the words of a text that may tell what it is about, without
+// wordsOf returns the words of a text that may say what it is about, without
 // common endings.
 func wordsOf(text string) []string {
 	var out []string
@@ -137,7 +137,7 @@ func wordsOf(text string) []string {
 var partOfLog = regexp.MustCompile(`(?m)^\[(User|Assistant|User's side)\] (.+)$`)
 
 // extract answers a program that asks for a summary of a conversation, in the
-// form that it asks for: with extracts, since more than that would be made up.
+// form that it asks for: with extracts, since anything else would be invented.
 func extract(asked string) string {
 	_, log, _ := strings.Cut(asked, "<conversation>")
 	log, _, _ = strings.Cut(log, "</conversation>")

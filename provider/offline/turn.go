@@ -13,13 +13,13 @@ import (
 const maxCalls = 6
 
 // turn is a request as this model sees it: what was said before, what is asked
-// now, and what the tools have answered since.
+// now, and the tool results since.
 type turn struct {
-	past    []llm.Message // the last one holds what is asked
-	asked   string        // the user's last words; "" if there are none to answer
+	past    []llm.Message // the last one has what is asked
+	asked   string        // the user's last message; "" if it has an answer
 	notice  string        // what a program said last, if nobody asked anything
 	picture bool          // the last message holds an image
-	told    bool          // it was said before what this model is
+	told    bool          // the user was told before what this model is
 
 	tools map[string]llm.ToolSpec
 	done  map[string]llm.ToolResult // of calls made for this request, by key
@@ -56,8 +56,8 @@ func newTurn(req llm.Request) *turn {
 	return t
 }
 
-// askedIn returns where the words are that must be answered: the user's last
-// ones, unless they have an answer. at is -1 if there are none.
+// askedIn returns where the text is that must be answered: the user's last one,
+// unless it has an answer. at is -1 if there is none.
 func askedIn(msgs []llm.Message) (at, block int) {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := msgs[i]
@@ -76,12 +76,12 @@ func askedIn(msgs []llm.Message) (at, block int) {
 	return -1, 0
 }
 
-// isSummary reports whether a text tells of what was compacted.
+// isSummary reports whether a text is the summary of a compaction.
 func isSummary(text string) bool {
 	return strings.Contains(text, "<summary>") && strings.HasSuffix(strings.TrimSpace(text), "</summary>")
 }
 
-// isNotice reports whether a program speaks in the user's name.
+// isNotice reports whether a text in a user message is the program's.
 func isNotice(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "[SYSTEM:") }
 
 func holdsImage(blocks []llm.Block) bool {
@@ -91,8 +91,8 @@ func holdsImage(blocks []llm.Block) bool {
 // args are those of a tool call, by their names.
 type args map[string]any
 
-// fit makes a call as the offered tool takes it. It returns false if the tool
-// is not offered, or takes other arguments than are known here.
+// fit makes a call with the arguments a. It returns false if the tool is not
+// offered, or takes other arguments.
 func (t *turn) fit(name string, a args) (llm.ToolCall, bool) {
 	spec, ok := t.tools[name]
 	var schema struct {
@@ -115,9 +115,9 @@ func (t *turn) fit(name string, a args) (llm.ToolCall, bool) {
 	return llm.ToolCall{Name: name, Args: encode(a)}, true
 }
 
-// call returns the outcome of a call. ok is false until it is there: a script
-// then returns once it has asked for everything that may run at the same time.
-// A call that cannot be made, or is one too many, has failed.
+// call returns the result of a call. ok is false if there is none yet: the script
+// then asks for everything that may run at the same time, and returns. A call
+// that cannot be made, or is one too many, has failed.
 func (t *turn) call(name string, a args) (out llm.ToolResult, ok bool) {
 	c, can := t.fit(name, a)
 	if !can {
@@ -133,8 +133,8 @@ func (t *turn) call(name string, a args) (out llm.ToolResult, ok bool) {
 	return llm.ToolResult{}, false
 }
 
-// key is how calls are compared: a store may have written the arguments in
-// another form.
+// key identifies a call whatever the form of its arguments: a store may have
+// written them differently.
 func key(c llm.ToolCall) string {
 	var v any
 	if json.Unmarshal(c.Args, &v) != nil {

@@ -34,9 +34,8 @@ type wish struct {
 	from, to int    // lines
 }
 
-// rules are the ways to put a wish, tried in order. A space is any white
-// space, an apostrophe either of the two. The whole text must match, in any
-// case of letters.
+// rules are how a wish can be said, tried in order. A space is any white space,
+// an apostrophe either of the two. The whole text must match, ignoring case.
 var rules = []struct {
 	kind kind
 	form string
@@ -75,8 +74,7 @@ var (
 	toldTo   = regexp.MustCompile(`(?i)\byou\b`)
 )
 
-// longest is how long a request in words may be. What is longer is something
-// to be kept or looked at.
+// longest is how many bytes a request may have. A longer text is material.
 const longest = 400
 
 // understand makes a wish of the user's words.
@@ -88,8 +86,8 @@ func understand(text string) wish {
 	if w := match(text); w.kind != statement {
 		return w
 	}
-	// A text that came along must not be taken for an order: beside one, only
-	// a question is understood.
+	// A pasted text must not be taken for an order: with one, only a search is
+	// understood.
 	if first, _, many := strings.Cut(text, "\n"); many {
 		if w := match(first); w.kind == search {
 			return w
@@ -160,8 +158,8 @@ var (
 // with "Note:" is not one.
 const maxFact = 2000
 
-// meant reports whether a wish is one, and does not only look like it:
-// "remember when we met?" asks, and "show me the way" names no file.
+// meant reports whether a wish is what it looks like: "remember when we met?" is
+// a question, and "show me the way" names no file.
 func (w *wish) meant() bool {
 	switch w.kind {
 	case read:
