@@ -13,16 +13,16 @@ import (
 // Conn is one connection. One goroutine at a time may use it.
 type Conn struct {
 	*sqlite3.Conn
-	// Large says that a value of more than LargeValue went through it. Its
-	// memory never shrinks.
+	// Large says that a value of more than LargeValue went through the
+	// connection. Its memory never shrinks: close it soon.
 	Large bool
 	stmts map[string]*sqlite3.Stmt
 }
 
-// LargeValue is what makes a connection large.
+// LargeValue is the size in bytes above which a value makes a connection Large.
 const LargeValue = 2 << 20
 
-// Open opens a database and makes the connection ready.
+// Open opens a database and calls ready with the connection.
 func Open(name string, flags sqlite3.OpenFlag, ready func(*Conn) error) (*Conn, error) {
 	db, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// query prepares sql, or takes it as prepared before, and binds args: int,
-// int64, string, []byte or nil. The caller must Reset what it returns.
+// query prepares sql, once for each connection, and binds args: int, int64,
+// string, []byte or nil. The caller must Reset the statement.
 func (c *Conn) query(sql string, args ...any) (*sqlite3.Stmt, error) {
 	s := c.stmts[sql]
 	if s == nil {
@@ -86,17 +86,17 @@ func (c *Conn) Run(sql string, args ...any) error {
 		return err
 	}
 	err = s.Exec()
-	if c.Large { // let go of the value
+	if c.Large { // release the value
 		s.ClearBindings()
 	}
 	return err
 }
 
-// ErrStop ends a query that has said enough.
+// ErrStop ends a query early.
 var ErrStop = errors.New("enough")
 
-// Each calls f for every row. If f returns an error, that is the end; ErrStop is
-// returned, too.
+// Each calls f for every row. It stops at an error of f and returns it, ErrStop
+// included.
 func (c *Conn) Each(f func(Row) error, sql string, args ...any) error {
 	s, err := c.query(sql, args...)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Conn) Blob(sql string, args ...any) (b []byte, err error) {
 	return b, err
 }
 
-// Within does f in a transaction that writes.
+// Within calls f in a transaction that writes.
 func (c *Conn) Within(f func() error) error {
 	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -149,23 +149,23 @@ func (c *Conn) Within(f func() error) error {
 		err = c.Exec("COMMIT")
 	}
 	if err != nil && !c.GetAutocommit() {
-		ctx := c.SetInterrupt(context.Background()) // it would interrupt this, too
+		ctx := c.SetInterrupt(context.Background()) // it would interrupt the rollback as well
 		err = errors.Join(err, c.Exec("ROLLBACK"))
 		c.SetInterrupt(ctx)
 	}
 	return err
 }
 
-// Row is the row that a query stands on. The first column is 0; NULL is 0 and
+// Row is the current row of a query. The first column is 0; NULL reads as 0 and
 // "".
 type Row struct{ *sqlite3.Stmt }
 
 // Int returns a number.
 func (r Row) Int(col int) int64 { return r.ColumnInt64(col) }
 
-// Text returns a text. SQLite would copy it to end it with a zero if it were
-// asked for a text.
+// Text returns a text. It reads the bytes because SQLite would copy a text to
+// terminate it.
 func (r Row) Text(col int) string { return string(r.ColumnRawBlob(col)) }
 
-// Bytes is valid until the next row.
+// Bytes returns a blob that is valid until the next row.
 func (r Row) Bytes(col int) []byte { return r.ColumnRawBlob(col) }

@@ -289,32 +289,25 @@ func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
 }
 
 // replay returns what l adds up to, and its damage.
-func (s *Store) replay(ctx context.Context, l log) (session.Info, []*session.Damage, error) {
-	p := piece{file: s.path, n: l.n}
+func (s *Store) replay(ctx context.Context, l log) (in session.Info, damage []*session.Damage, err error) {
 	o := session.NewOutline(l.id())
-	var damage []*session.Damage
-	for !p.done {
-		err := s.lend(ctx, func(c *sqlx.Conn) (err error) {
-			if p.last == 0 {
-				if p.last, err = last(c, l.n); err != nil {
-					return err
-				}
-			}
-			return p.read(c)
-		})
-		if err != nil {
-			return session.Info{}, nil, err
-		}
-		for _, e := range p.entries {
+	err = s.lend(ctx, func(c *sqlx.Conn) error {
+		for r, err := range records(c, s.path, l.n) {
 			var d *session.Damage
-			if errors.As(e.err, &d) {
+			if errors.As(err, &d) {
 				damage = append(damage, d)
-			} else if err := o.Apply(e.rec); err != nil {
-				return session.Info{}, nil, err
+				continue
+			}
+			if err == nil {
+				err = o.Apply(r)
+			}
+			if err != nil {
+				return err
 			}
 		}
-	}
-	return o.Info, damage, nil
+		return nil
+	})
+	return o.Info, damage, err
 }
 
 // differences lists the fields in which a row differs from its log.

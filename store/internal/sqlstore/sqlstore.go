@@ -20,8 +20,8 @@ import (
 	"goclaw/session"
 )
 
-// Columns of a session, in the order of Values and Scan. The first ones are
-// said by the header and do not change, apart from a key that a record changes.
+// Columns of a session, in the order of Values and Scan. The fixed ones come
+// from the header; of these only the key can change.
 var (
 	fixed   = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created"}
 	growing = []string{"title", "updated", "records", "last", "compactions",
@@ -29,8 +29,7 @@ var (
 		"turns", "provider", "model", "thinking", "used", "leaf", "keep_from", "last_bend"}
 )
 
-// What is asked of a database, with parameters $1, $2 ... in the order in
-// which they first appear.
+// Statements with parameters $1, $2 ... in the order in which they first appear.
 var (
 	// InsertSession takes Values.
 	InsertSession = fmt.Sprintf("INSERT INTO sessions (%s) VALUES (%s)", strings.Join(columns(), ", "), params(1, len(columns())))
@@ -38,9 +37,9 @@ var (
 	UpdateSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(growing), len(growing)+1)
 	// RewriteSession takes Values and the number of the session.
 	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(columns()), len(columns())+1)
-	// SelectSession takes an id. Its rows are for Scan.
+	// SelectSession takes an id. Scan reads its rows.
 	SelectSession = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE id = $1", strings.Join(columns(), ", "))
-	// SelectNumber takes the number of a session. Its rows are for Scan.
+	// SelectNumber takes the number of a session. Scan reads its rows.
 	SelectNumber = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE n = $1", strings.Join(columns(), ", "))
 
 	TrashSession = "UPDATE sessions SET trashed = $1 WHERE id = $2"
@@ -82,7 +81,7 @@ func Growing(in session.Info) []any {
 	}
 }
 
-// Row is the row that a query stands on. The first column is 0; NULL is 0
+// Row is the current row of a query. The first column is 0; NULL reads as 0
 // and "".
 type Row interface {
 	Int(col int) int64
@@ -104,7 +103,7 @@ func Scan(r Row) (n int64, in session.Info) {
 	in.Parent, in.CWD, in.Created = text(), text(), ParseStamp(text())
 	in.Title, in.Updated = text(), ParseStamp(text())
 	if in.Updated.Before(in.Created) {
-		in.Updated = in.Created // as Info has it; rows of forks may be older than that
+		in.Updated = in.Created // rows of forks may hold an older time
 	}
 	in.Records, in.Last, in.Compactions = num(), session.Seq(num()), num()
 	in.Spent.Input, in.Spent.Output, in.Spent.CacheRead, in.Spent.CacheWrite = num(), num(), num(), num()
@@ -115,11 +114,10 @@ func Scan(r Row) (n int64, in session.Info) {
 	return n, in
 }
 
-// SelectSessions returns the statement that finds what q asks for, and its
-// arguments. The rows are for Scan, and for q.Match, which knows what no
-// statement says. They come in no order, and all of them: sorting whole rows is
-// most of the work of a long list, and is done with less by Order; and SQLite
-// prepares a statement anew for each number that it is limited to.
+// SelectSessions returns a statement that finds at least the sessions of q, and
+// its arguments. Scan reads the rows, and q.Match decides. The rows have no
+// order and no limit: Order sorts faster than SQL sorts whole rows, and SQLite
+// would prepare the statement again for each limit.
 func SelectSessions(q session.Query) (sql string, args []any) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(columns(), ", "))
@@ -140,7 +138,7 @@ func SelectSessions(q session.Query) (sql string, args []any) {
 	return b.String(), args
 }
 
-// Order returns the places of infos in the order of List.
+// Order returns the indices of infos in the order of List.
 func Order(infos []session.Info) []int {
 	order := make([]int, len(infos))
 	for i := range order {
@@ -153,15 +151,15 @@ func Order(infos []session.Info) []int {
 	return order
 }
 
-// Years that do not have four digits stand behind a mark that sorts them
-// after (or before) all that do.
+// Years without exactly four digits follow a mark that sorts them after (or
+// before) all others.
 const (
 	stampForm = "2006-01-02T15:04:05.000000000Z"
 	lateMark  = "~"
 	earlyMark = "-"
 )
 
-// Stamp returns t as a text to the nanosecond whose order is that of time.
+// Stamp returns t to the nanosecond, as a text that sorts by time.
 func Stamp(t time.Time) string {
 	t = t.UTC()
 	s := t.Format(stampForm)
@@ -173,7 +171,7 @@ func Stamp(t time.Time) string {
 	return s
 }
 
-// ParseStamp reads what Stamp returned, and anything else as the zero time.
+// ParseStamp parses a Stamp. Anything else is the zero time.
 func ParseStamp(s string) time.Time {
 	year, base := 0, 0
 	switch {
@@ -198,8 +196,8 @@ func ParseStamp(s string) time.Time {
 	return time.Date(year+base, time.Month(at(0, 2)), at(3, 2), at(6, 2), at(9, 2), at(12, 2), at(15, 9), time.UTC)
 }
 
-// Line is a record on its way into a database: its line, and what the columns
-// beside it say.
+// Line is a record to be written: its line and the values of the columns beside
+// it.
 type Line struct {
 	Seq    session.Seq
 	ID     string
@@ -207,11 +205,11 @@ type Line struct {
 	Type   string
 	Time   string // a Stamp
 	Data   []byte
-	Moves  bool // its session has another key from here on
+	Moves  bool // it changes the key of its session
 }
 
-// Encode returns recs and their lines. The times are as the lines have them,
-// so that what they add up to is what reading them adds up to.
+// Encode returns recs and their lines. The times in recs are those of the lines,
+// so that both add up to the same.
 func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 	out, lines := make([]session.Record, len(recs)), make([]Line, len(recs))
 	for i, r := range recs {
@@ -227,13 +225,13 @@ func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 	return out, lines, nil
 }
 
-// NewLine returns the line data of the record r.
+// NewLine returns the Line of r, whose line is data.
 func NewLine(r session.Record, data []byte) Line {
 	_, moves := r.Body.(session.Moved)
 	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Moves: moves}
 }
 
-// typeOf returns the type that a line says.
+// typeOf returns the type of a line.
 func typeOf(line []byte) string {
 	const first = `{"type":"`
 	if rest, ok := bytes.CutPrefix(line, []byte(first)); ok {
@@ -242,13 +240,13 @@ func typeOf(line []byte) string {
 		}
 	}
 	var l struct{ Type string }
-	_ = json.Unmarshal(line, &l) // a line that is none has no type
+	_ = json.Unmarshal(line, &l) // a malformed line has no type
 	return l.Type
 }
 
-// Decode returns the record in the cell data at seq. If the cell cannot be
-// read, there is damage, and the record holds its place: an Unknown with what
-// the columns beside it say, so that everything around it keeps its place.
+// Decode returns the record with the line data. If the line cannot be parsed, it
+// returns damage and an Unknown that holds the record's place, with the values
+// of the columns beside it.
 func Decode(file string, seq session.Seq, data []byte, beside func() (id, parent, typ string)) (session.Record, *session.Damage) {
 	recs, err := codec.Native.Decode(data)
 	if err == nil && len(recs) == 1 {
@@ -267,8 +265,8 @@ func Decode(file string, seq session.Seq, data []byte, beside func() (id, parent
 	return r, &session.Damage{File: file, After: seq - 1, Size: int64(len(data)), Reason: reason}
 }
 
-// Missing returns what Read yields for the records from to to that a database
-// has lost: one damage, and what holds their places.
+// Missing returns what Read yields for lost records, from from to to: one
+// damage, and records that hold their places.
 func Missing(file string, from, to session.Seq) ([]session.Record, *session.Damage) {
 	d := &session.Damage{File: file, After: from - 1, Reason: fmt.Sprintf("record %d is missing", from)}
 	if to > from {
