@@ -24,6 +24,11 @@ func TestStandardize(t *testing.T) {
 			t.Errorf("%s is %s, want %s", in, b, want)
 		}
 	}
+	// JSON values stay byte for byte.
+	const kept = `[1.0, 1e5, 12345678901234567890, "p\u0041"`
+	if got, err := Standardize([]byte(kept + ",]")); err != nil || !strings.HasPrefix(string(got), kept) {
+		t.Errorf("%s,] became %s, %v", kept, got, err)
+	}
 	for _, in := range []string{``, `{`, `{a: hello}`, `{a 1}`, `'a`, `/* a`, `{}{}`, strings.Repeat("[", 1<<14)} {
 		if got, err := Standardize([]byte(in)); err == nil {
 			t.Errorf("%.20s became %s", in, got)
