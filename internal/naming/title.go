@@ -50,6 +50,9 @@ func topicOf(text string) string {
 	}
 	for line := range strings.Lines(text) {
 		line = envelope.ReplaceAllString(line, "")
+		if m := job.FindStringSubmatch(line); m != nil {
+			line = strings.TrimPrefix(m[1]+": ", ": ") + line[len(m[0]):]
+		}
 		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>*-`"))
 		if strings.HasPrefix(line, "<") && strings.HasSuffix(line, ">") { // a program's markup
 			continue
@@ -68,6 +71,10 @@ func topicOf(text string) string {
 // envelope is what a messenger's gateway writes around a message: when it came,
 // from where, and its number.
 var envelope = regexp.MustCompile(`^\[[^\]]*\d{4}-\d\d-\d\d[^\]]*\]|\[message_id: [^\]]*\]`)
+
+// job is what OpenClaw writes before the message of a scheduled job or a hook:
+// its id and its name.
+var job = regexp.MustCompile(`^\[(?:cron|hook):[^\]\s]+ *([^\]]*)\] *`)
 
 const (
 	maxTitle     = 60      // characters of a title

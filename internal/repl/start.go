@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
@@ -76,17 +77,49 @@ func (c *Chat) start(ctx context.Context) (*session.Session, error) {
 	return s, err
 }
 
-// last returns the most recently used session with the default key's agent and
-// channel; its ID is empty if there is none.
+// last returns the session with the default key's agent and channel in which
+// something was said last; its ID is empty if there is none.
 func (c *Chat) last(ctx context.Context) (session.Info, error) {
 	p := c.o.DefaultKey.Parts()
 	if p.Agent == "" || p.Channel == "" {
 		return session.Info{}, nil
 	}
-	for in, err := range c.o.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel, Limit: 1}) {
-		return in, err
+	var last session.Info
+	var at time.Time
+	for in, err := range c.o.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel}) {
+		if err != nil || !in.Updated.After(at) && last.ID != "" { // the list has the latest first
+			return last, err
+		}
+		said, err := lastSaid(ctx, c.o.Store, in)
+		if err != nil {
+			return last, err
+		}
+		if last.ID == "" || said.After(at) || said.Equal(at) && in.Created.Before(last.Created) { // not its fork
+			last, at = in, said
+		}
 	}
-	return session.Info{}, nil
+	return last, nil
+}
+
+// lastSaid returns when something was last said in a session. A new title or a
+// checkpoint does not count, unless nothing was said at all.
+func lastSaid(ctx context.Context, st session.Store, in session.Info) (at time.Time, err error) {
+	for n := session.Seq(8); at.IsZero(); n *= 8 {
+		from := max(0, in.Last-n)
+		for r, err := range st.Read(ctx, in.ID, from) {
+			var damage *session.Damage
+			if err != nil && !errors.As(err, &damage) {
+				return at, err
+			}
+			if _, ok := r.Body.(session.Message); ok && err == nil {
+				at = r.Time
+			}
+		}
+		if from == 0 && at.IsZero() {
+			return in.Updated, nil
+		}
+	}
+	return at, nil
 }
 
 // inherited returns the session to start with if the user has said nothing here
