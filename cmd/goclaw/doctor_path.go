@@ -29,7 +29,7 @@ type examined struct {
 	Repaired string            `json:"repaired,omitempty"`
 }
 
-// examinedFinding is something that is wrong with it.
+// examinedFinding is one problem of it.
 type examinedFinding struct {
 	Line int    `json:"line,omitempty"`
 	What string `json:"what"`
@@ -59,17 +59,17 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 	for _, p := range cat.Problems {
 		wrong(p)
 	}
-	var copies *healed
+	var copies *doctor.Copy
 	if repairTo != "" && len(cat.Transcripts) > 0 {
-		copies = &healed{root: abs, to: repairTo, folder: folder || cat.Transcripts[0].Database()}
-		defer copies.close()
+		copies = &doctor.Copy{Root: abs, To: repairTo, Folder: folder || cat.Transcripts[0].Database()}
+		defer copies.Close()
 	}
 	rows := []examined{}
 	for _, t := range cat.Transcripts {
 		rows = append(rows, examine(ctx, t, copies, wrong))
 	}
-	if copies != nil && copies.folder {
-		for _, p := range copies.indices(cat) {
+	if copies != nil && copies.Folder {
+		for _, p := range copies.AddIndexes(cat.Transcripts) {
 			wrong(p)
 			cat.Problems = append(cat.Problems, p)
 		}
@@ -79,9 +79,9 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 		bad += len(r.Findings)
 	}
 	if asJSON {
-		err = printExamined(a, rows, cat.Problems, bad)
+		err = a.printJSON(examinedJSON(rows, cat.Problems, bad))
 	} else {
-		sayExamined(a, rows, copies, bad)
+		printExamined(a.env, rows, copies, bad)
 	}
 	if err == nil && (bad > 0 || len(rows) == 0) {
 		return errQuiet
@@ -89,8 +89,7 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 	return err
 }
 
-// examinable checks that path is there and that repairTo is a new place outside
-// of it.
+// examinable checks that path exists and that repairTo is a new place outside it.
 func examinable(path, repairTo string) (abs string, folder bool, err error) {
 	fi, err := os.Stat(path)
 	switch {
@@ -116,7 +115,7 @@ func examinable(path, repairTo string) (abs string, folder bool, err error) {
 }
 
 // examine examines one transcript, and copies it if copies is not nil.
-func examine(ctx context.Context, t *inherit.Transcript, copies *healed, wrong func(fmt.Stringer)) examined {
+func examine(ctx context.Context, t *inherit.Transcript, copies *doctor.Copy, wrong func(fmt.Stringer)) examined {
 	x, err := doctor.Examine(ctx, t)
 	if err != nil {
 		x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: oneLine(err)})
@@ -126,7 +125,7 @@ func examine(ctx context.Context, t *inherit.Transcript, copies *healed, wrong f
 		Records: x.Records, Messages: x.Messages, Branch: x.Branch, Strict: x.Strict, Findings: []examinedFinding{},
 	}
 	if copies != nil && err == nil {
-		if row.Repaired, err = copies.write(ctx, x); err != nil {
+		if row.Repaired, err = copies.Add(ctx, x); err != nil {
 			x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
 		}
 	}
@@ -137,26 +136,26 @@ func examine(ctx context.Context, t *inherit.Transcript, copies *healed, wrong f
 	return row
 }
 
-func printExamined(a *app, rows []examined, problems []inherit.Problem, bad int) error {
+func examinedJSON(rows []examined, problems []inherit.Problem, bad int) map[string]any {
 	texts := []string{}
 	for _, p := range problems {
 		texts = append(texts, p.String())
 	}
-	return a.printJSON(map[string]any{"ok": bad == 0 && len(rows) > 0, "transcripts": rows, "problems": texts})
+	return map[string]any{"ok": bad == 0 && len(rows) > 0, "transcripts": rows, "problems": texts}
 }
 
-func sayExamined(a *app, rows []examined, copies *healed, bad int) {
+func printExamined(e *env, rows []examined, copies *doctor.Copy, bad int) {
 	messages := 0
 	for _, r := range rows {
 		messages += r.Messages
 	}
-	verdict := a.style().Green("nothing is wrong")
+	verdict := e.style().Green("nothing is wrong")
 	if bad > 0 {
-		verdict = a.style().Yellow(transcript.Count(bad, "finding"))
+		verdict = e.style().Yellow(transcript.Count(bad, "finding"))
 	}
-	fmt.Fprintf(a.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
-	if copies != nil && copies.n > 0 {
-		fmt.Fprintf(a.out, "repaired copy: %s\n", copies.to)
+	fmt.Fprintf(e.out, "%s with %s examined: %s\n", transcript.Count(len(rows), "transcript"), transcript.Count(messages, "message"), verdict)
+	if copies != nil && copies.Files > 0 {
+		fmt.Fprintf(e.out, "repaired copy: %s\n", copies.To)
 	}
 }
 

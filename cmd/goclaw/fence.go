@@ -9,9 +9,9 @@ import (
 	"goclaw/tool"
 )
 
-// fence keeps the model's tools out of goclaw's own state: its home (the
-// folder workspace in it aside), configuration, sessions, locks and what the
-// user has allowed, wherever those lie.
+// fence keeps the model's tools out of goclaw's own state: its home (except the
+// folder workspace in it), configuration, sessions, locks and the commands that
+// the user has allowed, wherever those are.
 func fence(c *config.Loaded) tool.Fence {
 	f := tool.Fence{Private: []string{c.Home, c.File}, Open: []string{filepath.Join(c.Home, "workspace")}}
 	// The home that a start without GOCLAW_HOME would use.
@@ -29,7 +29,7 @@ func fence(c *config.Loaded) tool.Fence {
 	if c.Session.Store != "jsonl" { // which has its locks in its folder
 		f.Private = append(f.Private, filepath.Join(filepath.Dir(c.Session.Path), "locks"))
 	}
-	// A workspace that the user put below a private folder is meant, unless
+	// A workspace that the user put inside a private folder is allowed, unless
 	// it is goclaw's state itself.
 	for _, dir := range []string{c.Home, c.Session.Path} {
 		if dir != c.Workspace && within(dir, c.Workspace) {
@@ -49,7 +49,7 @@ func unset(name string) func(string) string {
 	}
 }
 
-// checkWorkspace says what to do about a workspace that tools could not use.
+// checkWorkspace refuses a workspace that tools could not use.
 func checkWorkspace(c *config.Loaded) error {
 	if fence(c).Check(c.Workspace) == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 func mcpCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
-		Short: "Offer search over all sessions and memory to other agents (MCP on stdio)",
+		Short: "Let other agents search all sessions and memory files (MCP on stdio)",
 		Long: `Serves the Model Context Protocol on standard input and output: the tools
 session_search, session_read, memory_search and memory_get over all sessions
-and the memory files of the workspace. Nothing can be changed by them.
+and the memory files of the workspace. They change nothing.
 
 Another agent starts it by itself, for example with
   {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}`,

@@ -10,8 +10,8 @@ import (
 )
 
 // place decides where goclaw's own sessions are. A folder in which another
-// program keeps its sessions is inherited from and never written to, unless
-// session.shared says so: then goclaw's own are in its home.
+// program keeps its sessions is imported from and not written to, unless
+// session.shared is set: goclaw's own sessions are then in its home.
 func (e *env) place(c *config.Loaded) {
 	dir, own := c.Session.Path, filepath.Join(c.Home, "sessions")
 	if c.Session.Store != "jsonl" {
@@ -31,14 +31,14 @@ func (e *env) place(c *config.Loaded) {
 	case c.Session.Shared:
 	default:
 		e.foreign = root
-		e.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are inherited, goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
+		e.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are imported, and goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
 		c.Session.Path = own
 	}
 }
 
-// notForeign says what to do about a file at path that is not a database of
-// goclaw's, which opening it would touch.
+// notForeign refuses a file at path that is not goclaw's database, because opening
+// it would change it.
 func notForeign(path string) error {
 	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 {
 		return nil // the store says what is wrong, if anything is
@@ -47,15 +47,15 @@ func notForeign(path string) error {
 	case "":
 		return nil
 	case inherit.FirstGoclaw:
-		return fmt.Errorf("%s is the database of an earlier GoClaw and stays as it is: mv %s %s.old, and goclaw import %s.old takes its sessions over (%d)", path, path, path, path, n)
+		return fmt.Errorf("%s is the database of an earlier GoClaw and stays as it is: mv %s %s.old, and goclaw import %s.old imports its sessions (%d)", path, path, path, path, n)
 	case inherit.OpenClaw:
-		return fmt.Errorf("%s is OpenClaw's and stays as it is: set session.path to another file, and goclaw import %s takes its sessions over (%d)", path, path, n)
+		return fmt.Errorf("%s is OpenClaw's and stays as it is: set session.path to another file, and goclaw import %s imports its sessions (%d)", path, path, n)
 	default:
 		return fmt.Errorf("%s is a database of another program and stays as it is: move it away, or set session.path to another file", path)
 	}
 }
 
-// within reports whether path is dir or inside of it.
+// within reports whether path is dir or inside it.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

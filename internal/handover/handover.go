@@ -1,9 +1,11 @@
 // Package handover writes a session as a note for a person or another agent:
-// one file that holds everything, tool output folded away, secrets taken out.
+// one file that holds everything, with tool output collapsed and secrets taken
+// out.
 package handover
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -20,11 +22,11 @@ import (
 	"goclaw/session"
 )
 
-// Formats are what a note can be written as.
+// Formats are the formats of a note.
 var Formats = []string{"markdown", "html", "json"}
 
 // Write writes the live branch of s, which must be replayed from its first
-// record. secrets leaves secrets in.
+// record. With secrets, they stay in.
 func Write(w io.Writer, s *session.Session, format string, secrets bool) error {
 	r := &redactor{}
 	if !secrets {
@@ -71,14 +73,14 @@ type note struct {
 	Updated  string         `json:"updatedAt,omitempty"`
 	Turns    int            `json:"turns"`
 	Usage    map[string]int `json:"usage"`
-	Summary  string         `json:"summary,omitempty"` // of what was folded last
+	Summary  string         `json:"summary,omitempty"` // of the last compaction
 	Redacted int            `json:"redacted"`
 	Messages []message      `json:"messages"`
 }
 
 type message struct {
 	Role     string   `json:"role"`
-	Kind     string   `json:"kind,omitempty"` // what is no message: folded, branch, shell, custom, reset
+	Kind     string   `json:"kind,omitempty"` // of what is no message: folded (a compaction), branch, shell, custom, reset
 	At       string   `json:"at,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Text     string   `json:"text,omitempty"`
@@ -107,7 +109,7 @@ type image struct {
 	Data string `json:"data"`
 }
 
-// messages returns what was said, in order.
+// messages returns everything that was said, in order.
 func messages(s *session.Session) []message {
 	out := []message{}
 	for _, r := range s.Branch {
@@ -189,17 +191,14 @@ section.aside{border-color:#b80;background:#fffaf0}header{font-size:.85rem;color
 pre{background:#f5f5f5;padding:.6rem;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}img{max-width:100%}.error{color:#b00}
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#262626}section.aside{background:#2a2418}dl,header,summary{color:#aaa}}`
 
-// markdown shows a text. Raw HTML in it is left out, and so are addresses that
-// run something.
+// markdown renders text. Raw HTML is left out, and so are addresses that would
+// run a script.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM))
 
 func writeHTML(w io.Writer, s *session.Session, redacted int) error {
 	var b bytes.Buffer
 	esc := html.EscapeString
-	title := s.Title
-	if title == "" {
-		title = string(s.Key)
-	}
+	title := cmp.Or(s.Title, string(s.Key))
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">"+
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n<title>%s</title>\n<style>%s</style></head><body>\n<h1>%s</h1>\n<dl>", esc(title), style, esc(title))
 	row := func(name, value string) {
@@ -208,7 +207,7 @@ func writeHTML(w io.Writer, s *session.Session, redacted int) error {
 		}
 	}
 	row("Session", string(s.Key))
-	row("Id", string(s.ID))
+	row("ID", string(s.ID))
 	row("From", transcript.Source(s.Info))
 	row("Model", s.ModelName())
 	row("Folder", s.CWD)
@@ -230,12 +229,12 @@ func writeHTML(w io.Writer, s *session.Session, redacted int) error {
 	return err
 }
 
-// asides are what stands beside the conversation.
-var asides = map[string]string{"folded": "The past was folded here", "branch": "Back from a branch", "shell": "A command of the user", "custom": "On behalf of a program", "reset": "Begun anew"}
+// asides are the headings of what is no message.
+var asides = map[string]string{"folded": "Earlier turns were compacted here", "branch": "Back from a branch", "shell": "A command of the user", "custom": "On behalf of a program", "reset": "Started over"}
 
 func (m message) html(b *bytes.Buffer) error {
 	esc := html.EscapeString
-	fold := func(name, text string) {
+	collapsed := func(name, text string) {
 		fmt.Fprintf(b, "<details><summary>%s</summary><pre>%s</pre></details>\n", esc(name), esc(text))
 	}
 	class, who := m.Role, strings.ToUpper(m.Role[:min(1, len(m.Role))])+m.Role[min(1, len(m.Role)):]
@@ -250,26 +249,26 @@ func (m message) html(b *bytes.Buffer) error {
 	}
 	b.WriteString("</header>\n")
 	if m.Thinking != "" {
-		fold("thinking", m.Thinking)
+		collapsed("thinking", m.Thinking)
 	}
 	switch {
 	case m.Text == "":
 	case m.Kind == "shell":
-		fold("output", m.Text)
+		collapsed("output", m.Text)
 	default:
 		if err := markdown.Convert([]byte(m.Text), b); err != nil {
 			return err
 		}
 	}
 	for _, c := range m.Calls {
-		fold("call "+c.Name, string(c.Input))
+		collapsed("call "+c.Name, string(c.Input))
 	}
 	for _, r := range m.Results {
 		name := "result " + r.Name
 		if r.IsError {
 			name = "failed " + r.Name
 		}
-		fold(strings.TrimSpace(name), r.Text)
+		collapsed(strings.TrimSpace(name), r.Text)
 	}
 	for _, i := range m.Images {
 		fmt.Fprintf(b, "<p><img alt=\"image\" src=\"data:%s;base64,%s\"></p>\n", esc(i.MIME), esc(i.Data))

@@ -10,10 +10,10 @@ import (
 	"goclaw/session"
 )
 
-// Mark stands where a secret stood.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// shapes are texts that are secrets by their looks.
+// shapes are secrets that can be recognised by their form.
 var shapes = regexp.MustCompile(strings.Join([]string{
 	`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
 	`\bsk-[A-Za-z0-9_-]{16,}`,
@@ -32,7 +32,7 @@ var shapes = regexp.MustCompile(strings.Join([]string{
 	`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`,
 }, "|"))
 
-// named are secrets by the name before them; the second group is the secret.
+// named are secrets that follow a telling name; the second group is the secret.
 var named = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{12,})`),
 	regexp.MustCompile(`(://[^/\s:@]+:)([^/\s:@]+)(@)`),
@@ -54,7 +54,7 @@ func Redact(text string) (string, int) {
 		text = re.ReplaceAllStringFunc(text, func(s string) string {
 			m := re.FindStringSubmatch(s)
 			if strings.Contains(m[2], Mark) || strings.HasPrefix(m[2], "$") || strings.HasPrefix(m[2], "<") {
-				return s // gone already, or only the name of one
+				return s // redacted already, or only the name of one
 			}
 			n++
 			return m[1] + Mark + strings.Join(m[3:], "")
@@ -63,7 +63,7 @@ func Redact(text string) (string, int) {
 	return text, n
 }
 
-// redactor counts what it takes out.
+// redactor counts the secrets that it takes out.
 type redactor struct{ n int }
 
 func (r *redactor) text(s string) string {
@@ -72,8 +72,8 @@ func (r *redactor) text(s string) string {
 	return s
 }
 
-// json redacts the texts within a JSON value, and what a field with a telling
-// name holds.
+// json redacts the texts in a JSON value, and the value of any field with a
+// telling name.
 func (r *redactor) json(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -143,7 +143,7 @@ func (r *redactor) blocks(blocks []llm.Block) []llm.Block {
 	return out
 }
 
-// session returns a copy of s without its secrets. It is for showing: its
+// session returns a copy of s without its secrets. It is for display only: its
 // records no longer have their lines.
 func (r *redactor) session(s *session.Session) *session.Session {
 	branch := make([]session.Record, 0, len(s.Branch))

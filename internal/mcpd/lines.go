@@ -13,24 +13,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// What JSON-RPC says of lines that are no message.
+// The error codes of JSON-RPC for lines that are no message.
 const (
 	parseError     = -32700
 	invalidRequest = -32600
 )
 
-// lines reads messages, a line each, and passes on what is one. The rest is
-// answered: the library would end the conversation there.
+// lines reads messages, one per line, and passes them on. A line that is no
+// message is answered here: the library would end the connection.
 type lines struct {
 	ctx    context.Context
 	in     *bufio.Reader
 	out    *writer
 	have   []byte // messages that were not read yet
-	wanted int    // answers
+	wanted int    // answers that were asked for
 }
 
-// lastAnswers is how long the end of the input waits for answers: what is not
-// said by then, or was cancelled, is not said.
+// lastAnswers is how long answers are waited for after the end of the input.
+// Later ones, and those of calls that were cancelled, are dropped.
 const lastAnswers = 10 * time.Second
 
 func newLines(ctx context.Context, in io.Reader, out *writer) *lines {
@@ -66,16 +66,16 @@ func (l *lines) next() (line []byte, err error) {
 	}
 }
 
-// take passes a line on, or answers it.
+// take passes a line on, or answers it with an error.
 func (l *lines) take(line []byte) error {
 	if len(line) > maxLine {
-		return l.refuse(invalidRequest, fmt.Sprintf("a message has at most %d bytes", maxLine))
+		return l.refuse(invalidRequest, fmt.Sprintf("this message is too long: at most %d bytes are allowed", maxLine))
 	}
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil
 	}
 	if !json.Valid(line) {
-		return l.refuse(parseError, "this line is no JSON: a message is one line of it")
+		return l.refuse(parseError, "this line is not JSON: each message is one line of JSON")
 	}
 	messages := []json.RawMessage{line}
 	if line[0] == '[' { // several at once are answered one by one
@@ -89,7 +89,7 @@ func (l *lines) take(line []byte) error {
 	for _, m := range messages {
 		message, err := jsonrpc.DecodeMessage(m)
 		if err != nil {
-			if err := l.refuse(invalidRequest, "this is no message of JSON-RPC 2.0: "+err.Error()); err != nil {
+			if err := l.refuse(invalidRequest, "this is not a JSON-RPC 2.0 message: "+err.Error()); err != nil {
 				return err
 			}
 			continue
@@ -102,7 +102,7 @@ func (l *lines) take(line []byte) error {
 	return nil
 }
 
-// refuse answers what is no message.
+// refuse answers a line that is no message.
 func (l *lines) refuse(code int, why string) error {
 	reply, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package mcpd offers search and reading over all sessions and memory files to
-// other agents, by the Model Context Protocol. It changes nothing.
+// Package mcpd lets other agents search and read all sessions and memory files,
+// through the Model Context Protocol. It changes nothing.
 package mcpd
 
 import (
@@ -16,7 +16,7 @@ import (
 	"goclaw/llm"
 )
 
-// Tool is a tool that is offered: what recall.Index.Tools returns.
+// Tool is a tool that is offered, such as those of recall.Index.Tools.
 type Tool interface {
 	Spec() llm.ToolSpec
 	Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
@@ -25,8 +25,8 @@ type Tool interface {
 // maxLine is how many bytes a request may have.
 const maxLine = 1 << 20
 
-// Serve answers on in and out, a message a line, until in ends or ctx does. A
-// line that is no message is answered as such.
+// Serve answers on in and out, one message per line, until in ends or ctx does. A
+// line that is no message gets an error as its answer.
 func Serve(ctx context.Context, tools []Tool, version string, in io.Reader, out io.Writer) error {
 	s, err := server(tools, version)
 	if err != nil {
@@ -40,13 +40,13 @@ func Serve(ctx context.Context, tools []Tool, version string, in io.Reader, out 
 	return err
 }
 
-// writer is closed by nobody but its owner, writes one line at a time, and
-// counts answers.
+// writer writes one line at a time and counts answers. Closing it does nothing:
+// the stream belongs to the caller.
 type writer struct {
 	mu sync.Mutex
 	io.Writer
 	answers int
-	told    chan struct{} // has one in it when there is another answer
+	told    chan struct{} // holds a value when there is another answer
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -65,7 +65,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// answered waits until there were n answers.
+// answered waits for n answers.
 func (w *writer) answered(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()
@@ -86,7 +86,7 @@ func (*writer) Close() error { return nil }
 
 func server(tools []Tool, version string) (*mcp.Server, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "goclaw", Title: "goclaw: past conversations and memory", Version: version}, &mcp.ServerOptions{
-		Instructions: "Search and read everything that was said in past conversations, and the memory files. Nothing can be changed. " +
+		Instructions: "Search and read past conversations and the memory files. Nothing can be changed. " +
 			"Results carry citations: session#record for session_read, file:line for memory_get.",
 	})
 	no := false
@@ -121,7 +121,7 @@ func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 }
 
-// validator returns what checks arguments against a schema.
+// validator returns a function that checks arguments against a schema.
 func validator(schema json.RawMessage) (func(json.RawMessage) error, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {

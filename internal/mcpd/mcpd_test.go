@@ -70,7 +70,7 @@ func TestServe(t *testing.T) {
 		{`42`, `"code":-32600`},
 		{`{}`, `"code":-32600`},
 		{`[]`, `"code":-32600`},
-		{`"` + strings.Repeat("x", 2*maxLine) + `"`, `a message has at most 1048576 bytes`},
+		{`"` + strings.Repeat("x", 2*maxLine) + `"`, `this message is too long: at most 1048576 bytes are allowed`},
 	} {
 		if got := ask(c.line); !strings.Contains(got, c.want) || !strings.Contains(got, `"id":null`) {
 			t.Errorf("%.40q: %s, want %s", c.line, got, c.want)
