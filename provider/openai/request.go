@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"goclaw/internal/rawjson"
 	"goclaw/llm"
 	"goclaw/provider/internal/wire"
 )
@@ -48,9 +49,9 @@ func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 	settings.Effort = effort
 	w := writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
 	body, err := wire.Body(size(req), func(out []byte) []byte {
-		w.out = out
+		w.B = append(out, '[')
 		w.messages(req)
-		return w.out
+		return append(w.B, ']')
 	}, settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s: request: %w", p.api.Name, err)
@@ -175,30 +176,16 @@ func effort(f flavour, req llm.Request) string {
 // always a list of parts, so that a message looks the same whether it carries
 // a mark or not.
 type writer struct {
-	out   []byte
-	n     int // messages so far
+	rawjson.Writer
 	marks bool
 }
 
-// str writes raw and then s as a JSON string.
-func (w *writer) str(raw, s string) { w.out = wire.AppendString(append(w.out, raw...), s) }
-
-func (w *writer) raw(s string) { w.out = append(w.out, s...) }
-
-// open begins a message.
-func (w *writer) open(role string) {
-	if w.n > 0 {
-		w.raw(",")
-	}
-	w.n++
-	w.raw(`{"role":"` + role + `"`)
-}
+// Text writes a string. Bytes that are not UTF-8 become U+FFFD.
+func (w *writer) Text(k, s string) { w.Writer.Text(k, wire.Valid(s)) }
 
 func (w *writer) messages(req llm.Request) {
-	w.raw("[")
 	if !llm.Blank(req.System) {
-		w.open("system")
-		w.content([]part{{text: req.System, marked: true}})
+		w.message("system", []part{{text: req.System, marked: true}})
 	}
 	tail := req.Tail
 	if llm.Blank(tail) {
@@ -218,10 +205,8 @@ func (w *writer) messages(req llm.Request) {
 		}
 	}
 	if tail != "" {
-		w.open("user")
-		w.content([]part{{text: tail}})
+		w.message("user", []part{{text: tail}})
 	}
-	w.raw("]")
 }
 
 // part is a text or, with an URL, a picture.
@@ -231,31 +216,33 @@ type part struct {
 	marked bool
 }
 
-// content writes parts and ends the message.
-func (w *writer) content(parts []part) {
-	if len(parts) == 1 && parts[0].url == "" && !w.marks {
-		w.str(`,"content":`, parts[0].text)
-		w.raw("}")
+// message writes a message of parts.
+func (w *writer) message(role string, parts []part) {
+	w.Object("", func() {
+		w.Text("role", role)
+		if len(parts) == 1 && parts[0].url == "" && !w.marks {
+			w.Text("content", parts[0].text)
+			return
+		}
+		w.Array("content", func() {
+			for _, p := range parts {
+				w.Object("", func() { w.part(p) })
+			}
+		})
+	})
+}
+
+func (w *writer) part(p part) {
+	if p.url != "" {
+		w.Text("type", "image_url")
+		w.Object("image_url", func() { w.Text("url", p.url) })
 		return
 	}
-	for i, p := range parts {
-		if i == 0 {
-			w.raw(`,"content":[`)
-		} else {
-			w.raw(",")
-		}
-		if p.url != "" {
-			w.str(`{"type":"image_url","image_url":{"url":`, p.url)
-			w.raw("}}")
-			continue
-		}
-		w.str(`{"type":"text","text":`, p.text)
-		if w.marks && p.marked {
-			w.raw(`,"cache_control":{"type":"ephemeral"}`)
-		}
-		w.raw("}")
+	w.Text("type", "text")
+	w.Text("text", p.text)
+	if w.marks && p.marked {
+		w.Raw("cache_control", `{"type":"ephemeral"}`)
 	}
-	w.raw("]}")
 }
 
 func (w *writer) assistant(m llm.Message) {
@@ -263,25 +250,27 @@ func (w *writer) assistant(m llm.Message) {
 	if text == "" && len(calls) == 0 {
 		return
 	}
-	w.open("assistant")
-	if text != "" {
-		w.str(`,"content":`, text)
-	}
-	for i, c := range calls {
-		if i == 0 {
-			w.raw(`,"tool_calls":[`)
-		} else {
-			w.raw(",")
+	w.Object("", func() {
+		w.Text("role", "assistant")
+		if text != "" {
+			w.Text("content", text)
 		}
-		w.str(`{"id":`, llm.CallID(c.ID))
-		w.str(`,"type":"function","function":{"name":`, c.Name)
-		w.str(`,"arguments":`, string(c.Args))
-		w.raw("}}")
-	}
-	if len(calls) > 0 {
-		w.raw("]")
-	}
-	w.raw("}")
+		if len(calls) == 0 {
+			return
+		}
+		w.Array("tool_calls", func() {
+			for _, c := range calls {
+				w.Object("", func() {
+					w.Text("id", llm.CallID(c.ID))
+					w.Text("type", "function")
+					w.Object("function", func() {
+						w.Text("name", c.Name)
+						w.Text("arguments", string(c.Args))
+					})
+				})
+			}
+		})
+	})
 }
 
 // user writes one message for each tool result and one for the rest. Pictures
@@ -312,10 +301,11 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 		if alone && i == len(results)-1 {
 			text, tail = join(text, tail), ""
 		}
-		w.open("tool")
-		w.str(`,"tool_call_id":`, llm.CallID(r.CallID))
-		w.str(`,"content":`, text)
-		w.raw("}")
+		w.Object("", func() {
+			w.Text("role", "tool")
+			w.Text("tool_call_id", llm.CallID(r.CallID))
+			w.Text("content", text)
+		})
 	}
 	text := strings.Join(texts, "\n")
 	if len(parts) == 0 && !w.marks {
@@ -328,8 +318,7 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 		parts = append(parts, part{text: tail})
 	}
 	if len(parts) > 0 {
-		w.open("user")
-		w.content(parts)
+		w.message("user", parts)
 	}
 }
 

@@ -14,14 +14,16 @@ import (
 // messages, and only they, are written by hand. They are also the part whose
 // bytes must not change from call to call.
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = string([]rune(s))
+// Valid returns s with U+FFFD for each byte that is not UTF-8.
+func Valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
 	}
-	return rawjson.AppendString(dst, s)
+	return string([]rune(s))
 }
+
+// AppendString appends s as a JSON string, made valid.
+func AppendString(dst []byte, s string) []byte { return rawjson.AppendString(dst, Valid(s)) }
 
 // Length is about how long blocks are on the wire.
 func Length(blocks []llm.Block) (n int) {
