@@ -1,6 +1,6 @@
-// Package mirrors continues other programs' sessions. A mirror is read-only;
-// what is said in it goes into a continuation, a session of our own, and Merge
-// appends to that what was said in the mirror since.
+// Package mirrors continues other programs' sessions. A mirror is read-only: you
+// go on in a continuation, a session of goclaw's own. Merge appends to a
+// continuation what was said in its mirror since.
 package mirrors
 
 import (
@@ -21,9 +21,9 @@ func OwnKey(key session.Key) session.Key {
 	return "goclaw:" + session.Key(strings.TrimPrefix(string(key), "agent:"))
 }
 
-// ContinuationOf returns the session in which the mirror in is continued: one of
-// our own with its key, else the one that Continue began, under whatever key the
-// mirror had then. ErrNotFound if there is none.
+// ContinuationOf returns the continuation of the mirror in: a session of our own
+// with its key, else the one that Continue began, whatever key the mirror had
+// then. The error is session.ErrNotFound if there is none.
 func ContinuationOf(ctx context.Context, st session.Store, in session.Info) (session.Info, error) {
 	keys := []session.Key{in.Key, OwnKey(in.Key)}
 	if in.Key != in.Origin.Key {
@@ -49,11 +49,10 @@ func ContinuationOf(ctx context.Context, st session.Store, in session.Info) (ses
 	return session.Info{}, session.ErrNotFound
 }
 
-// Continue returns the session in which the mirror in is continued. If there
-// is none it begins one, whose past is the mirror's live branch, and whose
-// Origin says so.
+// Continue returns the continuation of the mirror in. If there is none, it begins
+// one with the mirror's live branch; its Origin names the mirror.
 func Continue(ctx context.Context, st session.Store, in session.Info, c session.Clock) (session.Info, error) {
-	// Two must not begin the same continuation.
+	// Only one continuation may begin.
 	release, err := session.LockSoon(ctx, st, string(in.ID), "goclaw, continuing it")
 	if err != nil {
 		return session.Info{}, err
@@ -79,8 +78,8 @@ func Continue(ctx context.Context, st session.Store, in session.Info, c session.
 	return f.Info, nil
 }
 
-// NewSince returns the mirror that own continues, and how many messages were
-// said in it that own has not taken in.
+// NewSince returns the mirror that own continues, and how many messages in it own
+// does not have.
 func NewSince(ctx context.Context, st session.Store, own session.Info) (mirror session.Info, n int, err error) {
 	mirror, from, err := takenUpTo(ctx, st, own)
 	if err != nil || mirror.Last <= from {
@@ -98,9 +97,9 @@ func NewSince(ctx context.Context, st session.Store, own session.Info) (mirror s
 	return mirror, n, nil
 }
 
-// takenUpTo returns the mirror that own continues and its last record that own
-// has: from the fork, or from what was taken in later. There is no mirror, or
-// nothing new in it, if from is not before mirror.Last.
+// takenUpTo returns the mirror that own continues, and the last record of it that
+// own has, from its beginning or from a merge. If from is not before mirror.Last,
+// there is no mirror or nothing new in it.
 func takenUpTo(ctx context.Context, st session.Store, own session.Info) (mirror session.Info, from session.Seq, err error) {
 	if own.Mirror() || own.Origin.ID == "" || own.Key != OwnKey(own.Origin.Key) {
 		return session.Info{}, 0, nil
@@ -125,8 +124,8 @@ func takenUpTo(ctx context.Context, st session.Store, own session.Info) (mirror 
 	return mirror, from, nil
 }
 
-// typeMerged marks the note before what was taken in from a mirror. Its details
-// name the mirror and the last record that was taken.
+// typeMerged is the type of the note before merged messages. Its details name the
+// mirror and the last merged record.
 const typeMerged = "goclaw.merged"
 
 type merged struct {
@@ -144,10 +143,10 @@ func takenIn(r session.Record, mirror session.ID) (session.Seq, bool) {
 	return m.Seq, ok
 }
 
-// Merge appends to own, which continues a mirror, what was said in the mirror
-// since: a note that says where and when, and the messages as they were said, up
-// to the last answer that is complete. Nothing that own has changes, nor does the
-// model that it used last. It returns how many messages that were.
+// Merge appends to the continuation own what was said in its mirror since: a note
+// that says where and when, and the messages, up to the last complete answer. The
+// model that own used last stays the same. It returns how many messages it
+// appended.
 func Merge(ctx context.Context, st session.Store, own session.Info, c session.Clock) (n int, err error) {
 	release, err := session.LockSoon(ctx, st, string(own.ID), "goclaw, merging")
 	if err != nil {
@@ -180,8 +179,8 @@ func Merge(ctx context.Context, st session.Store, own session.Info, c session.Cl
 	for _, r := range news {
 		bodies = append(bodies, r.Body)
 	}
-	used, ok := s.LastModel()
-	if ok {
+	used, known := s.LastModel()
+	if known {
 		bodies = append(bodies, session.ModelChange{Provider: used.Provider, Model: used.Model})
 	}
 	var recs []session.Record
@@ -192,11 +191,11 @@ func Merge(ctx context.Context, st session.Store, own session.Info, c session.Cl
 				r.ID = id
 			}
 			if m, ok := b.(session.Message); ok {
-				m.Usage = llm.Usage{} // it says how full their window was
+				m.Usage = llm.Usage{} // of their window, not ours
 				if m.At.IsZero() {
 					m.At = news[i-1].Time
 				}
-				if !ok { // no model was used here, and theirs is none
+				if !known { // no model was used here, and theirs was not either
 					m.Provider, m.Model = "", ""
 				}
 				r.Body = m
@@ -222,8 +221,8 @@ func span(from, to time.Time) string {
 	return fmt.Sprintf("%s to %s UTC", from.Format(minute), end)
 }
 
-// sayings returns what was said on a branch behind from, up to the last answer
-// that is complete: the rest may still be going on.
+// sayings returns what was said on a branch after the record from, up to the last
+// complete answer: the rest may not be finished.
 func sayings(branch []session.Record, from session.Seq) (out []session.Record) {
 	end := 0
 	for _, r := range branch {

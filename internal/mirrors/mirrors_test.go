@@ -11,6 +11,7 @@ import (
 	"goclaw/internal/naming"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/sessiontest"
 	"goclaw/store/memory"
 )
 
@@ -298,5 +299,37 @@ func TestMerge(t *testing.T) {
 	}
 	if n, err := mirrors.Merge(ctx, st, m, session.System{}); n != 0 || err != nil {
 		t.Errorf("a mirror takes in %d messages, %v", n, err)
+	}
+}
+
+// Messages of their model do not choose a model for a continuation that has used
+// none.
+func TestMergeChoosesNoModel(t *testing.T) {
+	st := memory.New()
+	log := sessiontest.Log(session.Header{Version: 3, ID: "m", Key: "agent:main:main", Origin: session.Origin{Program: "openclaw", Path: "/x.jsonl", Key: "agent:main:main", ID: "m"}},
+		sessiontest.User("one"), sessiontest.By("theirs", "t", sessiontest.Answer("first")))
+	if err := st.Append(t.Context(), "m", log[:2]...); err != nil {
+		t.Fatal(err)
+	}
+	m, err := session.Stat(t.Context(), st, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := mirrors.Continue(t.Context(), st, m, session.System{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Append(t.Context(), "m", log[2:]...); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := mirrors.Merge(t.Context(), st, own, session.System{}); n != 1 || err != nil {
+		t.Fatalf("%d messages, %v; want 1", n, err)
+	}
+	s, err := session.Open(t.Context(), st, own.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := s.LastModel(); ok {
+		t.Errorf("the merge chose %s", c.Name())
 	}
 }
