@@ -16,7 +16,7 @@ import (
 	"goclaw/session"
 )
 
-// AmbiguousError says that what was typed fits several sessions.
+// AmbiguousError says that Ref fits several sessions.
 type AmbiguousError struct {
 	Ref        string
 	Candidates []session.Info
@@ -30,7 +30,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("session %q is ambiguous: %s", e.Ref, strings.Join(names, ", "))
 }
 
-// NoneError is an ErrNotFound that knows which sessions may have been meant.
+// NoneError is a session.ErrNotFound with the sessions that may have been meant.
 type NoneError struct {
 	Ref  string
 	Near []session.Info // the nearest first; nil if none is near
@@ -46,7 +46,7 @@ func (e *NoneError) Error() string {
 
 func (e *NoneError) Unwrap() error { return session.ErrNotFound }
 
-// called names sessions so that each can be told from the others and typed.
+// called returns names of sessions that differ and can be typed.
 func called(infos []session.Info) []string {
 	var out []string
 	for _, in := range infos {
@@ -67,12 +67,12 @@ func called(infos []session.Info) []string {
 //   - the beginning of its key or its id;
 //   - the beginning of a word in its key or title: "my-p" is "main:cli:my-project".
 //
-// The first of these that fits any session decides, whatever the case. If it
+// The first of these that fits any session decides; case does not matter. If it
 // fits several, the error is an *AmbiguousError; if nothing fits, it is a
-// *NoneError. Only ids and whole keys are looked up without a list of all.
+// *NoneError. Only ids and whole keys are found without listing all sessions.
 //
-// A whole key is not taken for the beginning of another's: "main:telegram:4"
-// and "main:telegram:42" are two people. It is
+// A whole key does not stand for the beginning of another: "main:telegram:4"
+// and "main:telegram:42" are two people. It does
 //
 //   - in the terminal's channel, where peers are names that the user gave,
 //     unless that would cut a number;
@@ -98,7 +98,7 @@ func Find(ctx context.Context, st session.Store, ref string, trash bool) (sessio
 		return session.Info{}, err
 	}
 	cands := fitting(all, ref)
-	if len(cands) == 0 && !session.Key(ref).Complete() { // perhaps one that nobody has given a title
+	if len(cands) == 0 && !session.Key(ref).Complete() { // perhaps the title is one that is made when it is shown
 		for i := range all {
 			all[i].Title = Title(ctx, st, all[i])
 		}
@@ -119,9 +119,9 @@ func Find(ctx context.Context, st session.Store, ref string, trash bool) (sessio
 	}
 }
 
-// Address resolves what a person typed for a session to say something in, as
-// Find does. If nothing fits and ref is a whole key, the Info has that key and
-// no ID: what is said begins the session.
+// Address resolves what a person typed for a session to talk in, as Find does.
+// If nothing fits and ref is a whole key, the Info has that key and no ID: the
+// first message begins the session.
 func Address(ctx context.Context, st session.Store, ref string) (session.Info, error) {
 	in, err := Find(ctx, st, ref, false)
 	var none *NoneError
@@ -131,7 +131,7 @@ func Address(ctx context.Context, st session.Store, ref string) (session.Info, e
 	return in, err
 }
 
-// fit is how well something typed fits a session, the better the higher.
+// fit is how well a reference fits a session; higher is better.
 type fit int
 
 const (
@@ -142,12 +142,12 @@ const (
 )
 
 // fitting returns the sessions that ref fits best. Logs of one key are one
-// candidate unless their ids or titles are what fits, and a mirror gives way
-// to the session that continues it.
+// candidate unless ref fits their ids or titles, and a continuation takes the
+// place of its mirror.
 func fitting(all []session.Info, ref string) []session.Info {
 	best := unfit
 	var byKey, others []session.Info
-	ref = folded(ref)
+	ref = normal(ref)
 	for _, in := range all {
 		key, other := fits(in, ref)
 		f := max(key, other)
@@ -171,19 +171,19 @@ func fitting(all []session.Info, ref string) []session.Info {
 	})
 }
 
-// fits says how well ref, which is folded, fits the key of in, and how well
-// its title and id.
+// fits says how well ref, which is normal, fits the key of in, and how well it
+// fits the title and id.
 func fits(in session.Info, ref string) (key, other fit) {
-	k := folded(string(in.Key))
+	k := normal(string(in.Key))
 	if session.Key(ref).Complete() {
 		if rest, ok := strings.CutPrefix(k, ref); ok && goesOn(in.Key, ref, rest) {
 			return begins, unfit
 		}
 		return unfit, unfit
 	}
-	title := folded(in.Title)
+	title := normal(in.Title)
 	switch {
-	case folded(in.Key.Parts().Peer) == ref:
+	case normal(in.Key.Parts().Peer) == ref:
 		key = named
 	case strings.HasPrefix(k, ref):
 		key = begins
@@ -193,7 +193,7 @@ func fits(in session.Info, ref string) (key, other fit) {
 	switch {
 	case title == ref:
 		other = named
-	case strings.HasPrefix(folded(string(in.ID)), ref):
+	case strings.HasPrefix(normal(string(in.ID)), ref):
 		other = begins
 	case beginsWord(title, ref):
 		other = inWord
@@ -208,7 +208,7 @@ const terminal = "cli"
 // goesOn reports whether the whole key ref may stand for key, which has rest
 // after it.
 func goesOn(key session.Key, ref, rest string) bool {
-	if strings.HasPrefix(rest, ":") { // agent:main:telegram and who is talked to there
+	if strings.HasPrefix(rest, ":") { // agent:main:telegram, and a peer there
 		return strings.HasPrefix(ref, "agent:") && strings.Count(ref, ":") == 2
 	}
 	next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(rest, "-"))
@@ -222,8 +222,8 @@ func goesOn(key session.Key, ref, rest string) bool {
 	return len(typed) >= 8 && hexID(typed+rest)
 }
 
-// hexID reports whether text is a UUID or another id of so many hex digits
-// that nobody chose it and its beginning names no one else.
+// hexID reports whether text is a UUID or another id of so many hex digits that
+// its beginning identifies it.
 func hexID(text string) bool {
 	digits := strings.ReplaceAll(text, "-", "")
 	letters := false
@@ -237,11 +237,11 @@ func hexID(text string) bool {
 	return uuid || len(digits) >= 16 && letters
 }
 
-// folded is text without differences of case and white space.
-func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+// normal is text in lower case, with single spaces.
+func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// beginsWord reports whether ref stands in text where a word begins. Scripts
-// that do not part words have one at every letter.
+// beginsWord reports whether ref occurs in text at the beginning of a word. In
+// scripts without spaces, every letter begins a word.
 func beginsWord(text, ref string) bool {
 	first, _ := utf8.DecodeRuneInString(ref)
 	apart := unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
@@ -260,16 +260,16 @@ func beginsWord(text, ref string) bool {
 	}
 }
 
-// nearest returns up to three sessions that ref may be a misspelling of.
+// nearest returns up to three sessions whose names ref may misspell.
 func nearest(all []session.Info, ref string) []session.Info {
 	type near struct {
 		session.Info
 		d int
 	}
 	var found []near
-	ref = folded(ref)
+	ref = normal(ref)
 	for _, in := range newest(all) {
-		if d, ok := misspelt(in, ref); ok {
+		if d, ok := distance(in, ref); ok {
 			found = append(found, near{in, d})
 		}
 	}
@@ -281,10 +281,11 @@ func nearest(all []session.Info, ref string) []session.Info {
 	return out
 }
 
-// misspelt says how far ref is from a name of in, or from its beginning.
-func misspelt(in session.Info, ref string) (best int, ok bool) {
+// distance says how far ref is from the nearest name of in, or from the beginning
+// of one. ok is false if none is near.
+func distance(in session.Info, ref string) (best int, ok bool) {
 	try := func(name string) {
-		name = folded(name)
+		name = normal(name)
 		r := []rune(name)
 		for _, n := range []string{name, string(r[:min(len(r), utf8.RuneCountInString(ref))])} {
 			if d, near := near.Distance(ref, n); near && n != "" && (!ok || d < best) {
@@ -315,7 +316,7 @@ func collect(infos iter.Seq2[session.Info, error]) ([]session.Info, error) {
 	return out, nil
 }
 
-// newest keeps of each key its current log.
+// newest returns the current log of each key.
 func newest(infos []session.Info) []session.Info {
 	var out []session.Info
 	at := map[session.Key]int{}

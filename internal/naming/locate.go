@@ -10,9 +10,9 @@ import (
 	"goclaw/session"
 )
 
-// Locate returns the position of the record that ref names in the log of in,
-// whose records are recs: its number, as lists and searches show it, its id, or
-// the beginning of an id that fits only one.
+// Locate returns the number of the record that ref names in the log of in, whose
+// records are recs. ref is the number, as lists and searches show it, the id, or
+// the beginning of the id if no other record's id begins so.
 func Locate(recs iter.Seq2[session.Record, error], in session.Info, ref string) (session.Seq, error) {
 	ref = strings.TrimPrefix(ref, "#")
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil && n >= 1 && session.Seq(n) <= in.Last {

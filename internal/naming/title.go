@@ -14,9 +14,9 @@ import (
 	"goclaw/session"
 )
 
-// Topic makes a title of what was said in s: of the first request that says
-// what it is about, or of an answer if the request was a picture. It is "" as
-// long as there were only greetings.
+// Topic makes a title from what was said in s: from the first message that says
+// what it is about, or from the answer if the message was an image. It is "" if
+// there were only greetings.
 func Topic(s *session.Session) string {
 	wordless := false
 	for _, r := range s.Branch {
@@ -78,10 +78,10 @@ var job = regexp.MustCompile(`^\[(?:cron|hook):[^\]\s]+ *([^\]]*)\] *`)
 
 const (
 	maxTitle     = 60      // characters of a title
-	maxTopicText = 8 << 10 // bytes of a message that are looked at
+	maxTopicText = 8 << 10 // bytes of a message that are read
 )
 
-// firstSentence parts line after its first sentence, whose full stop it drops.
+// firstSentence splits line after its first sentence and drops the full stop.
 func firstSentence(line string) (part, rest string) {
 	for i, r := range line {
 		if !strings.ContainsRune(".!?。！？", r) {
@@ -130,7 +130,7 @@ func clipTopic(s string) string {
 	return t
 }
 
-// greets are words that greet; small are words that say nothing of a topic.
+// greets are greetings; small are words that do not name a topic.
 var (
 	greets = wordSet("hi hello hey hiya howdy yo greetings hallo hej moin servus bonjour salut hola ciao olá oi привет здравствуйте merhaba")
 	small  = wordSet(`there all everyone folks team again you and are how is it going doing today good morning afternoon evening day night dear
@@ -167,9 +167,8 @@ func isGreeting(sentence string) bool {
 // lookFor is how many records are read for a title.
 const lookFor = 200
 
-// Title returns the title of in, or, if nobody has given it one, what it is
-// about: the logs of other programs are not written to, so that theirs is
-// made when it is wanted. It is "" if that cannot be told.
+// Title returns the title of in. For a mirror without a title, which cannot be
+// written to, it makes one from what was said; "" if it cannot.
 func Title(ctx context.Context, st session.Store, in session.Info) string {
 	if in.Title != "" || in.Turns == 0 || !in.Mirror() {
 		return in.Title
@@ -179,7 +178,7 @@ func Title(ctx context.Context, st session.Store, in session.Info) string {
 		if r.Seq > lookFor || ctx.Err() != nil {
 			break
 		}
-		if err != nil { // damage; the rest may tell
+		if err != nil { // damage; the rest may do
 			continue
 		}
 		switch b := r.Body.(type) {
@@ -198,8 +197,8 @@ func Title(ctx context.Context, st session.Store, in session.Info) string {
 	return summary
 }
 
-// List returns the sessions that q selects as people are shown them: with the
-// titles of Title, which q.Text is looked for in as well.
+// List returns the sessions that q selects, with titles as Title makes them.
+// q.Text may match those as well.
 func List(ctx context.Context, st session.Store, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		listed, n := q, 0

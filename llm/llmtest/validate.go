@@ -20,20 +20,19 @@ import (
 	"goclaw/llm"
 )
 
-// Validate says why a request would be rejected by the strictest of the real
-// APIs, or nil. It holds what Anthropic's Messages API and OpenAI's chat
-// completions document or were reported to answer 400 for:
+// Validate reports why the strictest of the real APIs would refuse a request; nil
+// if it would not. It knows what Anthropic's Messages API and OpenAI's chat
+// completions document, or are reported to answer with status 400:
 //
-//   - the first message and the last are the user's, and roles take turns;
+//   - the first message and the last are the user's, and roles alternate;
 //   - no message is empty and no text blank, in a message or in a result;
 //   - each call is answered exactly once, in the very next message, before
 //     any other block; no result is without its call;
-//   - a result says something, and a failed one only in text;
-//   - ids are unique, ids and names are of the letters and the length that
-//     are allowed, arguments are JSON objects that every parser reads;
+//   - a result is not empty, and a failed one has only text;
+//   - ids are unique, ids and names have allowed letters and an allowed length,
+//     arguments are JSON objects that every parser reads;
 //   - thinking is signed, comes first in an answer and never ends it;
-//   - an image is of one of four types, is what its type says, and is not too
-//     large;
+//   - an image has one of four types, is of that type, and is not too large;
 //   - tools have names, each once, and schemas of type object.
 func Validate(req llm.Request) error {
 	if len(req.Messages) == 0 {
@@ -198,7 +197,7 @@ func validateCall(c llm.ToolCall, seen map[string]bool) error {
 	return CheckObject(c.Args)
 }
 
-// CheckText says why a text block would be refused.
+// CheckText reports why a text block would be refused.
 func CheckText(text string) error {
 	// White space as Python's str.isspace has it.
 	space := func(r rune) bool {
@@ -215,7 +214,7 @@ var (
 	namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 )
 
-// CheckID says why the id of a call would be refused.
+// CheckID reports why the id of a call would be refused.
 func CheckID(id string) error {
 	if !idPattern.MatchString(id) {
 		return fmt.Errorf("tool_use.id: %q should match pattern '%s'", id, idPattern)
@@ -223,7 +222,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// CheckName says why the name of a tool would be refused.
+// CheckName reports why the name of a tool would be refused.
 func CheckName(name string) error {
 	if !namePattern.MatchString(name) {
 		return fmt.Errorf("tool_use.name: %q should match pattern '%s'", name, namePattern)
@@ -231,7 +230,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckObject says why the arguments of a call would be refused.
+// CheckObject reports why the arguments of a call would be refused.
 func CheckObject(raw json.RawMessage) error {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
@@ -240,8 +239,8 @@ func CheckObject(raw json.RawMessage) error {
 	return CheckJSON(raw)
 }
 
-// CheckJSON says why a parser would refuse raw: it is not JSON or not UTF-8,
-// holds half a surrogate pair, or is nested too deep.
+// CheckJSON reports why a parser would refuse raw: it is not JSON or not UTF-8,
+// holds half a surrogate pair, or is nested too deeply.
 func CheckJSON(raw []byte) error {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return fmt.Errorf("the request body is not valid JSON")
@@ -288,7 +287,7 @@ func CheckJSON(raw []byte) error {
 	return nil
 }
 
-// CheckImage says why an image would be refused.
+// CheckImage reports why an image would be refused.
 func CheckImage(mime, data string) error {
 	switch mime {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
@@ -318,7 +317,7 @@ func CheckImage(mime, data string) error {
 	return nil
 }
 
-// Images are pictures of one pixel, one for each type that the APIs read.
+// Images are images of one pixel, one for each type that the APIs read.
 var Images = []llm.Image{
 	{MIME: "image/png", Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
 	{MIME: "image/gif", Data: "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"},

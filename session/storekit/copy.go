@@ -9,10 +9,10 @@ import (
 	"goclaw/session"
 )
 
-// Copy appends to the log id of dst what dst lacks of src's, and returns how
-// many records that were. Interrupted, it goes on where it was. If what dst
-// has is not the beginning of what src has, the error wraps session.ErrConflict.
-// Damage in src is passed over and returned at the end.
+// Copy appends to the log id of dst the records of src that it lacks, and returns
+// how many those were. After an interruption, call it again. If the log of dst is
+// not the beginning of that of src, the error wraps session.ErrConflict. Damage
+// in src is skipped and returned at the end.
 func Copy(ctx context.Context, dst, src session.Store, id session.ID) (int, error) {
 	var have session.Info
 	for in, err := range dst.List(ctx, session.Query{ID: id}) {
@@ -60,7 +60,7 @@ func Copy(ctx context.Context, dst, src session.Store, id session.ID) (int, erro
 	return n, errors.Join(append(damage, flush())...)
 }
 
-// samePrefix compares ids and bytes of the records that dst has.
+// samePrefix compares the records of dst with those of src, by id and by bytes.
 func samePrefix(ctx context.Context, dst, src session.Store, id session.ID) error {
 	next, stop := iter.Pull2(src.Read(ctx, id, 0))
 	defer stop()

@@ -9,18 +9,18 @@ import (
 // Feed is an optional power of a session.Store: it says what changed, so that
 // an index can follow the logs without listing all of them.
 type Feed interface {
-	// Changes returns what changed since a position that an earlier call
-	// returned; "" asks for everything. It may return more than that, never
-	// less. Positions need not outlive the Store.
+	// Changes returns what changed since the position since, which an earlier
+	// call returned; "" asks for everything. It may return more than that, never
+	// less. Positions are valid until the Store is closed.
 	Changes(ctx context.Context, since string) (Changes, error)
 }
 
 // Changes is what happened to the logs of a Store between two positions.
 type Changes struct {
 	Now  string   // the position to ask from next time
-	Logs []Change // those that are not in the trash; the latest used first
-	// All says that Logs is every log that is not in the trash: whatever is
-	// missing from it is in the trash or purged.
+	Logs []Change // the one used last comes first
+	// All says that Logs holds every log that is not in the trash: a log that is
+	// missing is in the trash or purged.
 	All bool
 }
 
@@ -28,13 +28,14 @@ type Changes struct {
 type Change struct {
 	ID   session.ID
 	Last session.Seq
-	// Written differs from before when another program wrote the log again
-	// from its beginning, so that its records may be others.
+	// Written changes when another program wrote the whole log again, so that
+	// its records may differ.
 	Written uint64
 	Gone    bool // in the trash, or purged
 }
 
-// ChangesOf asks st what changed since. A Store that is no Feed is listed.
+// ChangesOf returns what changed in st since a position. If st is not a Feed, it
+// lists all logs.
 func ChangesOf(ctx context.Context, st session.Store, since string) (Changes, error) {
 	if f, ok := st.(Feed); ok {
 		return f.Changes(ctx, since)

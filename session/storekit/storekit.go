@@ -1,4 +1,4 @@
-// Package storekit holds what authors of a session.Store need beside the
+// Package storekit holds what authors of a session.Store need besides the
 // interface: the check before an append, the order of a list, file names, and
 // the optional Feed that an index follows. store/storetest tests the result.
 package storekit
@@ -74,7 +74,7 @@ func Sort(infos []session.Info) {
 	})
 }
 
-// bodySize is a lower bound of the bytes that b takes in a line.
+// bodySize is how many bytes b takes in a line, at least.
 func bodySize(b session.Body) int {
 	switch b := b.(type) {
 	case session.Message:
