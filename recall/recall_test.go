@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -483,12 +484,17 @@ func TestKilled(t *testing.T) {
 	for round := range rounds {
 		cmd := exec.Command(exe, "-test.run=^TestKilled$", "-test.v")
 		cmd.Env = append(os.Environ(), "RECALL_KILL="+path, fmt.Sprintf("RECALL_ROUND=%d", round))
-		var out bytes.Buffer
+		var out output
 		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond)
+		// A third of them are killed at any moment, the others once they have
+		// begun: on a busy machine that takes longer.
+		for end := time.Now().Add(20 * time.Second); round%3 > 0 && !out.has("said ") && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond)
 		cmd.Process.Kill()
 		cmd.Wait()
 		st, err := sqlite.Open(path)
@@ -499,7 +505,7 @@ func TestKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range strings.Split(out.String(), "\n") {
+		for _, line := range strings.Split(out.b.String(), "\n") {
 			word, ok := strings.CutPrefix(strings.TrimSpace(line), "said ")
 			if !ok || !strings.HasSuffix(word, ".") {
 				continue
@@ -521,6 +527,24 @@ func TestKilled(t *testing.T) {
 	if said < 100 {
 		t.Errorf("%d messages were appended in all", said)
 	}
+}
+
+// output is what a process writes, while it writes.
+type output struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) has(text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Contains(o.b.String(), text)
 }
 
 // killMe appends and indexes until it is killed.
