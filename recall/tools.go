@@ -51,41 +51,48 @@ func (t Tool) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 // session_search and session_read if there is a store.
 func (ix *Index) Tools() []Tool {
 	var out []Tool
-	add := func(name, description, properties, required string, run func(ctx context.Context, args json.RawMessage) (string, error)) {
-		schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, properties, required)
-		out = append(out, Tool{llm.ToolSpec{Name: name, Description: description, Schema: json.RawMessage(schema)}, run})
-	}
 	const query = `"query":{"type":"string","description":"what to look for, in plain words; a question is fine"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many results; default 8"}`
 	if ix.o.Workspace != "" {
-		add("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
-			query, `"query"`, ix.toolMemorySearch)
-		add("memory_get", "Read lines of a memory file.",
+		out = append(out, newTool("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
+			query, `"query"`, ix.toolMemorySearch))
+		out = append(out, newTool("memory_get", "Read lines of a memory file.",
 			`"file":{"type":"string","description":"as memory_search cites it, such as memory/2026-08-02.md, or memory/2026-08-02.md:12"},"from":{"type":"integer","minimum":1,"description":"first line; default 1"},"lines":{"type":"integer","minimum":1,"description":"how many lines; default 80"}`,
-			`"file"`, ix.toolMemoryGet)
+			`"file"`, ix.toolMemoryGet))
 	}
 	if ix.o.Store != nil {
-		add("session_search", "Search everything that was ever said, in this and all other conversations, also what a summary replaces. Each result is a citation session#record, local time, role and text.",
+		out = append(out, newTool("session_search", "Search everything that was ever said, in this and all other conversations, also what a summary replaces. Each result is a citation session#record, local time, role and text.",
 			query+`,"session":{"type":"string","description":"only this session: a key for everything ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
-			`"query"`, ix.toolSessionSearch)
-		add("session_read", "Read a conversation around a record, word for word.",
+			`"query"`, ix.toolSessionSearch))
+		out = append(out, newTool("session_read", "Read a conversation around a record, word for word.",
 			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; default: the end of the session"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and after it; default 4"}`,
-			`"session"`, ix.toolSessionRead)
+			`"session"`, ix.toolSessionRead))
 	}
 	return out
+}
+
+// newTool makes a tool of a function with arguments of type A.
+func newTool[A any](name, description, properties, required string, run func(ctx context.Context, args A) (string, error)) Tool {
+	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, properties, required)
+	return Tool{llm.ToolSpec{Name: name, Description: description, Schema: json.RawMessage(schema)}, func(ctx context.Context, raw json.RawMessage) (string, error) {
+		var args A
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return "", err
+		}
+		return run(ctx, args)
+	}}
 }
 
 var errBlank = errors.New("the query is empty: say what to look for")
 
 var citedLine = regexp.MustCompile(`^(.*\.\w+):(\d+)$`)
 
-func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (string, error) {
-	var a struct {
-		Query string
-		Limit int
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return "", err
-	}
+// searchArgs are the arguments of memory_search and session_search.
+type searchArgs struct {
+	Query, Session, Role, Since string
+	Limit                       int
+}
+
+func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
@@ -105,14 +112,12 @@ func (ix *Index) toolMemorySearch(ctx context.Context, raw json.RawMessage) (str
 	return b.text(res, "no note in the memory files fits"), nil
 }
 
-func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, error) {
-	var a struct {
-		File        string
-		From, Lines int
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return "", err
-	}
+type getArgs struct {
+	File        string
+	From, Lines int
+}
+
+func (ix *Index) toolMemoryGet(_ context.Context, a getArgs) (string, error) {
 	// A citation has the line as well.
 	if m := citedLine.FindStringSubmatch(a.File); m != nil {
 		a.File = m[1]
@@ -144,14 +149,7 @@ func (ix *Index) toolMemoryGet(_ context.Context, raw json.RawMessage) (string, 
 	return text, nil
 }
 
-func (ix *Index) toolSessionSearch(ctx context.Context, raw json.RawMessage) (string, error) {
-	var a struct {
-		Query, Session, Role, Since string
-		Limit                       int
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return "", err
-	}
+func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
@@ -194,14 +192,12 @@ func also(h Hit) string {
 	return fmt.Sprintf(" [and %d more like it, such as %s]", len(h.Also), h.Also[0])
 }
 
-func (ix *Index) toolSessionRead(ctx context.Context, raw json.RawMessage) (string, error) {
-	var a struct {
-		Session, Around string
-		Messages        int
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return "", err
-	}
+type readArgs struct {
+	Session, Around string
+	Messages        int
+}
+
+func (ix *Index) toolSessionRead(ctx context.Context, a readArgs) (string, error) {
 	in, at, err := Place(ctx, ix.o.Store, a.Session, a.Around)
 	if err != nil {
 		return "", err
