@@ -19,6 +19,7 @@ type Question struct {
 type asked struct {
 	term   string
 	weight float64
+	inDate bool // it names a date, and there are others
 }
 
 const (
@@ -39,18 +40,22 @@ func Ask(text string, now time.Time) *Question {
 	}
 	ends, _ := words.Asks(text)
 	q := &Question{asks: ends, spans: words.Dates(text, now)}
-	seen := map[string]bool{}
+	seen, others := map[string]bool{}, false
 	words.Each(text, func(w words.Word) {
 		if w.Inner || seen[w.Term] || len(q.terms) == maxTerms {
 			return
 		}
 		seen[w.Term] = true
-		a := asked{w.Term, 1}
+		a := asked{w.Term, 1, slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })}
 		if weak[w.Term] {
 			a.weight = weakWeight
 		}
+		others = others || !a.inDate
 		q.terms = append(q.terms, a)
 	})
+	for i := range q.terms {
+		q.terms[i].inDate = q.terms[i].inDate && others
+	}
 	return q
 }
 

@@ -142,10 +142,12 @@ func around(docs []postings.Doc, holds []uint64, at int) (terms uint64) {
 
 // look finds the terms of q.
 func (c *Corpus) look(q *Question) ([]found, error) {
-	terms := make([]found, len(q.terms))
-	for i, t := range q.terms {
-		f := &terms[i]
-		n := 0
+	var terms []found
+	for _, t := range q.terms {
+		if t.inDate && !c.kinds[0].dateWords {
+			continue
+		}
+		f, n := found{}, 0
 		var err error
 		if f.lists, n, err = c.lists(t.term); err != nil {
 			return nil, err
@@ -163,6 +165,7 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 				f.value[k] = float32(w.mention * idf)
 			}
 		}
+		terms = append(terms, f)
 	}
 	return terms, nil
 }

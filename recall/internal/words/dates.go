@@ -10,7 +10,7 @@ import (
 // Span is a time that a text names: From, inclusive, to To, exclusive.
 type Span struct {
 	From, To time.Time
-	at       [2]int // the bytes of the text that name it
+	At       [2]int // the bytes of the text that name it
 }
 
 // Dates finds the times that text names, in the zone of now. English only.
@@ -76,7 +76,7 @@ func re(pattern string) *regexp.Regexp {
 func find(rules []rule, text string, now time.Time) (spans []Span) {
 	overlaps := func(from, to int) bool {
 		for _, s := range spans {
-			if from < s.at[1] && s.at[0] < to {
+			if from < s.At[1] && s.At[0] < to {
 				return true
 			}
 		}
@@ -243,7 +243,7 @@ func weekday(m match) (from, to time.Time) {
 func joinEnds(text string, spans []Span) {
 	for i := range spans {
 		for j := range spans {
-			a, b := spans[i].at, spans[j].at
+			a, b := spans[i].At, spans[j].At
 			if a[1] > b[0] {
 				continue
 			}

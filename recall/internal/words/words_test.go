@@ -126,7 +126,7 @@ func FuzzDates(f *testing.F) {
 	f.Add("9999 days ago, in mid-May")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, s := range Dates(text, time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)) {
-			if !s.From.Before(s.To) || s.at[0] < 0 || s.at[0] >= s.at[1] || s.at[1] > len(text) {
+			if !s.From.Before(s.To) || s.At[0] < 0 || s.At[0] >= s.At[1] || s.At[1] > len(text) {
 				t.Errorf("%q: %v", text, s)
 			}
 		}
