@@ -32,7 +32,7 @@ var floors = []struct {
 	{"window", 3, "llm session internal/memoryfiles internal/text"},
 	{"internal/codec", 3, "llm session internal/rawjson"},
 	{"compact", 4, "llm session window internal/text"},
-	{"recall", 4, "llm session internal/watch internal/sqlx internal/memoryfiles internal/naming"},
+	{"recall", 4, "llm session internal/watch internal/sqlx internal/memoryfiles internal/naming internal/text"},
 	{"store/internal", 4, "session internal/codec internal/sqlx"},
 	{"store/sqlite", 4, "session store/internal internal/sqlx"},
 	{"store/memory", 4, "session"},

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/recall/embed"
 	"goclaw/recall/internal/notes"
 	"goclaw/recall/internal/postings"
@@ -217,7 +218,7 @@ func (e *embedding) some(ctx context.Context, s *postings.Session, last session.
 		upto = r.Seq
 		// Tool output is found by its words.
 		if t, ok := speak(r); ok && t.role != Output {
-			seqs, texts = append(seqs, r.Seq), append(texts, clipText(t.text, maxEmbedded))
+			seqs, texts = append(seqs, r.Seq), append(texts, text.Head(t.text, maxEmbedded))
 		}
 		if len(texts) == batch || upto-coded >= maxBatch {
 			end = false
@@ -299,7 +300,7 @@ func (e *embedding) lateNotes(ctx context.Context) (hashes []vectors.Hash, texts
 	for _, f := range e.ix.memory.All {
 		for i, h := range f.Hashes {
 			if _, ok := e.notes[h]; !ok && len(texts) < batch && !slices.Contains(hashes, h) {
-				hashes, texts = append(hashes, h), append(texts, clipText(notes.WithoutMark(f.Notes[i].Text), maxEmbedded))
+				hashes, texts = append(hashes, h), append(texts, text.Head(notes.WithoutMark(f.Notes[i].Text), maxEmbedded))
 			}
 		}
 	}
@@ -338,15 +339,15 @@ type meaning struct {
 	none bool      // the model gives none
 }
 
-// of makes m the vector of text. If the model gives none, res says so.
-func (m *meaning) of(ctx context.Context, text string, res *Result) error {
-	text = clipText(strings.TrimSpace(text), maxEmbedded)
-	if m.model == nil || m.none || text == m.text {
+// of makes m the vector of query. If the model gives none, res says so.
+func (m *meaning) of(ctx context.Context, query string, res *Result) error {
+	query = text.Head(strings.TrimSpace(query), maxEmbedded)
+	if m.model == nil || m.none || query == m.text {
 		return nil
 	}
 	soon, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	vs, err := m.model.Vectors(soon, []string{text})
+	vs, err := m.model.Vectors(soon, []string{query})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -355,7 +356,7 @@ func (m *meaning) of(ctx context.Context, text string, res *Result) error {
 	case err != nil || len(vs) != 1:
 		m.drop(res, fmt.Sprintf("%s gave no vector: %v", m.model.Name(), err))
 	default:
-		m.text, m.v = text, vs[0]
+		m.text, m.v = query, vs[0]
 	}
 	return nil
 }

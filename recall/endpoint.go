@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"goclaw/internal/text"
 )
 
 // Endpoint is an embedding model that is served with OpenAI's API. Ollama and
@@ -69,7 +71,7 @@ func (e Endpoint) ask(ctx context.Context, texts []string) ([][]float32, error) 
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server says %s: %s", resp.Status, clipText(strings.TrimSpace(string(data)), 200))
+		return nil, fmt.Errorf("the server says %s: %s", resp.Status, text.Head(strings.TrimSpace(string(data)), 200))
 	}
 	var reply struct {
 		Data []struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/words"
@@ -76,10 +77,7 @@ func speak(r session.Record) (said, bool) {
 	case session.BranchSummary:
 		s.role, s.text = Summary, b.Summary
 	}
-	s.text = strings.TrimSpace(s.text)
-	if len(s.text) > maxIndexed {
-		s.text = strings.ToValidUTF8(s.text[:maxIndexed], "")
-	}
+	s.text = text.Head(strings.TrimSpace(s.text), maxIndexed)
 	return s, s.text != ""
 }
 

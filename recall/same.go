@@ -3,6 +3,7 @@ package recall
 import (
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
@@ -84,14 +85,14 @@ const (
 	sameWords = 6
 )
 
-// find returns which earlier text says the same as text, -1 if none does.
-func (c *collapse) find(text string) int {
-	text = clipText(text, 8000)
-	c.text, c.set = wordForWord(text), nil
+// find returns which earlier text says the same, -1 if none does.
+func (c *collapse) find(said string) int {
+	said = text.Head(said, 8000)
+	c.text, c.set = wordForWord(said), nil
 	if at, ok := c.alike[c.text]; ok {
 		return at
 	}
-	c.set = words.Set(text)
+	c.set = words.Set(said)
 	if len(c.set) < sameWords {
 		c.set = nil
 		return -1

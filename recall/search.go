@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"goclaw/internal/naming"
@@ -463,12 +462,4 @@ func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.
 		return r, true, nil
 	}
 	return session.Record{}, false, lost
-}
-
-// clipText returns the first n bytes of s, whole characters.
-func clipText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }

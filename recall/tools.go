@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 	"goclaw/recall/internal/words"
 	"goclaw/session"
@@ -102,12 +103,12 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 	}
 	b := result{}
 	for _, h := range res.Hits {
-		text, _ := Snippet(h.Text, a.Query, maxPerHit)
+		snippet, _ := Snippet(h.Text, a.Query, maxPerHit)
 		where := ""
 		if h.Heading != "" {
-			where = " [" + clipText(h.Heading, 80) + "]"
+			where = " [" + text.Head(h.Heading, 80) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s%s%s", h.Cite(), text, where, also(h)))
+		b.line(fmt.Sprintf("%s  %s%s%s", h.Cite(), snippet, where, also(h)))
 	}
 	return b.text(res, "no note in the memory files fits"), nil
 }
@@ -126,27 +127,27 @@ func (ix *Index) toolMemoryGet(_ context.Context, a getArgs) (string, error) {
 		}
 	}
 	a.From = orElse(a.From, 1)
-	text, total, err := ix.File(a.File, a.From, orElse(a.Lines, 80))
+	content, total, err := ix.File(a.File, a.From, orElse(a.Lines, 80))
 	if err != nil {
 		return "", err
 	}
 	part := ""
-	if len(text) > maxResult {
+	if len(content) > maxResult {
 		// A line may end right where it is cut.
-		if i := strings.LastIndexByte(text[:maxResult+1], '\n'); i >= 0 {
-			text = text[:i]
+		if i := strings.LastIndexByte(content[:maxResult+1], '\n'); i >= 0 {
+			content = content[:i]
 		} else { // one long line: show its beginning
-			line, _, _ := strings.Cut(text, "\n")
-			text = clipText(line, maxResult)
-			part = fmt.Sprintf("\n[%d of %d bytes of line %d]", len(text), len(line), a.From)
+			line, _, _ := strings.Cut(content, "\n")
+			content = text.Head(line, maxResult)
+			part = fmt.Sprintf("\n[%d of %d bytes of line %d]", len(content), len(line), a.From)
 		}
 	}
-	last := a.From + strings.Count(text, "\n")
-	text += part
+	last := a.From + strings.Count(content, "\n")
+	content += part
 	if last < total {
-		text += fmt.Sprintf("\n[lines %d to %d of %d]", a.From, last, total)
+		content += fmt.Sprintf("\n[lines %d to %d of %d]", a.From, last, total)
 	}
-	return text, nil
+	return content, nil
 }
 
 func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, error) {
@@ -174,12 +175,12 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	}
 	b := result{}
 	for _, h := range res.Hits {
-		text, _ := Snippet(h.Text, a.Query, maxPerHit)
+		snippet, _ := Snippet(h.Text, a.Query, maxPerHit)
 		title := ""
 		if h.Title != "" {
-			title = " [" + clipText(h.Title, 60) + "]"
+			title = " [" + text.Head(h.Title, 60) + "]"
 		}
-		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), h.Role, title, text+also(h)))
+		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), h.Role, title, snippet+also(h)))
 	}
 	return b.text(res, "nothing that was said fits"), nil
 }
@@ -212,12 +213,12 @@ func (ix *Index) toolSessionRead(ctx context.Context, a readArgs) (string, error
 	}
 	texts, asked := make([]string, len(lines)), len(lines)-1
 	for i, l := range lines {
-		text := l.Text
-		if len(text) > maxPerLine {
-			text = clipText(text, maxPerLine)
-			text += fmt.Sprintf(" … [%d bytes more]", len(l.Text)-len(text))
+		said := l.Text
+		if len(said) > maxPerLine {
+			said = text.Head(said, maxPerLine)
+			said += fmt.Sprintf(" … [%d bytes more]", len(l.Text)-len(said))
 		}
-		texts[i] = fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), l.Role, text)
+		texts[i] = fmt.Sprintf("%s#%d  %s %s: %s", in.ID, l.Seq, ix.local(l.Time), l.Role, said)
 		if at > 0 && l.Seq >= at && lines[asked].Seq > l.Seq {
 			asked = i
 		}
