@@ -1,7 +1,6 @@
 package repl
 
 import (
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,9 +12,9 @@ import (
 // the screen is ever changed again, and a mark without its other half is shown
 // as it is.
 //
-// The text must be printable already. The first error of w is kept in err.
+// The text must be printable already.
 type markdown struct {
-	w      io.Writer
+	out    func(string)
 	colour bool // without it the text goes through as it is
 
 	held  string // not shown yet
@@ -24,11 +23,10 @@ type markdown struct {
 	fence string // that opened the code block, "" outside of one
 	prev  rune   // the last character shown on the line
 	col0  bool   // nothing is shown on the line
-	err   error
 }
 
-func newMarkdown(w io.Writer, colour bool) *markdown {
-	return &markdown{w: w, colour: colour, col0: true}
+func newMarkdown(out func(string), colour bool) *markdown {
+	return &markdown{out: out, colour: colour, col0: true}
 }
 
 // maxHeld is how much of a line is held back at most.
@@ -77,11 +75,11 @@ func (m *markdown) Close() {
 func (m *markdown) Open() bool { return !m.col0 }
 
 func (m *markdown) put(s string) {
-	if s == "" || m.err != nil {
+	if s == "" {
 		return
 	}
 	m.col0 = strings.HasSuffix(s, "\n")
-	_, m.err = io.WriteString(m.w, s)
+	m.out(s)
 }
 
 func (m *markdown) endLine() {

@@ -21,7 +21,7 @@ var (
 // shown renders text that comes in pieces. Styles are written as <1> ... <0>.
 func shown(pieces ...string) string {
 	var b strings.Builder
-	m := newMarkdown(&b, true)
+	m := newMarkdown(func(s string) { b.WriteString(s) }, true)
 	for _, p := range pieces {
 		m.Write(p)
 	}
@@ -126,7 +126,7 @@ func plainStyle(s string) string {
 // Words appear when they come, not when the line or the answer is over.
 func TestMarkdownStreams(t *testing.T) {
 	var b strings.Builder
-	m := newMarkdown(&b, true)
+	m := newMarkdown(func(s string) { b.WriteString(s) }, true)
 	for _, step := range []struct{ in, want string }{
 		{"Hel", "Hel"}, {"lo wor", "Hello wor"}, {"ld, **bo", "Hello world, "}, {"ld** ", "Hello world, \x1b[1mbold\x1b[0m "}, {"x", "Hello world, \x1b[1mbold\x1b[0m x"},
 	} {
@@ -140,7 +140,7 @@ func TestMarkdownStreams(t *testing.T) {
 func TestMarkdownWithoutColour(t *testing.T) {
 	const text = "# a **b**\n```\nc\n```\n- d"
 	var b strings.Builder
-	m := newMarkdown(&b, false)
+	m := newMarkdown(func(s string) { b.WriteString(s) }, false)
 	for _, r := range text {
 		m.Write(string(r))
 	}

@@ -122,13 +122,10 @@ func (s *screen) said(text string) {
 			return
 		}
 		s.end()
-		s.text = newMarkdown(s.out, s.style.Colour)
+		s.text = newMarkdown(func(text string) { s.write(s.out, text) }, s.style.Colour)
 	}
 	s.clear()
 	s.text.Write(text)
-	if s.text.err != nil {
-		s.err = s.text.err
-	}
 }
 
 // thought shows part of the model's thinking.
@@ -152,9 +149,6 @@ func (s *screen) end() {
 	s.clear()
 	if s.text != nil {
 		s.text.Close()
-		if s.text.err != nil {
-			s.err = s.text.err
-		}
 		s.text = nil
 	}
 	if s.dimmed {
