@@ -96,7 +96,9 @@ func limitWire(ts *testscript.TestScript, neg bool, args []string) {
 		} else {
 			openaiAnswer(&out, text, results)
 		}
-		usage := strings.NewReplacer(`"prompt_tokens":120`, fmt.Sprintf(`"prompt_tokens":%d`, prompt), `"input_tokens":100`, fmt.Sprintf(`"input_tokens":%d`, prompt-23))
+		said := len(strings.Join(answerParts(text), ""))/4 + 1
+		usage := strings.NewReplacer(`"prompt_tokens":120`, fmt.Sprintf(`"prompt_tokens":%d`, prompt), `"input_tokens":100`, fmt.Sprintf(`"input_tokens":%d`, prompt-23),
+			`"completion_tokens":7`, fmt.Sprintf(`"completion_tokens":%d`, said), `"output_tokens":7`, fmt.Sprintf(`"output_tokens":%d`, said))
 		io.WriteString(w, usage.Replace(out.String()))
 	}))
 	ts.Defer(srv.Close)
