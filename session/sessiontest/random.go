@@ -71,11 +71,16 @@ func draw(t *rapid.T, recs []session.Record, wild bool) session.Record {
 		r.Parent, r.Link = "", session.Blank
 	}
 	r.Side = roll(14, "side") == 0
+	return drawBody(t, recs, r, wild)
+}
+
+// drawBody returns r with a body. A wild one may be a header, which has no id.
+func drawBody(t *rapid.T, recs []session.Record, r session.Record, wild bool) session.Record {
 	target := func() string {
 		if rapid.IntRange(0, 4).Draw(t, "dangling") == 0 {
 			return "zz"
 		}
-		return known("target")
+		return recs[rapid.IntRange(0, len(recs)-1).Draw(t, "target")].ID
 	}
 	text := rapid.SampledFrom([]string{"", "hi", "two\nlines", "🦀"}).Draw(t, "text")
 	kinds := 20 // those that continue a branch
