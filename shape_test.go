@@ -22,7 +22,6 @@ var shapes = map[string]string{
 	"internal/rawjson.Tape.scan": "the loop of a parser",
 	"recall/embed.main":          "a generator: a list of steps",
 	"store/storetest.suite":      "a list of cases, one method each",
-	"session/sessiontest.draw":   "a table of the kinds of record, with their odds",
 }
 
 func TestShape(t *testing.T) {

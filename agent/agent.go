@@ -277,7 +277,7 @@ type Env struct {
 
 	NoLine     bool               // the model is not told how full its window is
 	Flush      []window.Threshold // notices
-	Compact    *compact.Options   // nil: the past is never folded
+	Compact    *compact.Options   // nil: the past is never compacted
 	Summarizer compact.Summarizer // nil: it is compacted without a model
 }
 
