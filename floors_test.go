@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// floors is the plan of the house: each room, the floor it stands on and the
-// rooms that it may import. A room is a package with what lies below it.
-// internal/ and cmd/ may import everything that stands lower.
+// floors lists each room (a package and the packages below it), its floor and
+// the rooms that it may import, which are never on a higher floor. internal/ and
+// cmd/ may import every room that is not higher.
 var floors = []struct {
 	room  string
 	floor int
@@ -23,10 +23,10 @@ var floors = []struct {
 	{"internal/sqlx", 1, ""},
 	{"internal/rawjson", 1, ""},
 	{"internal/json5", 1, ""},
+	{"internal/watch", 1, ""},
 	{"session", 2, "llm"},
 	{"provider", 2, "llm internal/memoryfiles internal/rawjson internal/text"},
 	{"tool", 2, "llm internal/near internal/text"},
-	{"internal/watch", 2, ""},
 	{"internal/mirrors", 3, "llm session"},
 	{"internal/naming", 3, "llm session internal/mirrors internal/near"},
 	{"window", 3, "llm session internal/memoryfiles internal/text"},
