@@ -53,7 +53,7 @@ func checkpoints(s *session.Session) (out []session.Checkpoint) {
 	return out
 }
 
-// A checkpoint that takes for ever delays no turn, comes in between two, and
+// A checkpoint that takes forever delays no turn, comes in between two, and
 // is waited for when the program ends.
 func TestCheckpointsDelayNoTurn(t *testing.T) {
 	st := memory.New()
@@ -235,7 +235,7 @@ func TestSimpleStaysInsideTheWindow(t *testing.T) {
 	}
 }
 
-// Sessions that nobody uses do not stay in memory for ever.
+// Sessions that nobody uses do not stay in memory forever.
 func TestFewSlots(t *testing.T) {
 	st := memory.New()
 	r := newRunner(st, llmtest.New())

@@ -19,9 +19,9 @@ import (
 // rule what a value must be. Reading, checking, showing, the sample and
 // docs/guide/configuration.md all go by it.
 type Config struct {
-	Model         string              `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: whichever can be found"`
+	Model         string              `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: the first that is available"`
 	ContextWindow int                 `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000" rule:"at least 0"`
-	MaxTokens     int                 `json:"maxTokens" doc:"how many tokens an answer may have; 0: as the catalogue says" rule:"at least 0"`
+	MaxTokens     int                 `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
 	Thinking      string              `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
 	Models        map[string]Model    `json:"models" doc:"what differs from the catalogue, by provider/model"`
 	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative to the current folder; empty: workspace in goclaw's home"`
@@ -34,7 +34,7 @@ type Config struct {
 // Model overrides what the catalogue says.
 type Model struct {
 	ContextWindow int     `json:"contextWindow" doc:"how many tokens this model takes" rule:"at least 0"`
-	MaxTokens     int     `json:"maxTokens" doc:"how many tokens an answer of it may have" rule:"at least 0"`
+	MaxTokens     int     `json:"maxTokens" doc:"its longest answer, in tokens" rule:"at least 0"`
 	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens" rule:"at least 0"`
 	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens" rule:"at least 0"`
 }
@@ -87,15 +87,15 @@ type Checkpoint struct {
 	Enabled        bool   `json:"enabled" doc:"make summaries in advance, in the background, so that a compaction need not wait for one"`
 	Model          string `json:"model" doc:"a cheaper model for summaries; empty: the small one of the main model's vendor"`
 	FallbackToMain bool   `json:"fallbackToMain" doc:"let the main model summarise if that one cannot"`
-	TokenPercents  []int  `json:"tokenThresholdPercents" doc:"make one when the context reaches so many percent of the window" rule:"1 to 99"`
-	TurnThreshold  int    `json:"turnThreshold" doc:"make one after so many turns; 0: never for this reason" rule:"at least 0"`
-	MinTokens      int    `json:"minTokensForGen" doc:"make none for a context of fewer tokens" rule:"at least 0"`
+	TokenPercents  []int  `json:"tokenThresholdPercents" doc:"make one when the context reaches these percentages of the window" rule:"1 to 99"`
+	TurnThreshold  int    `json:"turnThreshold" doc:"make one after this many turns; 0: never for this reason" rule:"at least 0"`
+	MinTokens      int    `json:"minTokensForGen" doc:"do not make one for a smaller context" rule:"at least 0"`
 }
 
 // MemoryFlush is when the model is warned about its window.
 type MemoryFlush struct {
 	Enabled            bool        `json:"enabled" doc:"tell the model at the thresholds how full its window is"`
-	ShowInSystemPrompt bool        `json:"showInSystemPrompt" doc:"end each request with a line such as [Context: 156k/200k tokens (78%)]"`
+	ShowInSystemPrompt bool        `json:"showInSystemPrompt" doc:"end each request with a line such as [Context: 156k/200k tokens (78%)]; it is not in the system prompt, whatever the name says"`
 	Thresholds         []Threshold `json:"thresholds" doc:"the warnings; by default at 50, 75 and 90 %"`
 }
 
@@ -103,26 +103,26 @@ type MemoryFlush struct {
 type Threshold struct {
 	Percent  int    `json:"percent" doc:"the percentage of the window at which it is given" rule:"1 to 99"`
 	Prompt   string `json:"prompt" doc:"what the model is told" rule:"not empty"`
-	InjectAs string `json:"injectAs" doc:"how: as a system message, as the user's, or as the user's with a mark; empty: marked" rule:"one of system user marked"`
+	InjectAs string `json:"injectAs" doc:"how: as a system message, as a user message, or as a user message with a marker; empty: marked" rule:"one of system user marked"`
 }
 
 // Compaction is how the past is replaced by a summary.
 type Compaction struct {
-	ReserveTokens    int  `json:"reserveTokens" doc:"how many tokens of the window are kept free for the answer at least, up to a quarter of it; a large window keeps more: up to a tenth of it, 16k or the model's longest answer" rule:"at least 0"`
+	ReserveTokens    int  `json:"reserveTokens" doc:"the least number of tokens to keep free for the answer; large windows keep more, small ones at most a quarter of the window" rule:"at least 0"`
 	PreferCheckpoint bool `json:"preferCheckpoint" doc:"use the summary of a recent checkpoint instead of asking a model"`
 }
 
 // Retention is when sessions end. Only sessions that were in the trash for
 // longer than Trash are removed.
 type Retention struct {
-	TTL     Duration            `json:"ttl" doc:"after so long without use (90m, 12h, 3d12h, 2w) a key starts a new session; empty: never; an object is ttlFor"`
+	TTL     Duration            `json:"ttl" doc:"after this time without use (90m, 12h, 3d12h, 2w) a key starts a new session; empty: never; an object here is read as ttlFor"`
 	TTLFor  map[string]Duration `json:"ttlFor" doc:"ttl by channel (telegram), kind (group) or key with * (main:cli:*); the longest pattern that fits counts"`
-	Expired string              `json:"expired" doc:"what becomes of a session that was not used for its ttl" rule:"one of keep trash"`
-	Trash   Duration            `json:"trash" doc:"how long a deleted session can be restored; empty: for ever"`
+	Expired string              `json:"expired" doc:"what happens to a session that was not used for its ttl" rule:"one of keep trash"`
+	Trash   Duration            `json:"trash" doc:"how long a deleted session can be restored; empty: forever"`
 }
 
 // For returns how long a session of key may be idle: as the longest pattern that
-// fits says, else TTL. 0 is for ever.
+// fits says, else TTL. 0 is forever.
 func (r Retention) For(key session.Key) time.Duration {
 	best, ttl := "", r.TTL
 	p := key.Parts()

@@ -10,7 +10,7 @@ import (
 )
 
 // OpenFile opens a file for reading if it is one. A FIFO or a device in its
-// place, which would make its reader wait for ever, is an error.
+// place, which would make its reader wait forever, is an error.
 func OpenFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
