@@ -76,7 +76,7 @@ func TestStrangers(t *testing.T) {
 		}
 		return said, cat.Unread()
 	}
-	const lost, unknown = ": nothing but zeros, as a power failure leaves it: what was in it is lost", "data.jsonl: not a transcript that is known here"
+	const lost, unknown = ": nothing but zeros, as a power failure leaves it: its content is lost", "data.jsonl: not a transcript that is known here"
 	got, n := find(src)
 	if diff := cmp.Diff([]string{"zeros.jsonl" + lost, "zeros.jsonl.zst" + lost, unknown}, got); diff != "" || n != 3 {
 		t.Errorf("%d unread\n%s", n, diff)
