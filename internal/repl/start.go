@@ -87,7 +87,7 @@ func (c *Chat) last(ctx context.Context) (session.Info, error) {
 	var last session.Info
 	var at time.Time
 	for in, err := range c.o.Store.List(ctx, session.Query{Agent: p.Agent, Channel: p.Channel}) {
-		if err != nil || !in.Updated.After(at) && last.ID != "" { // the list has the latest first
+		if err != nil || in.Updated.Before(at) { // the list has the latest first
 			return last, err
 		}
 		said, err := lastSaid(ctx, c.o.Store, in)
