@@ -1,4 +1,4 @@
-// Package agent performs one turn of a conversation: Next decides what to do,
+// Package agent runs one turn of a conversation: Next decides what to do,
 // Turn does it.
 //
 // Next is a pure function of the session, so that a turn can be interrupted
@@ -47,7 +47,7 @@ type Call struct{ Calls []llm.ToolCall }
 // Warn: tell the model how full its window is.
 type Warn struct{ Threshold window.Threshold }
 
-// Compact: replace the past before Cut by a summary.
+// Compact: replace the past before Cut with a summary.
 type Compact struct{ Cut compact.Cut }
 
 // Rest: the turn is over.
@@ -160,7 +160,7 @@ func asTail(t window.Threshold) window.Threshold {
 }
 
 // flushing reports whether the user has been answered and the model is only
-// asked to save what must last.
+// asked to save what is worth keeping.
 func flushing(s *session.Session) bool {
 	last, warned := latest(s)
 	return warned && last != nil && last.Role == llm.Assistant

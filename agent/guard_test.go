@@ -800,7 +800,7 @@ func strict(win, most int) llmtest.Step {
 }
 
 // A refusal over the answer's length teaches the window, not what was left of
-// it, and the same request is made again for a shorter answer. The past is
+// it, and the same request is repeated for a shorter answer. The past is
 // compacted only where that is what it takes.
 func TestAnswerIsTooLongForTheModel(t *testing.T) {
 	either := func(fits int) llmtest.Step { // says only that one of the two is too long

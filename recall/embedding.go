@@ -128,7 +128,7 @@ func (e *embedding) ofMessages(ctx context.Context) (made int, err error) {
 		n, more, err := e.round(ctx, made)
 		made += n
 		if errors.Is(err, errDropped) && !dropped {
-			dropped = true // those that were made before are made again
+			dropped = true // those that were made before are recomputed
 			continue
 		}
 		if err != nil || !more {
@@ -381,7 +381,7 @@ func (m *meaning) compare(res *Result) {
 		err = m.took([][]float32{m.v})
 	}
 	if errors.Is(err, errDropped) {
-		res.Incomplete = append(res.Incomplete, fmt.Sprintf("%s gives vectors of %d numbers now, and gave %d before: those were dropped, and are made again", m.model.Name(), len(m.v), have))
+		res.Incomplete = append(res.Incomplete, fmt.Sprintf("%s gives vectors of %d numbers now, and gave %d before: those were dropped, and are recomputed", m.model.Name(), len(m.v), have))
 		return
 	}
 	m.drop(res, fmt.Sprintf("the vectors cannot be compared: %v", err))

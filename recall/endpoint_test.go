@@ -33,7 +33,7 @@ func TestEndpointHangs(t *testing.T) {
 }
 
 // TestEndpointChanges: vectors of another length than the server gives now are
-// not compared: they are made again.
+// not compared: they are recomputed.
 func TestEndpointChanges(t *testing.T) {
 	var length atomic.Int64
 	length.Store(384)
@@ -72,7 +72,7 @@ func TestEndpointChanges(t *testing.T) {
 	embed(5)
 	search(1, "")
 	length.Store(768)
-	search(0, "m gives vectors of 768 numbers now, and gave 384 before: those were dropped, and are made again")
+	search(0, "m gives vectors of 768 numbers now, and gave 384 before: those were dropped, and are recomputed")
 	search(0, "")
 	embed(5)
 	search(1, "")

@@ -1,4 +1,4 @@
-// Package recall finds again what was said: in the transcripts of all
+// Package recall searches what was said: in the messages of all
 // sessions, and in the memory files of a workspace.
 //
 // The ranking is BM25 over words and their stems with the neighbouring
@@ -121,7 +121,7 @@ func (ix *Index) Sync(ctx context.Context) error {
 	return ix.messages.sync(ctx)
 }
 
-// Rebuild makes the index again, from the logs.
+// Rebuild rebuilds the index from the logs.
 func (ix *Index) Rebuild(ctx context.Context) error {
 	unlock, err := ix.lock(ctx)
 	if err != nil {

@@ -394,7 +394,7 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-// TestDamage: an index that cannot be read is made again by the search that
+// TestDamage: an index that cannot be read is rebuilt by the search that
 // finds it so.
 func TestDamage(t *testing.T) {
 	for name, sql := range map[string]string{
@@ -434,7 +434,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: an index of its own that is no database is made again.
+// TestDamagedFile: an index of its own that is no database is rebuilt.
 func TestDamagedFile(t *testing.T) {
 	w := worlds["jsonl"](t, Options{})
 	say(t, w, "a", "user: the harbour opens at nine")

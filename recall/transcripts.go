@@ -21,7 +21,7 @@ const flushAt = 256
 type transcripts struct {
 	store    session.Store
 	progress func(done, total int)
-	rebuilt  func() error // is called when the file was made again, empty
+	rebuilt  func() error // is called when the file was rebuilt, empty
 
 	db       *postings.DB // nil: closed
 	path     string       // of its file
@@ -373,7 +373,7 @@ func (t *transcripts) join(ctx context.Context, segs []int64, parts []postings.P
 }
 
 // repair drops a segment that cannot be read: what it held is missing then, and
-// is indexed again. If it is not known which it is, all are made again; if all
+// is indexed again. If it is not known which it is, all are rebuilt; if all
 // of the index can be read, it is not what is damaged.
 func (t *transcripts) repair(err error) error {
 	var se *postings.SegmentError
@@ -401,7 +401,7 @@ func (t *transcripts) rebuild() error {
 	return t.rebuilt()
 }
 
-// check makes the index again if its tables contradict each other, once: a
+// check rebuilds the index if its tables contradict each other, once: a
 // session that claims to be in segments that are not there would never be
 // found, nor missed.
 func (t *transcripts) check() error {
@@ -424,7 +424,7 @@ type contradictionError struct{ wrong string }
 
 func (e *contradictionError) Error() string { return "the index contradicts itself: " + e.wrong }
 
-// broken reports whether err is damage of the index, which can be made again.
+// broken reports whether err is damage of the index, which can be rebuilt.
 func broken(err error) bool {
 	var c *contradictionError
 	return postings.Broken(err) || errors.As(err, &c)

@@ -1,4 +1,4 @@
-// Package runner performs the turns of sessions: it loads a session, runs a
+// Package runner runs turns on sessions: it loads a session, runs a
 // turn, and appends every record before the turn goes on.
 //
 // One turn runs in a session at a time, across processes: others wait. The

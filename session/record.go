@@ -99,7 +99,7 @@ type Shell struct {
 	At              time.Time
 }
 
-// Compaction replaces what came before FirstKept by Summary in what is sent.
+// Compaction replaces what came before FirstKept with Summary in what is sent.
 // It removes nothing.
 //
 // A compaction in the middle of a turn keeps the question that is being worked

@@ -51,7 +51,7 @@ type Store interface {
 
 	// Lock gives the caller the lock called name, across processes, until
 	// release is called or the process ends. If another has it, the error is a
-	// *HeldError at once. Whoever performs turns on a session has the lock
+	// *HeldError at once. Whoever runs turns on a session has the lock
 	// called by its ID; other locks have a NUL in their names, as no ID has.
 	Lock(ctx context.Context, name, who string) (release func(), err error)
 

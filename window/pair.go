@@ -8,7 +8,7 @@ import (
 )
 
 // Interrupted is the result of a call that has none in the log: the program
-// ended while the tool ran. The call is never run again by itself.
+// ended while the tool ran. The call is never rerun automatically.
 const Interrupted = "interrupted: the tool did not finish, and it is not known how far it came"
 
 // begun is the first message of a request that would begin with the model's.

@@ -212,7 +212,7 @@ func plain(blocks []llm.Block, p Prompt) []llm.Block {
 	return llm.Sendable(llm.Message{Role: llm.User, Blocks: blocks})
 }
 
-// withoutImages replaces images by a text.
+// withoutImages replaces images with a text.
 func withoutImages(blocks []llm.Block) []llm.Block {
 	out := make([]llm.Block, 0, len(blocks))
 	for _, b := range blocks {

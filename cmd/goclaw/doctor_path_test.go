@@ -10,7 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// TestRepairOfADatabase: a finding names the session, and the healed copy keeps
+// TestRepairOfADatabase: a finding names the session, and the repaired copy keeps
 // keys and titles.
 func TestRepairOfADatabase(t *testing.T) {
 	home, src := t.TempDir(), t.TempDir()

@@ -23,7 +23,7 @@ func importCmd(a *app) *cobra.Command {
 		Short: "Import the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
 		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
 database of any of them), and copies what is new into the store. The sources
-are only read: they can be in use meanwhile, and stay as they are. Run it
+are only read: they may be in use at the time, and stay as they are. Run it
 again whenever you like: it copies only what is new.
 
 Each source that cannot be read is reported, and everything else is imported.

@@ -14,7 +14,7 @@ func mcpCmd(a *app) *cobra.Command {
 session_search, session_read, memory_search and memory_get over all sessions
 and the memory files of the workspace. They change nothing.
 
-Another agent starts it by itself, for example with
+Other agents start it themselves, for example with
   {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -105,7 +105,7 @@ func TestOriginalBlocks(t *testing.T) {
 	}
 }
 
-// TestAnotherStore: other agents' sessions are taken over into the store that is
+// TestAnotherStore: other agents' sessions are imported into the store that is
 // configured, although another one was used before. A session under OpenClaw's
 // key is looked for there before one of goclaw's own begins.
 func TestAnotherStore(t *testing.T) {

@@ -109,7 +109,7 @@ func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
 	}
 	var out []finding
 	for _, w := range wrong {
-		out = append(out, finding{What: "search index", Problem: w, Hint: "goclaw doctor --fix makes it again from the logs; so does the next search"})
+		out = append(out, finding{What: "search index", Problem: w, Hint: "goclaw doctor --fix rebuilds it from the logs; so does the next search"})
 	}
 	return out, nil
 }

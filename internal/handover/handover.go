@@ -1,4 +1,4 @@
-// Package handover writes a session as a note for a person or another agent:
+// Package handover writes a session as a document for a person or another agent:
 // one file that holds everything, with tool output collapsed and secrets taken
 // out.
 package handover

@@ -71,7 +71,7 @@ func TestExamine(t *testing.T) {
 func TestParentAhead(t *testing.T) {
 	for name, test := range map[string]struct{ lines, want []string }{
 		"lost": {[]string{userLine("1", "", "a"), userLine("3", "2", "c"), userLine("2", "1", "b"), userLine("4", "3", "d")},
-			[]string{`its parent "2" comes after it, on line 4: the message "2" is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it`}},
+			[]string{`its parent "2" comes after it, on line 4: the message "2" is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a repaired copy has it`}},
 		"circle": {[]string{userLine("1", "2", "a"), userLine("2", "1", "b")},
 			[]string{`its parent "2" comes after it, on line 3: pi hangs on it: they continue each other`}},
 	} {
@@ -98,7 +98,7 @@ func TestParentAhead(t *testing.T) {
 }
 
 // TestLongLineIsCopied: a line that is only too long for goclaw is said to be
-// that, and a healed copy has it where it was, for whoever can read it.
+// that, and a repaired copy has it where it was, for whoever can read it.
 func TestLongLineIsCopied(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.jsonl")
 	long := userLine("2", "1", strings.Repeat("x", 33<<20))
@@ -124,7 +124,7 @@ func TestLongLineIsCopied(t *testing.T) {
 	}
 }
 
-// TestRepairedReadsAlike: a healed copy of every fixture gives, read as pi
+// TestRepairedReadsAlike: a repaired copy of every fixture gives, read as pi
 // reads it, the context that the original gives where it is healed, and has
 // nothing left to find that healing can mend.
 func TestRepairedReadsAlike(t *testing.T) {

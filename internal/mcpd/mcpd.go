@@ -1,5 +1,5 @@
-// Package mcpd lets other agents search and read all sessions and memory files,
-// through the Model Context Protocol. It changes nothing.
+// Package mcpd serves tools to other agents through the Model Context Protocol.
+// goclaw gives it the search over all sessions and memory files.
 package mcpd
 
 import (

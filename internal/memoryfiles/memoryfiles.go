@@ -1,5 +1,5 @@
 // Package memoryfiles says which files of a workspace are memory files: what
-// an agent keeps beyond a session.
+// an agent keeps from one session to the next.
 package memoryfiles
 
 import (

@@ -1,5 +1,5 @@
-// Package mirrors continues other programs' sessions. A mirror is read-only: you
-// go on in a continuation, a session of goclaw's own. Merge appends to a
+// Package mirrors continues imported sessions. A mirror is read-only: you go on
+// in a continuation, a session of goclaw's own. Merge appends to a
 // continuation what was said in its mirror since.
 package mirrors
 

@@ -54,7 +54,7 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
 		{[]string{"search", "find"}, "TEXT|N", "search conversations and notes; N opens the N-th hit", c.search, nil},
 		{[]string{"context"}, "", "show what fills the model's window", c.context, nil},
-		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns by a summary; focus says what to stress", c.compact, nil},
+		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns with a summary; focus says what to stress", c.compact, nil},
 		{[]string{"undo"}, "", "undo the last compaction", c.undo, nil},
 		{[]string{"checkpoints"}, "", "list the summaries made in advance", c.checkpoints, nil},
 		{[]string{"model"}, "[provider/model]", "show or change the model", c.model, c.o.Models},

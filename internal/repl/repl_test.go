@@ -460,9 +460,9 @@ func TestTorn(t *testing.T) {
 	}{
 		"no answer": {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
 		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
-			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated by itself.\n"},
+			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated automatically.\n"},
 		"two tools": {[]session.Body{User("do it"), Calls(llm.ToolCall{ID: "c1", Name: "bash"}, llm.ToolCall{ID: "c2", Name: "look"})},
-			"The last turn (\"do it\") was interrupted while it ran bash, look. This may have had effects, and is not repeated by itself.\n"},
+			"The last turn (\"do it\") was interrupted while it ran bash, look. This may have had effects, and is not repeated automatically.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(llmtest.Say("done now"), llmtest.Say("done again"))

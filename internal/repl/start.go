@@ -242,7 +242,7 @@ func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 		for _, call := range t.Calls {
 			names = append(names, cell(call.Name, 40))
 		}
-		c.view.note("The last turn (%q) was interrupted while it ran %s. This may have had effects, and is not repeated by itself.", said, strings.Join(names, ", "))
+		c.view.note("The last turn (%q) was interrupted while it ran %s. This may have had effects, and is not repeated automatically.", said, strings.Join(names, ", "))
 	default:
 		c.view.note("The last turn was interrupted: %q has no answer yet.", said)
 	}

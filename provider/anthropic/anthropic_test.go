@@ -351,7 +351,7 @@ func TestNoThinkingInsideALoopWithoutIt(t *testing.T) {
 
 // Signatures of the newest models hold only behind the very bytes they were
 // made behind; the API is asked to drop those that do not, and where it cannot
-// be asked the call is made again without them.
+// be asked the call is repeated without them.
 func TestBoundThinking(t *testing.T) {
 	req := everything()
 	req.Model = "claude-opus-5-5"

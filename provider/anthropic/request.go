@@ -137,7 +137,7 @@ func fewImages(sent []llm.Message) {
 	})
 }
 
-// each replaces every image of the messages by what change makes of it.
+// each replaces every image of the messages with what change makes of it.
 func each(sent []llm.Message, change func(llm.Image) llm.Block) {
 	for _, m := range sent {
 		for i, b := range m.Blocks {

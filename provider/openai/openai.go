@@ -1,5 +1,5 @@
 // Package openai asks models over the OpenAI chat completions API: OpenAI
-// itself, OpenRouter, and the servers that speak the same language at home
+// itself, OpenRouter, and local servers that speak the same API
 // (Ollama, llama.cpp, LM Studio, vLLM).
 //
 // Requests and chunks are plain structs of the used part of the API. The tests
@@ -131,7 +131,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// ask makes the call, and makes it again with another reasoning_effort if that
+// ask makes the call, and repeats it with another reasoning_effort if that
 // is what the server refuses. Which values a model takes, and whether it takes
 // any beside tools, changes from model to model without a way to ask.
 func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) error {

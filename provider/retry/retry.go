@@ -1,4 +1,4 @@
-// Package retry decides when a failed call is made again and how long to wait
+// Package retry decides when a failed call is repeated and how long to wait
 // before it.
 //
 // An overloaded model often says so in the first event of a stream that began

@@ -188,7 +188,7 @@ func differ(index, log session.Info) string {
 	return fmt.Sprintf("%+v in the index, %+v in the log", index, log)
 }
 
-// Rebuild makes the index and every sessions.json again from the logs, which it
+// Rebuild rebuilds the index and every sessions.json from the logs, which it
 // does not touch. It returns how many sessions and files were not right.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	defer func() { err = space.Wrap("jsonl", s.dir, err) }()

@@ -6,7 +6,7 @@
 // sessions.json for the other programs, and .goclaw/index, which has the list
 // row of each log. Both are written now and then, never with an append, and
 // they are always compared with the logs. If they are lost, old or damaged, the
-// store makes them again.
+// store rebuilds them.
 //
 // A log is only ever appended to: by one process at a time, under a lock, in
 // one write that is durable before Append returns. The store notices if other

@@ -98,7 +98,7 @@ func readFile(d disk, name string) ([]byte, stat, error) {
 	return b[:n], st, nil
 }
 
-// replaceFile replaces the file name by one with content b. There is always the
+// replaceFile replaces the file name with one that has content b. There is always the
 // old one or the new one, also after a crash.
 func replaceFile(d disk, name string, b []byte, durable bool) error {
 	tmp := name + ".tmp"

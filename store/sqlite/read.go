@@ -129,7 +129,7 @@ func (p *piece) read(c *sqlx.Conn) error {
 	return err
 }
 
-// header replaces a header that cannot be read by one made from the row of the
+// header replaces a header that cannot be read with one made from the row of the
 // session, so that the log keeps its key and can be copied.
 func (p *piece) header(c *sqlx.Conn) error {
 	var damage *session.Damage

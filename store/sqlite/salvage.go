@@ -12,7 +12,7 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// A page that cannot be read costs only what is on it: records around it are
+// A page that cannot be read loses only what is on it: records around it are
 // found by their numbers, session rows by theirs, and a lost row is computed
 // from its records. The file is not repaired in place; copying all that can be
 // read makes a new store.

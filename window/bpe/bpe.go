@@ -134,7 +134,7 @@ func (e *Encoding) cut(text string, n int) int {
 }
 
 // valid is text with every invalid byte replaced by U+FFFD. It is byte by byte,
-// where strings.ToValidUTF8 replaces a run of them by one.
+// where strings.ToValidUTF8 replaces a run of them with one.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text

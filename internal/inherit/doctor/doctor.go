@@ -1,4 +1,4 @@
-// Package doctor examines the transcripts of other programs and writes healed
+// Package doctor examines the transcripts of other programs and writes repaired
 // copies of them.
 package doctor
 
@@ -45,7 +45,7 @@ type Examination struct {
 	*source.Transcript
 	Records  int
 	Messages int // in all branches
-	Branch   int // messages on the healed live branch
+	Branch   int // messages on the repaired live branch
 	Strict   int // messages that pi would show
 	Updated  time.Time
 	Findings []Finding
@@ -100,7 +100,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
 			if d.Size > storekit.MaxRecord {
-				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a healed copy has it unchanged", storekit.MaxRecord>>20)
+				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a repaired copy has it unchanged", storekit.MaxRecord>>20)
 			}
 			x.find(d.Line, d.Reason, cost)
 			continue
@@ -169,7 +169,7 @@ func outlined(r session.Record) session.Record {
 	return out
 }
 
-// links looks at what each record continues. live is the healed branch.
+// links looks at what each record continues. live is the repaired branch.
 func (x *examiner) links(recs []session.Record, live *session.Session) {
 	if !x.Native() {
 		return // they were linked here
@@ -218,7 +218,7 @@ func (x *examiner) link(recs []session.Record, i, said int, seen map[session.Seq
 		if _, message := recs[at].Body.(session.Message); x.circle(recs, i) {
 			cost = "pi hangs on it: they continue each other"
 		} else if message && seen[r.Seq] && !seen[recs[at].Seq] {
-			cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a healed copy has it", r.Parent)
+			cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a repaired copy has it", r.Parent)
 		}
 		x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), cost)
 	}
@@ -293,7 +293,7 @@ func messages(recs []session.Record) (n int) {
 	return n
 }
 
-// Repair writes a healed copy of t to w, in native lines that pi, OpenClaw and
+// Repair writes a repaired copy of t to w, in native lines that pi, OpenClaw and
 // goclaw read alike: a header first, every record of the live branch after
 // its parent, the others as they were, and the end of the branch last. Damaged
 // lines are left out; lines that are only too long for goclaw are copied as
@@ -340,7 +340,7 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 	return cmp.Or(c.err, c.out.Flush())
 }
 
-// copier writes a healed copy.
+// copier writes a repaired copy.
 type copier struct {
 	t      *source.Transcript
 	out    *bufio.Writer
@@ -393,7 +393,7 @@ func (c *copier) put(r session.Record) {
 	}
 }
 
-// shown returns the healed live branch, and in it the messages that only pi
+// shown returns the repaired live branch, and in it the messages that only pi
 // shows: those that come after a record that continues them.
 func shown(id session.ID, all source.Replayed) ([]session.Record, error) {
 	strict, err := session.ReplayStrict(id, source.Chain(all.Log))

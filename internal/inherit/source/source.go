@@ -1,6 +1,6 @@
 // Package source describes a program whose sessions can be imported: a Source
 // says where it keeps them, whether a file looks like its own, and opens it.
-// Each program has a package of its own; finding, importing and following are
+// Each program has its own package; finding, importing and following are
 // written once over Source, in package inherit.
 //
 // The package also holds what several programs need: reading a file of lines, a

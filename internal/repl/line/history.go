@@ -81,7 +81,7 @@ func (h *History) Add(s string) error {
 	return errors.Join(err, f.Close())
 }
 
-// rewrite replaces the file by one with only the remembered lines.
+// rewrite replaces the file with one that has only the remembered lines.
 func (h *History) rewrite() error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

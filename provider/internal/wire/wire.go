@@ -31,7 +31,7 @@ const DefaultIdle = 5 * time.Minute
 // maxErrorBody bounds how much of an error body is read.
 const maxErrorBody = 1 << 20
 
-// Client performs requests. It returns a *StatusError instead of a response
+// Client sends requests. It returns a *StatusError instead of a response
 // with an error status or one that is not an event stream, so that the whole
 // body is there to be classified. It never follows a redirect to another host,
 // which would be given the key.
@@ -224,7 +224,7 @@ func Args(text string) json.RawMessage {
 // Sink hands deltas on and remembers that it did.
 type Sink struct {
 	yield   func(llm.Delta, error) bool
-	Sent    bool // something was yielded: the call cannot be made again
+	Sent    bool // something was yielded: the call cannot be repeated
 	Stopped bool // the reader has left
 }
 

@@ -17,7 +17,7 @@ import (
 	"goclaw/internal/sqlx"
 )
 
-// schema is a projection: it can be dropped at any time and is made again.
+// schema is a projection: it can be dropped at any time and is rebuilt.
 //
 // recall_sessions counts in have how many records of a session are in segments;
 // coded is the record up to which it has vectors, gen the version of its log.
@@ -132,7 +132,7 @@ func Damaged(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }
 
-// Broken reports whether err is damage of the index, which can be made again.
+// Broken reports whether err is damage of the index, which can be rebuilt.
 func Broken(err error) bool {
 	return errors.Is(err, errDocs) || errors.Is(err, errPostings) || Damaged(err)
 }
@@ -202,7 +202,7 @@ func (d *DB) create(done func() (bool, error)) error {
 	})
 }
 
-// Rebuild makes the tables again, empty. A file in which that is impossible is
+// Rebuild creates the tables again, empty. A file in which that is impossible is
 // replaced by a new one.
 func (d *DB) Rebuild(path string) (*DB, error) {
 	err := d.create(func() (bool, error) { return false, nil })

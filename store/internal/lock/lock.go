@@ -114,7 +114,7 @@ func lock(path string) (*flock.Flock, error) {
 	return nil, nil
 }
 
-// write replaces the content of the file path by n, in one write.
+// write replaces the content of the file path with n, in one write.
 func write(path string, n note) error {
 	b, err := json.Marshal(n)
 	if err != nil {
