@@ -27,11 +27,11 @@ bench-import: ## the speed of an import, beside its limits and the peers
 	$(GO) run ./internal/bench/importing
 
 .PHONY: bench-recall
-bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=100000) things are found again
+bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=100000) search works
 	$(GO) run ./internal/bench/recall -data "$(DATA)" -messages "$${MESSAGES:-100000}"
 
 .PHONY: bench-all
-bench-all: ## everything that is said about speed: the three above, one after another
+bench-all: ## every speed claim: the three above, one after another
 	@status=0; for t in bench bench-import bench-recall; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak

@@ -1,6 +1,6 @@
 // Package compact replaces earlier turns of a conversation with a summary: it
-// decides where to cut, has the part before the cut summarised, checks the answer, and
-// returns the record that puts the summary in place of that part.
+// decides where to cut, has the part before the cut summarised, checks the
+// answer, and returns the record that puts the summary in place of that part.
 //
 // Plan and Due are pure functions of the session. A compaction is a record: it
 // removes nothing, and can be undone. Every record is kept or covered by the

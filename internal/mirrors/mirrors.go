@@ -1,6 +1,6 @@
 // Package mirrors continues imported sessions. A mirror is read-only: you go on
-// in a continuation, a session of goclaw's own. Merge appends to a
-// continuation what was said in its mirror since.
+// in a continuation, a session of goclaw's own. Merge appends to a continuation
+// what was said in its mirror since. Package inherit makes mirrors.
 package mirrors
 
 import (
