@@ -23,12 +23,6 @@ type Model struct {
 	Tools    agent.Tools
 }
 
-// encoding counts tokens. It is built when it is used first.
-type encoding func() *bpe.Encoding
-
-// Count implements window.Tokenizer.
-func (e encoding) Count(text string) int { return e().Count(text) }
-
 // Simple returns a Runner that asks one model in every session, keeps each
 // session inside the model's window, and makes checkpoints. New has more
 // options.
@@ -40,7 +34,7 @@ func Simple(st session.Store, m Model) *Runner {
 	if m.Window <= 0 {
 		m.Window = 32_000
 	}
-	tokens := window.NewCounter(encoding(bpe.O200K), 1.1) // a little more than most models count
+	tokens := window.NewCounter(bpe.Lazy(bpe.O200K), 1.1) // a little more than most models count
 	env := agent.Env{
 		Provider: m.Provider,
 		Prompt:   window.Prompt{Provider: provider, Model: name, System: m.System, MaxTokens: m.Output},

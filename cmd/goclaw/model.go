@@ -47,13 +47,6 @@ func (m *model) tell(what string) {
 	m.note = what
 }
 
-// encoding is a tokenizer that is built when it is first used: a start that
-// counts nothing does not wait for its vocabulary.
-type encoding func() *bpe.Encoding
-
-// Count implements window.Tokenizer.
-func (e encoding) Count(text string) int { return e().Count(text) }
-
 // Models that are asked when there is a key and nothing else is configured.
 const (
 	defaultAnthropic = "claude-sonnet-4-5"
@@ -151,11 +144,11 @@ func (m *model) reserve(c *config.Loaded) (problem string) {
 func counterOf(provider string) *window.Counter {
 	switch provider {
 	case "anthropic":
-		return window.NewCounter(encoding(bpe.CL100K), 1.25)
+		return window.NewCounter(bpe.Lazy(bpe.CL100K), 1.25)
 	case "openai", offline.Name:
-		return window.NewCounter(encoding(bpe.O200K), 1)
+		return window.NewCounter(bpe.Lazy(bpe.O200K), 1)
 	}
-	return window.NewCounter(encoding(bpe.O200K), 1.1)
+	return window.NewCounter(bpe.Lazy(bpe.O200K), 1.1)
 }
 
 // leastSet returns the smaller of a and b, where 0 means not set.

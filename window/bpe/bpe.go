@@ -38,6 +38,13 @@ var (
 	o200k  = sync.OnceValue(func() *Encoding { return build("o200k_base", splitO200K, o200kData) })
 )
 
+// Lazy is an encoding that is built when it first counts: Lazy(O200K) costs
+// nothing until then.
+type Lazy func() *Encoding
+
+// Count returns the number of tokens in text.
+func (l Lazy) Count(text string) int { return l().Count(text) }
+
 func build(name string, split func(string, int) int, data []byte) *Encoding {
 	buildClasses()
 	return &Encoding{name, split, decodeVocabulary(data)}
