@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	res, err := ix.Search(ctx, Query{Text: a.Query, Limit: orElse(a.Limit, 8), Memory: true})
+	res, err := ix.Search(ctx, Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), 8), Memory: true})
 	if err != nil {
 		return "", err
 	}
@@ -126,8 +127,8 @@ func (ix *Index) toolMemoryGet(_ context.Context, a getArgs) (string, error) {
 			a.From = n
 		}
 	}
-	a.From = orElse(a.From, 1)
-	content, total, err := ix.File(a.File, a.From, orElse(a.Lines, 80))
+	a.From = cmp.Or(max(a.From, 0), 1)
+	content, total, err := ix.File(a.File, a.From, cmp.Or(max(a.Lines, 0), 80))
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +155,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	q := Query{Text: a.Query, Limit: orElse(a.Limit, 8), Sessions: true, Role: Role(a.Role)}
+	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), 8), Sessions: true, Role: Role(a.Role)}
 	if a.Session != "" {
 		if err := q.Within(ctx, ix.o.Store, a.Session); err != nil {
 			return "", err
@@ -203,7 +204,7 @@ func (ix *Index) toolSessionRead(ctx context.Context, a readArgs) (string, error
 	if err != nil {
 		return "", err
 	}
-	n := orElse(a.Messages, 4)
+	n := cmp.Or(max(a.Messages, 0), 4)
 	lines, err := Around(ctx, ix.o.Store, in.ID, at, n, n)
 	if err != nil {
 		return "", err
@@ -310,13 +311,6 @@ func sameWordsAs(text, query string) bool {
 		return false
 	}
 	return maps.Equal(words.Set(text), words.Set(query))
-}
-
-func orElse(n, other int) int {
-	if n <= 0 {
-		return other
-	}
-	return n
 }
 
 // result is a text of limited size.

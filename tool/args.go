@@ -192,11 +192,3 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	*c = count(min(f, math.MaxInt32))
 	return nil
 }
-
-// or returns c, or fallback if c was not given.
-func (c count) or(fallback int) int {
-	if c == 0 {
-		return fallback
-	}
-	return int(c)
-}

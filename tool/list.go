@@ -68,7 +68,7 @@ func (t listDirectory) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}
-	top, err := t.tree(ctx, rel, a.Depth.or(1))
+	top, err := t.tree(ctx, rel, int(cmp.Or(a.Depth, 1)))
 	if ctx.Err() != nil {
 		return llm.Failed(call, "interrupted"), ctx.Err()
 	}

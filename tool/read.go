@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 		return llm.Result(call, fmt.Sprintf("%s is a binary file (%s, %s), not shown. It begins with the bytes % x",
 			quoted(filepath.ToSlash(rel)), mime, bytesOf(info.Size()), start[:min(32, len(start))])), nil
 	}
-	p := page{first: a.Offset.or(1), limit: a.Limit.or(defaultLines), column: a.Column.or(1), max: t.max}
+	p := page{first: int(cmp.Or(a.Offset, 1)), limit: int(cmp.Or(a.Limit, defaultLines)), column: int(cmp.Or(a.Column, 1)), max: t.max}
 	if err := p.read(ctx, r, info.Size() <= maxCounted); err != nil {
 		if ctx.Err() != nil {
 			return llm.Failed(call, "interrupted"), ctx.Err()

@@ -343,12 +343,3 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"sessions", "doctor", "context", "config"}
-	for got, want := range map[string]string{"sesions": "sessions", "docotr": "doctor", "contxt": "context", "zebra": "", "": ""} {
-		if n := Nearest(got, names); n != want {
-			t.Errorf("Nearest(%q) = %q, want %q", got, n, want)
-		}
-	}
-}

@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"github.com/tailscale/hujson"
+
+	"goclaw/internal/near"
 )
 
 // Loaded is a configuration and where each value came from.
@@ -202,8 +204,8 @@ func (r *reader) object(obj *hujson.Object, to reflect.Value, path string) error
 		f, ok := fieldOf(to, name)
 		if !ok {
 			w := fmt.Sprintf("config: %s: unknown key %q", r.where(m.Name.StartOffset), join(path, name))
-			if near := Nearest(name, names(to)); near != "" {
-				w += fmt.Sprintf(" (did you mean %q?)", near)
+			if n := near.Nearest(name, names(to)); n != "" {
+				w += fmt.Sprintf(" (did you mean %q?)", n)
 			}
 			r.l.Warnings = append(r.l.Warnings, w)
 			continue
@@ -311,14 +313,14 @@ func (l *Loaded) strayVariables(getenv func(string) string, environ []string) {
 	}
 }
 
-// nearestVariable is Nearest without the prefix, which all of them share.
+// nearestVariable is near.Nearest without the prefix, which all of them share.
 func nearestVariable(name string, known []string) string {
 	var rest []string
 	for _, k := range known {
 		rest = append(rest, strings.TrimPrefix(k, envPrefix))
 	}
-	if near := Nearest(strings.TrimPrefix(name, envPrefix), rest); near != "" {
-		return envPrefix + near
+	if n := near.Nearest(strings.TrimPrefix(name, envPrefix), rest); n != "" {
+		return envPrefix + n
 	}
 	return ""
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"goclaw/internal/near"
 )
 
 // setting is one value of a configuration, with the tags of its field.
@@ -172,7 +174,7 @@ func (s setting) breaks() string {
 	case isChoice:
 		if names := strings.Fields(choices); !slices.Contains(names, got) {
 			hint := ""
-			if n := Nearest(got, names); n != "" {
+			if n := near.Nearest(got, names); n != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", n)
 			}
 			return fmt.Sprintf("be %s, not %q%s", either(names), got, hint)
