@@ -35,7 +35,6 @@ import (
 // Options configure a store. The zero value is good.
 type Options struct {
 	Layout Layout
-	Clock  session.Clock // says when a log was deleted; nil: the system's
 
 	// ReadOnlyProjections leaves sessions.json and the index as they are; only
 	// Rebuild writes them. It is meant for a store that is only looked at.
@@ -63,14 +62,11 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 	if opts.Layout < OpenClaw || opts.Layout > Claw0Old {
 		return nil, fmt.Errorf("jsonl: there is no layout %d", int(opts.Layout))
 	}
-	if opts.Clock == nil {
-		opts.Clock = session.System{}
-	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("jsonl: %w", err)
 	}
-	r := &root{dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), clock: opts.Clock, disk: d}
+	r := &root{dir: dir, layout: opts.Layout, codec: opts.Layout.form().Codec(), disk: d}
 	if err := r.mkdir(r.own("")); err != nil { // durable: batch files rely on it
 		// A folder that cannot be written can still be read.
 		if st, e := d.lstat(dir); e != nil || st.mode.IsRegular() {

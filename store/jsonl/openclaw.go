@@ -78,7 +78,7 @@ func (l *log) heldByOpenClaw() *session.HeldError {
 		CreatedAt time.Time `json:"createdAt"`
 	}
 	b, _, err := readFile(l.disk, l.path(l.live)+".lock")
-	if err != nil || json.Unmarshal(b, &note) != nil || note.PID <= 0 || !alive(note.PID) || l.clock.Now().Sub(note.CreatedAt) > 30*time.Minute {
+	if err != nil || json.Unmarshal(b, &note) != nil || note.PID <= 0 || !alive(note.PID) || time.Since(note.CreatedAt) > 30*time.Minute {
 		return nil
 	}
 	return &session.HeldError{Name: string(l.id), Who: "openclaw", PID: note.PID, Since: note.CreatedAt}

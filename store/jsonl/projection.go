@@ -275,7 +275,7 @@ func (p *projection) writeTable(name string, logs []saved) (bool, error) {
 	wrote := !bytes.Equal(b, old) && (len(logs) > 0 || len(old) > 0)
 	if wrote {
 		if damaged != nil { // a person may want to look at it
-			if err := p.disk.rename(path, fmt.Sprintf("%s.bak.%d", path, p.clock.Now().UnixMilli())); err != nil {
+			if err := p.disk.rename(path, fmt.Sprintf("%s.bak.%d", path, time.Now().UnixMilli())); err != nil {
 				return false, err
 			}
 		}

@@ -20,7 +20,6 @@ type root struct {
 	dir    string
 	layout Layout
 	codec  codec.Codec
-	clock  session.Clock
 	disk   disk
 }
 

@@ -17,7 +17,7 @@ import (
 // it.
 func (s *Store) Delete(ctx context.Context, id session.ID) error {
 	return s.move(ctx, id, false, func(l *log) error {
-		at := s.clock.Now().UTC().Truncate(time.Millisecond)
+		at := time.Now().UTC().Truncate(time.Millisecond)
 		return s.folder.move(l, trashName(l.live, at), at)
 	})
 }

@@ -29,7 +29,6 @@ import (
 type Store struct {
 	database
 	readers
-	clock session.Clock
 	late  map[session.ID]late // what an older version left to be put in place, if that cannot be done
 	found sync.Map            // session.ID to int64: sessions whose rows cannot be read
 
@@ -54,9 +53,6 @@ func ReadOnly() Option { return func(s *Store) { s.readOnly = true } }
 // WithVFS names the SQLite VFS to use.
 func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 
-// WithClock sets the clock that stamps deleted sessions.
-func WithClock(c session.Clock) Option { return func(s *Store) { s.clock = c } }
-
 // Open opens the database path. It creates the file (0600) and its folder
 // (0700) if they do not exist. A file of another kind, or of a newer version,
 // is refused and left as it is. A file without write permission is opened for
@@ -68,7 +64,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s := &Store{
 		database: database{path: abs, free: space.Free},
-		clock:    session.System{}, grown: make(chan struct{}),
+		grown:    make(chan struct{}),
 	}
 	s.readers = readers{db: &s.database, slots: make(chan struct{}, maxReaders), closed: make(chan struct{})}
 	s.writer.s = s

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -33,7 +34,7 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 // Delete implements session.Store.
 func (s *Store) Delete(ctx context.Context, id session.ID) error {
 	return s.change(ctx, id, false, func(c *sqlx.Conn, _ int64) error {
-		return c.Run(sqlstore.TrashSession, sqlstore.Stamp(s.clock.Now()), string(id))
+		return c.Run(sqlstore.TrashSession, sqlstore.Stamp(time.Now()), string(id))
 	})
 }
 
