@@ -24,6 +24,7 @@ var floors = []struct {
 	{"internal/rawjson", 1, ""},
 	{"internal/json5", 1, ""},
 	{"internal/watch", 1, ""},
+	{"internal/wholefile", 1, ""},
 	{"session", 2, "llm"},
 	{"provider", 2, "llm internal/memoryfiles internal/rawjson internal/text"},
 	{"tool", 2, "llm internal/near internal/text"},

@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/local"
+	"goclaw/internal/wholefile"
 	"goclaw/window"
 )
 
@@ -119,19 +120,5 @@ func rememberLimits(home, model string, l limits) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(home, "windows-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(append(data, '\n'))
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), limitsFile(home))
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return wholefile.Write(limitsFile(home), append(data, '\n'))
 }

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -194,7 +194,7 @@ func (m *Memo) save() error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(m.path, data); err != nil {
+	if err := wholefile.Write(m.path, data); err != nil {
 		return err
 	}
 	if fi, err := os.Stat(m.path); err == nil {
@@ -203,28 +203,6 @@ func (m *Memo) save() error {
 		m.mu.Unlock()
 	}
 	return nil
-}
-
-// replaceFile writes a file, whole or not at all.
-func replaceFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 func (m *Memo) sniffed(path string, st source.Stat) (source.Sniffed, bool) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -96,7 +97,7 @@ func (r *Removed) change(f func()) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(r.path, data)
+	return wholefile.Write(r.path, data)
 }
 
 // has reports whether the log id of t was removed. again: another log has that id

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"goclaw/internal/wholefile"
 )
 
 // maxHistory is how many lines are remembered, maxEntry how long one may be.
@@ -88,10 +90,5 @@ func (h *History) rewrite() error {
 	for _, s := range h.lines {
 		enc.Encode(s) // a string has no error
 	}
-	tmp := h.path + ".tmp"
-	if err := os.WriteFile(tmp, b.Bytes(), 0o600); err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	return os.Rename(tmp, h.path)
+	return wholefile.Write(h.path, b.Bytes())
 }
