@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/session"
 	"goclaw/store/sqlite"
@@ -48,6 +52,78 @@ func TestPurgedFromEveryFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestIndexOfAnOlderVersion: the index that v0.1 kept in the database of the
+// sessions is removed, also if the first attempt fails. The database is v0.1's.
+func TestIndexOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	put(t, home, "goclaw/config.json", `{"inherit": {"enabled": false}}`)
+	put(t, home, "goclaw/sessions.db", unzipped(t, "testdata/v0.1.db.gz"))
+	db, err := sqlite3.Open(filepath.Join(home, "goclaw", "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tables := func() int {
+		t.Helper()
+		s, _, err := db.Prepare("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'recall_*' OR sql LIKE '%recall_%'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		s.Step()
+		return s.ColumnInt(0)
+	}
+	search := func() (warned bool) {
+		t.Helper()
+		env := map[string]string{"HOME": home, "GOCLAW_HOME": filepath.Join(home, "goclaw"), "GOCLAW_NO_LOCAL": "1"}
+		var out, errOut bytes.Buffer
+		code := run([]string{"search", "ferry"}, strings.NewReader(""), &out, &errOut, func(k string) string { return env[k] })
+		if code != 0 || !strings.Contains(out.String(), "Norderney") {
+			t.Errorf("search exits %d\n%s%s", code, &out, &errOut)
+		}
+		return strings.Contains(errOut.String(), "the search index of an older version stays in the database")
+	}
+	typed(t, home, "sessions", "list")
+	if tables() == 0 {
+		t.Fatal("there is no index in the database: the test tests nothing")
+	}
+	if err := db.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if !search() || tables() == 0 {
+		t.Error("the index was removed, or nobody was told that it stays, while another process wrote")
+	}
+	if err := db.Exec("COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if search() || tables() != 0 {
+		t.Errorf("the second search leaves %d tables and triggers", tables())
+	}
+	typed(t, home, "sessions", "delete", "--purge", "--yes", "bread")
+	if out := typed(t, home, "sessions", "list"); strings.Contains(out, "bread") || !strings.Contains(out, "ferry") {
+		t.Errorf("after bread was removed:\n%s", out)
+	}
+}
+
+func unzipped(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // holding returns the files below dir that hold text.

@@ -65,7 +65,8 @@ func (x *searcher) index() (*recall.Index, error) {
 	case "endpoint":
 		o.Embedder = recall.Endpoint{URL: c.Search.BaseURL, Model: c.Search.Model, Key: c.Search.APIKey}
 	}
-	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) && c.Session.Store == "sqlite" {
+	if c.Session.Store == "sqlite" {
+		// It is tried each time: the last attempt may have failed.
 		if err := recall.RemoveFrom(c.Session.Path); err != nil {
 			x.warn("the search index of an older version stays in the database: %s", oneLine(err))
 		}
