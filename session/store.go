@@ -107,6 +107,9 @@ type Damage struct {
 	After  Seq    // the last good record before it
 	Size   int64  // bytes lost
 	Reason string
+	// Unfinished: it is the last line of a file and has no line end. Its writer
+	// may be about to complete it, or was interrupted.
+	Unfinished bool
 }
 
 func (d *Damage) Error() string {

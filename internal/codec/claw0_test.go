@@ -300,7 +300,7 @@ func TestEnter(t *testing.T) {
 			if err := o.Apply(r); err != nil {
 				t.Fatal(err)
 			}
-			if !s.Own() {
+			if !s.WholeLine() {
 				continue
 			}
 			own++

@@ -80,8 +80,8 @@ var damaged = map[string][]string{
 	"edge/malformed-then-header.jsonl":    {`edge/malformed-then-header.jsonl:1: not a JSON line: not a JSON value at byte 0 (8 bytes, after record 0)`},
 	"edge/malformed-parent-lost.jsonl":    {`edge/malformed-parent-lost.jsonl:6: not a JSON line: it breaks off at byte 40 (41 bytes, after record 5)`},
 	"edge/nul-bytes-in-middle.jsonl":      {`edge/nul-bytes-in-middle.jsonl:7: not a JSON line: a NUL byte at byte 0 (9 bytes, after record 6)`},
-	"edge/torn-last-line.jsonl":           {`edge/torn-last-line.jsonl:10: a torn last line: not a JSON line: it breaks off at byte 396 (396 bytes, after record 9)`},
-	"edge/torn-utf8-last-line.jsonl":      {`edge/torn-utf8-last-line.jsonl:3: a torn last line: not a JSON line: invalid UTF-8 at byte 134 (135 bytes, after record 2)`},
+	"edge/torn-last-line.jsonl":           {`edge/torn-last-line.jsonl:10: the last line is incomplete: not a JSON line: it breaks off at byte 396 (396 bytes, after record 9)`},
+	"edge/torn-utf8-last-line.jsonl":      {`edge/torn-utf8-last-line.jsonl:3: the last line is incomplete: not a JSON line: invalid UTF-8 at byte 134 (135 bytes, after record 2)`},
 }
 
 // Every native file reads, and is written back byte for byte; what is damaged

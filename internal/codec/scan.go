@@ -37,7 +37,7 @@ type Options struct {
 
 	// Where the reader begins if not at the beginning of its file: the bytes,
 	// lines and records before it, and Leaf, the end of the branch so far. A
-	// file can be entered before or after a record of which Own is true;
+	// file can be entered before or after a record for which WholeLine is true;
 	// elsewhere, lines that belong together would be parted.
 	Offset int64
 	Line   int
@@ -54,23 +54,23 @@ type Scanner struct {
 	stream Stream
 	native *nativeStream
 
-	queue  []session.Record
-	at     int
-	rec    session.Record
-	damage *session.Damage
-	err    error
-	seq    session.Seq
-	line   int
-	offset int64
-	end    int64
-	torn   bool
-	done   bool
-	begun  bool
+	queue   []session.Record
+	at      int
+	rec     session.Record
+	damage  *session.Damage
+	err     error
+	seq     session.Seq
+	line    int
+	offset  int64
+	end     int64
+	unended bool // the last line has no line end
+	done    bool
+	begun   bool
 
-	own, ownLast bool
+	whole, lastWhole bool // see WholeLine: rec, and the last one in the queue
 }
 
-// NewScanner returns a scanner of r. name stands for the file in Damage.
+// NewScanner returns a scanner of r. name is the file's name in Damage.
 func NewScanner(name string, r io.Reader, o Options) *Scanner {
 	s := &Scanner{name: name, r: bufio.NewReaderSize(r, 64<<10), o: o, line: o.Line, offset: o.Offset, end: o.Offset, seq: o.After, begun: o.After > 0}
 	s.native = &nativeStream{}
@@ -88,10 +88,10 @@ func NewScanner(name string, r io.Reader, o Options) *Scanner {
 	return s
 }
 
-// Next goes on to the next record or damage, and reports whether there is
-// one. Blank lines are neither.
+// Next advances to the next record or damage and reports whether there is one.
+// Blank lines are neither.
 func (s *Scanner) Next() bool {
-	s.damage, s.rec, s.own = nil, session.Record{}, false
+	s.damage, s.rec, s.whole = nil, session.Record{}, false
 	for s.at == len(s.queue) {
 		if s.err != nil {
 			return false
@@ -113,14 +113,14 @@ func (s *Scanner) Next() bool {
 	s.begun = true
 	s.seq++
 	s.rec.Seq = s.seq
-	s.own = s.ownLast && s.at == len(s.queue)
+	s.whole = s.lastWhole && s.at == len(s.queue)
 	return true
 }
 
-// enterClaw0 goes on where o says. After the header alone comes a root.
+// enterClaw0 begins where o says. After the header alone comes a root.
 func enterClaw0(o Options) *claw0.Stream { return claw0.NewStream(o.Leaf, o.After > 1) }
 
-// header goes to the header that a file without one is given, if it is due.
+// header advances to o.Header if the file has no header and it is due.
 func (s *Scanner) header(t time.Time) bool {
 	if s.begun || s.o.Header == nil {
 		return false
@@ -131,31 +131,31 @@ func (s *Scanner) header(t time.Time) bool {
 	return true
 }
 
-// Record returns the record that Next went to; its Seq is 1 for the first of
+// Record returns the record that Next found; its Seq is 1 for the first of
 // the file.
 func (s *Scanner) Record() session.Record { return s.rec }
 
-// Damage returns the damage that Next went to, or nil if it is a record.
+// Damage returns the damage that Next found, or nil if it found a record.
 func (s *Scanner) Damage() *session.Damage { return s.damage }
 
 // Err returns the error that ended the reading, unless that was the end of
 // the file.
 func (s *Scanner) Err() error { return s.err }
 
-// Offset and End say where the line lies that completed the record, its line
-// end included; Line is its number.
+// Offset and End are where the line that completed the record begins and ends,
+// its line end included; Line is its number.
 func (s *Scanner) Offset() int64 { return s.offset }
 func (s *Scanner) End() int64    { return s.end }
 func (s *Scanner) Line() int     { return s.line }
 
-// Own reports whether the record is exactly its line, as goclaw, pi and OpenClaw
+// WholeLine reports whether the record is exactly its line, as goclaw, pi and OpenClaw
 // write it. If not, it was also made of lines before it, or was upgraded by
 // counting them.
-func (s *Scanner) Own() bool { return s.own }
+func (s *Scanner) WholeLine() bool { return s.whole }
 
-// Torn reports whether the last line read has no line end. It must be ended
+// Unended reports whether the last line read has no line end. It must be ended
 // before anything else is written.
-func (s *Scanner) Torn() bool { return s.torn }
+func (s *Scanner) Unended() bool { return s.unended }
 
 // Form returns the form of the lines, "" as long as it is not known.
 func (s *Scanner) Form() Form {
@@ -182,7 +182,7 @@ func (s *Scanner) step() {
 		return
 	}
 	if size == 0 && err != nil {
-		s.done, s.ownLast = true, false
+		s.done, s.lastWhole = true, false
 		if s.stream != nil {
 			s.queue = s.stream.End(s.queue)
 		}
@@ -191,7 +191,7 @@ func (s *Scanner) step() {
 	s.line++
 	s.offset = s.end
 	s.end += size
-	s.torn = err != nil
+	s.unended = err != nil
 	if line == nil {
 		s.lost(size, fmt.Sprintf("a line of %d bytes, the limit is %d", size, storekit.MaxRecord))
 		return
@@ -211,19 +211,20 @@ func (s *Scanner) step() {
 		s.queue, err = stream.Line(s.line, line, s.queue)
 		switch st := stream.(type) {
 		case *nativeStream:
-			s.ownLast = st.version == 0 || st.version >= session.Version
+			s.lastWhole = st.version == 0 || st.version >= session.Version
 		case *claw0.Stream:
-			s.ownLast = st.Own()
+			s.lastWhole = st.WholeLine()
 		default:
-			s.ownLast = false
+			s.lastWhole = false
 		}
 	}
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), "codec: ")
-		if s.torn {
-			reason = "a torn last line: " + reason
+		if s.unended {
+			reason = "the last line is incomplete: " + reason
 		}
 		s.lost(size, reason)
+		s.damage.Unfinished = s.unended
 	}
 }
 
@@ -246,7 +247,7 @@ func (s *Scanner) decide(line []byte) (Stream, error) {
 // linePart is the size of the parts that a long line is gathered in.
 const linePart = 1 << 20
 
-// readLine returns the next line without its '\n' in memory of its own, and
+// readLine returns the next line without its '\n', in new memory, and
 // how many bytes it took from the reader. The line is nil if it is too long.
 // The error is io.EOF if there was no '\n'. A long line is gathered in parts,
 // so that its memory is never more than twice its size.
@@ -288,7 +289,7 @@ func (s *Scanner) readLine() (line []byte, size int64, err error) {
 }
 
 // Read yields the records of r, numbered from 1, and a *session.Damage for
-// each line that cannot be read. name stands for the file. Any other error
+// each line that cannot be read. name is the file's name. Any other error
 // ends the reading.
 func Read(name string, r io.Reader, o Options) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
@@ -310,7 +311,7 @@ func Read(name string, r io.Reader, o Options) iter.Seq2[session.Record, error] 
 
 // Detect returns the form of the lines of r. It reads up to the first line that
 // shows it. The form is "" if none of the first hundred does: the file is empty,
-// or of an unknown program.
+// or from an unknown program.
 func Detect(r io.Reader) (Form, error) {
 	s := NewScanner("", r, Options{})
 	for range 100 {
@@ -398,7 +399,7 @@ func (s *nativeStream) Line(_ int, line []byte, out []session.Record) ([]session
 	return append(out, r), nil
 }
 
-// decide takes the version from the header. A file without one is of version
+// decide takes the version from the header. A file without one has version
 // 1 if its entries have no ids.
 func (s *nativeStream) decide(r session.Record) {
 	switch b := r.Body.(type) {

@@ -143,7 +143,7 @@ func TestScannerPlaces(t *testing.T) {
 	}
 	var got []place
 	for s.Next() {
-		p := place{ID: s.Record().ID, Seq: s.Record().Seq, Line: s.Line(), Text: file[s.Offset():s.End()], LastThere: s.Torn()}
+		p := place{ID: s.Record().ID, Seq: s.Record().Seq, Line: s.Line(), Text: file[s.Offset():s.End()], LastThere: s.Unended()}
 		if s.Damage() != nil {
 			p.Damage = s.Damage().Reason
 		}

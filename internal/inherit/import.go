@@ -72,7 +72,7 @@ type Outcome struct {
 const maxDamage = 100
 
 func (o *Outcome) damage(d *session.Damage) {
-	if o.Transcript != nil && !o.Database() && strings.HasPrefix(d.Reason, "a torn last line") {
+	if o.Transcript != nil && !o.Database() && d.Unfinished {
 		o.Unfinished = d
 		return
 	}

@@ -518,7 +518,7 @@ func TestStrays(t *testing.T) {
 		"s1: " + filepath.Join(folder, "copy of s1.jsonl") + " has the id of " + filepath.Join(folder, "s1.jsonl"),
 		"empty: " + filepath.Join(folder, "empty.jsonl") + " has no records",
 		"broken: " + filepath.Join(folder, "broken.jsonl") + ":1: ",
-		"broken: " + filepath.Join(folder, "broken.jsonl") + ":2: a torn last line",
+		"broken: " + filepath.Join(folder, "broken.jsonl") + ":2: the last line is incomplete",
 		"broken: " + filepath.Join(folder, "broken.jsonl") + " has no records",
 	} {
 		n := 0

@@ -10,8 +10,8 @@
 //
 // A log is only ever appended to: by one process at a time, under a lock, in
 // one write that is durable before Append returns. The store notices if other
-// programs append to a log, replace it or cut it. A torn line stays where it
-// is; the store ends it with a line end and reports it as damage.
+// programs append to a log, replace it or cut it. An incomplete line stays where
+// it is; the store ends it with a line end and reports it as damage.
 //
 // The parts, each knowing only those before it: root (the folder on disk), log
 // (one file), projection (the index and sessions.json), folder (which files

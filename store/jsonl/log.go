@@ -191,11 +191,11 @@ func (r *root) advance(ctx context.Context, v *view, f io.ReaderAt, size int64) 
 	if err := sc.Err(); err != nil {
 		return err
 	}
-	if sc.Torn() && broken == sc.Line() {
+	if sc.Unended() && broken == sc.Line() {
 		v.next, v.lines = sc.Offset(), sc.Line()-1
 		return nil
 	}
-	v.next, v.lines, v.open = sc.End(), sc.Line(), sc.Torn()
+	v.next, v.lines, v.open = sc.End(), sc.Line(), sc.Unended()
 	return nil
 }
 

@@ -25,7 +25,7 @@ type view struct {
 	known bool
 	stat  stat
 	gen   uint64 // changes when the file is rewritten instead of growing
-	next  int64  // the first byte that is not part of the sum: the end, or a torn line
+	next  int64  // the first byte that is not part of the sum: the end, or an incomplete line
 	lines int    // line ends before next, and one more if open
 	open  bool   // the last record has no line end yet
 	sums  sums

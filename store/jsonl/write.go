@@ -126,8 +126,8 @@ func (l *log) encode(recs []session.Record) (ls lines, err error) {
 func (l *log) write(f file, ls lines) error {
 	old := l.view.stat.size
 	buf, begin := ls.buf, old
-	torn := l.view.next < old
-	if torn || l.view.open {
+	cut := l.view.next < old // the last line is incomplete
+	if cut || l.view.open {
 		// The last line stays as it is, and ends here.
 		buf, begin = append([]byte{'\n'}, buf...), old+1
 	}
@@ -153,12 +153,12 @@ func (l *log) write(f file, ls lines) error {
 	if batch != "" {
 		_ = l.disk.remove(batch)
 	}
-	l.count(f, begin, int64(len(buf)), ls, torn)
+	l.count(f, begin, int64(len(buf)), ls, cut)
 	return nil
 }
 
 // count adds ls, which begin in f at begin, to the view. n bytes were written.
-func (l *log) count(f file, begin, n int64, ls lines, torn bool) {
+func (l *log) count(f file, begin, n int64, ls lines, cut bool) {
 	v := l.view
 	if h, ok := ls.recs[0].Body.(session.Header); ok && v.info.Last == 0 && l.layout == OpenClaw {
 		v.version = h.Version
@@ -168,7 +168,7 @@ func (l *log) count(f file, begin, n int64, ls lines, torn bool) {
 		return // another program has written as well: the file will be read
 	}
 	line := v.lines + 1
-	if torn {
+	if cut {
 		line++
 	}
 	for i, r := range ls.recs {

@@ -22,7 +22,7 @@ import (
 // cannot be parsed.
 type inboxed struct {
 	lines map[session.ID][]sqlstore.Line
-	torn  map[int64][]byte
+	cut   map[int64][]byte
 }
 
 // readInbox reads the inbox and skips rows on pages that cannot be read.
@@ -33,7 +33,7 @@ func readInbox(c *sqlx.Conn, path string) (in inboxed, err error) {
 		err = c.Each(func(r sqlx.Row) error {
 			at, skipped = r.Int(0), 0
 			if rest := in.take(path, bytes.Clone(r.Bytes(1))); len(rest) > 0 {
-				in.torn[at] = rest
+				in.cut[at] = rest
 			}
 			return nil
 		}, "SELECT n, data FROM inbox WHERE n > $1 ORDER BY n", at)
@@ -89,12 +89,12 @@ func settle(c *sqlx.Conn, path string) error {
 	if err := c.Exec("PRAGMA secure_delete = ON; DELETE FROM inbox"); err != nil {
 		return err
 	}
-	for n, b := range in.torn {
+	for n, b := range in.cut {
 		if err := c.Run("INSERT INTO inbox (n, data) VALUES ($1, $2)", n, b); err != nil {
 			return err
 		}
 	}
-	if len(in.torn) == 0 {
+	if len(in.cut) == 0 {
 		return c.Exec("DROP TABLE inbox")
 	}
 	return nil
@@ -201,7 +201,7 @@ func checkInbox(c *sqlx.Conn, path string, report func(session.ID, error)) error
 		err = nil
 	}
 	size := 0
-	for _, b := range in.torn {
+	for _, b := range in.cut {
 		size += len(b)
 	}
 	if size > 0 {

@@ -167,9 +167,9 @@ func stamp(w *rawjson.Writer, k string, t time.Time, old bool) {
 // Every record keeps the lines that it was made of, in the field "claw0" of
 // its native line. Its id is made of the first one and its number.
 type Stream struct {
-	d    native.Decoder
-	prev string // the record that the next one continues
-	own  bool   // the line before gave a record of ours
+	d     native.Decoder
+	prev  string // the record that the next one continues
+	whole bool   // the last line was exactly one record
 
 	midway bool // the records before are not known: "" in prev does not mean a root
 
@@ -200,13 +200,13 @@ func NewStream(leaf string, midway bool) *Stream {
 	return &Stream{open: map[string]string{}, prev: leaf, midway: midway}
 }
 
-// Own reports whether the latest line was a whole record of ours.
-func (s *Stream) Own() bool { return s.own }
+// WholeLine reports whether the latest line was exactly one record.
+func (s *Stream) WholeLine() bool { return s.whole }
 
 // Line implements codec.Stream.
 func (s *Stream) Line(n int, line []byte, out []session.Record) ([]session.Record, error) {
 	d := &s.d
-	s.own = false
+	s.whole = false
 	if err := d.Line(line, false); err != nil {
 		return out, err
 	}
@@ -256,7 +256,7 @@ func (s *Stream) ours(line []byte, out []session.Record) ([]session.Record, erro
 	// a record that is appended keeps the number that it was given.
 	out = s.End(out)
 	s.follow(r)
-	s.own = true
+	s.whole = true
 	return append(out, r), nil
 }
 

@@ -178,7 +178,7 @@ func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *
 			continue
 		}
 		if end != nil && rec.Raw != nil {
-			*end = Position{Off: s.End(), Tail: s.Offset(), Line: s.Line(), Seq: rec.Seq, Own: s.Own() && t.Native()}
+			*end = Position{Off: s.End(), Tail: s.Offset(), Line: s.Line(), Seq: rec.Seq, Own: s.WholeLine() && t.Native()}
 			if end.Own {
 				end.Sum = crc32.ChecksumIEEE(rec.Raw)
 			}
