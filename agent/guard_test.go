@@ -77,7 +77,7 @@ func TestNextStaysInsideTheWindow(t *testing.T) {
 		{"compacted twice without relief: not again", 990, window.Loose, append(log(User("q")), Compaction("s", "e3"), Compaction("s", "e5")), "ask loose"},
 		{"too long for the model: cut results", 300, window.Results, log(User("q")), "ask results"},
 		{"too long even so: compact", 300, window.Compact, log(User("q")), "compaction"},
-		{"nothing to compact", 300, window.Compact, []session.Body{User("q")}, "ask fold"},
+		{"nothing to compact", 300, window.Compact, []session.Body{User("q")}, "ask compact"},
 		{"stopped by the user", 950, window.Loose, log(User("q"), Stopped(llm.StopAborted, Answer("a"))), "rest"},
 	} {
 		got := agent.Next(Replay(t, c.log...), window.Budget{Window: 1000, Reserve: 100, Used: c.used}, c.q, p)
@@ -221,8 +221,8 @@ func TestGuard(t *testing.T) {
 	}{
 		{"as it is", talk(5, 100), small(9000), []string{"done"}},
 		{"with long results cut", long, silent(2500), []string{"learnt 2886 false", "squeezed results", "done"}},
-		{"the refusal tells the window: compacted", talk(30, 100), small(2000), []string{"learnt 2000 true", "squeezed fold", "compacting", "done"}},
-		{"the refusal tells nothing: compacted", talk(30, 100), silent(2500), []string{"learnt 3216 false", "squeezed fold", "compacting", "done"}},
+		{"the refusal tells the window: compacted", talk(30, 100), small(2000), []string{"learnt 2000 true", "squeezed compact", "compacting", "done"}},
+		{"the refusal tells nothing: compacted", talk(30, 100), silent(2500), []string{"learnt 3216 false", "squeezed compact", "compacting", "done"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &llmtest.Model{Rest: c.rest}
@@ -826,9 +826,9 @@ func TestAnswerIsTooLongForTheModel(t *testing.T) {
 		{"a window that nobody knew", talk(5, 100), 0, strict(4097, 0), []string{"learnt 4097 true", "shorter answer 3403", "done"}, false},
 		{"a short answer", talk(5, 100), 200_000, strict(200_000, 16_384), []string{"learnt 16384 true", "shorter answer 16384", "done"}, false},
 		{"both", talk(5, 100), 200_000, strict(8192, 4096), []string{"learnt 4096 true", "shorter answer 4096", "done"}, false},
-		{"too little would be left", talk(36, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "squeezed fold", "compacting", "done"}, false},
+		{"too little would be left", talk(36, 100), 200_000, strict(4097, 0), []string{"learnt 4097 true", "squeezed compact", "compacting", "done"}, false},
 		{"no numbers", talk(5, 100), 200_000, either(30_000), []string{"shorter answer 4096", "done"}, false},
-		{"no numbers, and it was the prompt", talk(36, 100), 200_000, summarising(either(100)), []string{"shorter answer 4096", "squeezed fold", "compacting"}, true},
+		{"no numbers, and it was the prompt", talk(36, 100), 200_000, summarising(either(100)), []string{"shorter answer 4096", "squeezed compact", "compacting"}, true},
 		{"a server that refuses what it allows", talk(5, 100), 200_000, stubborn, []string{"learnt 8192 true", "shorter answer 8192"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

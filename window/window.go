@@ -34,7 +34,7 @@ const (
 	Tight                  // every result is cut to a few lines
 )
 
-func (q Squeeze) String() string { return [...]string{"loose", "results", "fold", "tight"}[q] }
+func (q Squeeze) String() string { return [...]string{"loose", "results", "compact", "tight"}[q] }
 
 // Build returns the request that continues s: the summary of the compaction
 // in effect, what it keeps and what came after, in the form that the

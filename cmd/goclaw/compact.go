@@ -27,7 +27,7 @@ func compactCmd(a *app) *cobra.Command {
 		Short: "Replace the earlier turns of a conversation by a summary",
 		Long: `Replaces the earlier turns of a conversation by a summary, so that it takes less of the
 model's window. Nothing is removed: the summary is a new record, which --undo
-takes out of effect. FOCUS says what the summary should stress.`,
+reverts. FOCUS says what the summary should stress.`,
 		Example: `  goclaw compact main --dry-run         what would be compacted, kept and lost
   goclaw compact main "the migration"   with a focus on the migration
   goclaw compact main --undo            undo the last compaction`,
@@ -40,7 +40,7 @@ takes out of effect. FOCUS says what the summary should stress.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.focus = strings.TrimSpace(strings.Join(args[1:], " "))
 			if f.undo && (f.dry || f.focus != "") {
-				return usage("--undo stands alone: see goclaw compact --help")
+				return usage("--undo cannot be combined with FOCUS or --dry-run: see goclaw compact --help")
 			}
 			return compactSession(cmd.Context(), a, args[0], f)
 		},
@@ -129,7 +129,8 @@ func compactError(err error, in session.Info) error {
 type compactJSON struct {
 	DryRun         bool     `json:"dryRun"`
 	Record         string   `json:"record,omitempty"`
-	Compacted      int      `json:"folded"`
+	Compacted      int      `json:"compacted"`
+	Folded         int      `json:"folded"` // the name of compacted in v0.1, which programs may read
 	Kept           int      `json:"kept"`
 	FirstKept      string   `json:"firstKeptEntryId"`
 	TokensBefore   int      `json:"tokensBefore"`
@@ -149,7 +150,7 @@ type compactJSON struct {
 
 func planJSON(r compact.Report, cost float64) compactJSON {
 	return compactJSON{
-		DryRun: true, Compacted: r.Compacted, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
+		DryRun: true, Compacted: r.Compacted, Folded: r.Compacted, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
 		InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: cost, Pinned: r.Pinned, OpenRequests: notNil(r.Open), Lost: notNil(r.Lost), Summary: r.Preview,
 	}
 }
@@ -157,7 +158,7 @@ func planJSON(r compact.Report, cost float64) compactJSON {
 func compactedJSON(id string, c session.Compaction, cut compact.Cut) compactJSON {
 	d := compact.DetailsOf(c)
 	return compactJSON{
-		Record: id, Compacted: cut.Compacted, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
+		Record: id, Compacted: cut.Compacted, Folded: cut.Compacted, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
 		By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: c.Usage.Cost.Total, OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
 	}
 }

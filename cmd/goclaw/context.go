@@ -27,11 +27,11 @@ func contextCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context KEY",
 		Short: "Show what the model would be sent now",
-		Long: `Shows what the model would be sent if the conversation went on now, and how
-much of its window that takes. No key is needed: nothing is sent. With --json
-system, messages and tools are the bytes of the next request; what you say then
-comes after them. --file reads a transcript directly, whatever agent wrote it,
-and changes nothing.`,
+		Long: `Shows what the model would be sent next, and how much of its window that takes.
+No API key is needed: nothing is sent. With --json, system, messages and tools
+are the bytes of the next request; your next message is appended to them.
+--file reads a transcript directly, whatever agent wrote it, and changes
+nothing.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if file != "" {
 				return atMost(0)(cmd, args)
@@ -52,7 +52,7 @@ and changes nothing.`,
 			return showContext(cmd.Context(), a, s, file != "", asJSON || wire, wire)
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "a transcript of any agent instead of a session; of a database PATH#ID, else the one used last")
+	cmd.Flags().StringVar(&file, "file", "", "read a transcript file of any agent instead of a session; for a database, PATH#ID (default: the session used last)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"model","system","messages","tools","tail","budget","breakdown","cost"}`)
 	cmd.Flags().BoolVar(&wire, "wire", false, "--json, in the form of the model's own API instead of Anthropic's")
 	cmd.Flags().BoolVar(&strict, "strict", false, "read the tree as pi does, without repairing it")
@@ -167,7 +167,9 @@ func contextJSON(m *model, x window.Breakdown, first bool, tail string) map[stri
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
 		"compactsFirst": first,
 		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
-		"compactions":   x.Compactions, "folds": x.Compactions, "flushWarned": x.Warned, "flushActioned": x.Saved,
+		"compactions":   x.Compactions,
+		"folds":         x.Compactions, // the name of compactions in v0.1, which programs may read
+		"flushWarned":   x.Warned, "flushActioned": x.Saved,
 		"cost": map[string]any{"usd": x.Cost, "input": x.Spent.Input, "output": x.Spent.Output, "cacheRead": x.Spent.CacheRead, "cacheWrite": x.Spent.CacheWrite},
 	}
 }

@@ -124,7 +124,8 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 	case agent.Squeezed:
 		fields = map[string]any{"squeeze": ev.To.String()}
 	case agent.Compacting:
-		fields = map[string]any{"folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}
+		// folded is the name of compacted in v0.1, which programs may read.
+		fields = map[string]any{"compacted": ev.Cut.Compacted, "folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}
 	case agent.NotCompacted:
 		fields = map[string]any{"tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After}
 	case agent.Learnt:

@@ -66,7 +66,7 @@ type row struct {
 	Records     int            `json:"records"`
 	UsedTokens  int            `json:"usedTokens"`
 	Compactions int            `json:"compactions"`
-	Folds       int            `json:"folds"` // the older name of compactions
+	Folds       int            `json:"folds"` // the name of compactions in v0.1, which programs may read
 	CreatedAt   string         `json:"createdAt"`
 	UpdatedAt   string         `json:"updatedAt"`
 	TrashedAt   string         `json:"trashedAt,omitempty"`

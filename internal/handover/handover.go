@@ -80,7 +80,7 @@ type note struct {
 
 type message struct {
 	Role     string   `json:"role"`
-	Kind     string   `json:"kind,omitempty"` // of what is no message: folded (a compaction), branch, shell, custom, reset
+	Kind     string   `json:"kind,omitempty"` // of an entry that is not a message: folded (a compaction; the name of v0.1, which programs may read), branch, shell, custom, reset
 	At       string   `json:"at,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Text     string   `json:"text,omitempty"`
