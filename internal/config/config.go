@@ -155,8 +155,8 @@ func globbed(pattern, text string) bool {
 	return strings.HasSuffix(text, parts[len(parts)-1])
 }
 
-// Reserve returns how much of a window of so many tokens is kept free for the
-// answer at least: what is configured, but never most of a small window. The
+// Reserve returns the minimum that is kept free for the answer in a window of
+// that many tokens: what is configured, but at most a quarter of the window. The
 // problem is "" unless more was configured than the window has.
 func (l *Loaded) Reserve(window int) (tokens int, problem string) {
 	const key = "session.compaction.reserveTokens"
