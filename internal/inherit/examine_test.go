@@ -31,7 +31,7 @@ func TestExamine(t *testing.T) {
 		"well":              {[]string{header("s"), userLine("1", "", "a"), userLine("2", "1", "b")}, nil},
 		"no header":         {[]string{userLine("1", "", "a")}, []string{"0 the file has no header"}},
 		"damaged line":      {[]string{header("s"), userLine("1", "", "a"), `{"type":`, userLine("2", "1", "b")}, []string{"3 not a JSON line: it breaks off at byte 8"}},
-		"dangling":          {[]string{header("s"), userLine("1", "", "a"), userLine("2", "x", "b")}, []string{`3 its parent "x" is nowhere in the file`, "0 the history is cut for a program that does not heal it"}},
+		"dangling":          {[]string{header("s"), userLine("1", "", "a"), userLine("2", "x", "b")}, []string{`3 its parent "x" is nowhere in the file`, "0 programs that do not repair this show only part of the history"}},
 		"own parent":        {[]string{header("s"), userLine("1", "1", "a")}, []string{"2 it is its own parent"}},
 		"the same id":       {[]string{header("s"), userLine("1", "", "a"), userLine("1", "", "b")}, []string{`3 the id "1" is on line 2 already`}},
 		"no result":         {[]string{header("s"), userLine("1", "", "a"), answer}, []string{`3 the call "c1" has no result`}},
@@ -125,8 +125,8 @@ func TestLongLineIsCopied(t *testing.T) {
 }
 
 // TestRepairedReadsAlike: a repaired copy of every fixture gives, read as pi
-// reads it, the context that the original gives where it is healed, and has
-// nothing left to find that healing can mend.
+// reads it, the context that the original gives where it is repaired, and has
+// no finding left that a repair could remove.
 func TestRepairedReadsAlike(t *testing.T) {
 	ctx := context.Background()
 	cat, err := inherit.Find(ctx, []string{unpacked(t)}, inherit.FindOptions{})
@@ -135,7 +135,7 @@ func TestRepairedReadsAlike(t *testing.T) {
 	}
 	defer cat.Close()
 	n := 0
-	// Of these the healed branch lacks a message that pi shows, or would if it did
+	// Of these the repaired branch lacks a message that pi shows, or would if it did
 	// not hang: the copy has it, before another.
 	more := map[string][2]string{
 		"child-before-parent.jsonl":         {"assistant a1", "user q2"},

@@ -38,7 +38,7 @@ func Places(home string, getenv func(string) string) []Place {
 type FindOptions struct {
 	From string   // one of Programs; "": detected from the files
 	Skip []string // folders that are not looked into: our own
-	Home string   // what "~" stands for in an OpenClaw configuration
+	Home string   // replaces "~" in an OpenClaw configuration
 	Memo *Memo    // what is known from the last time, or nil
 	// Sources make the programs to look for. nil: those that are known.
 	Sources []func() source.Source
@@ -139,9 +139,9 @@ func (f *finder) root(path string) {
 	}
 }
 
-// beside are folders that never hold transcripts of their own, or hold only
-// copies of what is found elsewhere.
-var beside = map[string]bool{"node_modules": true, ".git": true, "session-sqlite-import-archive": true, "cold": true}
+// skipped are folders that hold no transcripts, or only copies of those that are
+// found elsewhere.
+var skipped = map[string]bool{"node_modules": true, ".git": true, "session-sqlite-import-archive": true, "cold": true}
 
 // folder looks through a folder. Where a program keeps other things as well, it
 // looks only where the sessions are.
@@ -172,7 +172,7 @@ func (f *finder) folder(dir string) {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.IsDir():
-			if !beside[e.Name()] {
+			if !skipped[e.Name()] {
 				f.folder(path)
 			}
 		case e.Type()&fs.ModeSymlink != 0:
@@ -181,7 +181,7 @@ func (f *finder) folder(dir string) {
 			case errors.Is(err, fs.ErrPermission):
 				f.problem(path, err)
 			case err != nil:
-				f.problem(path, fmt.Errorf("a symbolic link that leads nowhere: %w", errors.Unwrap(err)))
+				f.problem(path, fmt.Errorf("broken symbolic link: %w", errors.Unwrap(err)))
 			case fi.IsDir():
 				f.folder(path)
 			default:
@@ -279,7 +279,7 @@ func (f *finder) file(path string, fi fs.FileInfo, named bool) {
 }
 
 // lines looks at a file of lines. called: it has the name of a transcript, so
-// that it is worth a line if it is not one.
+// that it should be reported if it is not one.
 func (f *finder) lines(file *source.File, called bool) {
 	s, err := f.sniff(file)
 	if err != nil {
@@ -344,7 +344,7 @@ func (f *finder) database(file *source.File) {
 	if err != nil {
 		f.problem(file.Path, err)
 	} else if len(found) == 0 && file.Named {
-		f.problem(file.Path, errors.New("not a database of sessions that is known here"))
+		f.problem(file.Path, errors.New("not a known kind of session database"))
 	}
 	if len(found) == 0 {
 		d.Close()
@@ -421,18 +421,18 @@ func (f *finder) readIndex(path, dir string) *source.Index {
 		p.What = "the index cannot be read, its transcripts are imported without their keys: " + p.What
 		f.c.Problems = append(f.c.Problems, p)
 		ix = source.NewIndex(path, dir, "", nil)
-		ix.Torn = true
+		ix.Unreadable = true
 		return ix
 	}
 	f.memo.setIndex(path, memoIndex{Stat: st, Program: ix.Program, Entries: ix.Entries})
 	return ix
 }
 
-// aside are files that programs keep beside their transcripts: input, names,
+// aside are files that programs keep next to their transcripts: input, names,
 // the steps of a workflow.
 var aside = map[string]bool{"history.jsonl": true, "session_index.jsonl": true, "journal.jsonl": true}
 
-var errStranger = errors.New("not a transcript that is known here")
+var errStranger = errors.New("not a known kind of transcript")
 
 // maxStrangers is how many such files are listed one by one, outside of agents'
 // own folders.
@@ -440,7 +440,7 @@ const maxStrangers = 10
 
 func (f *finder) tellStrangers() {
 	if n := len(f.strangers); n > maxStrangers {
-		f.c.Problems = append(f.c.Problems, Problem{Path: f.strangers[0], What: fmt.Sprintf("not a transcript that is known here, nor are %d more files", n-1), Unread: true})
+		f.c.Problems = append(f.c.Problems, Problem{Path: f.strangers[0], What: fmt.Sprintf("not a known kind of transcript (and %d more files)", n-1), Unread: true})
 		return
 	}
 	for _, p := range f.strangers {

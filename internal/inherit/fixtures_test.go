@@ -50,7 +50,7 @@ func lines(s *session.Session, model string) []string {
 }
 
 // TestContextsOfImportedFixtures takes every fixture and holds the context of
-// the log that it became against what the real programs make of it: healed
+// the log that it became against what the real programs make of it: repaired
 // against OpenClaw 2026.9.6, strict against pi.
 func TestContextsOfImportedFixtures(t *testing.T) {
 	ctx := context.Background()

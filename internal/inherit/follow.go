@@ -90,7 +90,7 @@ func show(paths []string, see func(dir string, names ...string)) {
 			switch {
 			case err != nil || !d.IsDir():
 				return nil
-			case beside[d.Name()], state && filepath.Dir(path) == p && !slices.Contains(source.SessionFolders, d.Name()):
+			case skipped[d.Name()], state && filepath.Dir(path) == p && !slices.Contains(source.SessionFolders, d.Name()):
 				return filepath.SkipDir
 			}
 			see(path)

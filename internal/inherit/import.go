@@ -50,7 +50,7 @@ const (
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
 	Purged    State = "purged"    // its log was removed for good, and is not imported again
 	Failed    State = "failed"
-	Left      State = "left" // the import was stopped before: the next one goes on with it
+	Left      State = "left" // the import was stopped before it: the next one continues there
 )
 
 // Outcome is what became of one transcript.
@@ -129,7 +129,7 @@ const (
 // cannot be written does. The error is the store's or ctx's.
 func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions) (Report, error) {
 	begin := time.Now()
-	release, err := o.turn(ctx, st)
+	release, err := o.lockImports(ctx, st)
 	if err != nil {
 		return Report{}, err
 	}
@@ -186,9 +186,9 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 	return rep, errors.Join(err, moved, o.Removed.forget(im.again), im.memo.save())
 }
 
-// turn waits until no other process imports into st: decisions that were made by
-// looking at st must still hold when it is written.
-func (o ImportOptions) turn(ctx context.Context, st session.Store) (release func(), err error) {
+// lockImports waits until no other process imports into st: decisions that were
+// made by looking at st must still hold when it is written.
+func (o ImportOptions) lockImports(ctx context.Context, st session.Store) (release func(), err error) {
 	for told := false; ; {
 		release, err := st.Lock(ctx, "import\x00", "an import")
 		var held *session.HeldError
@@ -220,7 +220,7 @@ type importer struct {
 	memo    *Memo
 	logs    map[session.ID]session.Info
 	origins map[origin]session.Info // the latest log of each
-	// families are all logs of each, healed or strict.
+	// families are all logs of each, repaired or strict.
 	families map[origin][]session.Info
 
 	stop context.CancelCauseFunc // the store cannot be written
@@ -409,7 +409,7 @@ func (im *importer) log(ctx context.Context, j job, m imported, known bool, o *O
 	return im.compare(ctx, j, o)
 }
 
-// source yields what belongs into the log of t, header first.
+// source yields the records for t's log, header first.
 func (im *importer) source(ctx context.Context, t *Transcript, end *source.Position) iter.Seq2[session.Record, error] {
 	recs := t.Raw(ctx, end)
 	if im.o.Strict {
@@ -574,7 +574,7 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 }
 
 // beside reports whether t is in the same folder as the file whose id it has.
-// Then it is a session of its own, not an older copy.
+// Then it is a separate session, not an older copy.
 func (j job) beside() bool {
 	return j.from != "" && j.t.Archive == "" && !j.t.Database() && j.from != j.t.Path && filepath.Dir(j.from) == filepath.Dir(j.t.Path)
 }

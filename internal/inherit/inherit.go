@@ -5,7 +5,7 @@
 // of it; Follow does both as the programs write. What a program's files look
 // like is known by its package below this one, a source.Source; here everything
 // is written once for all of them. A source is opened for reading only: nothing
-// is created, changed, locked or touched beside it, also where it is a database
+// is created, changed, locked or touched next to it, also where it is a database
 // with a live write-ahead log. Every line is kept byte for byte; what cannot be
 // read is a session.Damage, and everything around it is imported.
 package inherit

@@ -16,7 +16,7 @@ import (
 // for last has its key, the other one the key with one of these suffixes.
 const (
 	straight = ":strict"
-	healed   = ":healed"
+	repaired = ":healed" // the word in keys of v0.1
 )
 
 // strictID begins the ids of logs that hold what pi would show.
@@ -141,7 +141,7 @@ func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key 
 		return 0
 	}
 	bare := func(in session.Info) session.Key {
-		return session.Key(strings.TrimSuffix(string(in.Key), []string{healed, straight}[way(in)]))
+		return session.Key(strings.TrimSuffix(string(in.Key), []string{repaired, straight}[way(in)]))
 	}
 	now := 0
 	if im.o.Strict {
@@ -165,7 +165,7 @@ func (im *importer) wanted(o *Outcome, logs []session.Info) map[int]session.Key 
 			key = bare(in)
 		}
 		if ways[0] && ways[1] && way(in) != now {
-			key += session.Key([]string{healed, straight}[way(in)])
+			key += session.Key([]string{repaired, straight}[way(in)])
 		}
 		if key != in.Key {
 			want[i] = key

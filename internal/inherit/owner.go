@@ -50,7 +50,7 @@ func ownerOf(dir string, own bool) (program string) {
 		switch {
 		case err != nil:
 			return nil // what cannot be read cannot be written to, either
-		case e.IsDir() && (beside[e.Name()] || strings.Count(path, string(filepath.Separator)) > depth+4):
+		case e.IsDir() && (skipped[e.Name()] || strings.Count(path, string(filepath.Separator)) > depth+4):
 			return filepath.SkipDir
 		case e.IsDir() || !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), source.Ext):
 			return nil

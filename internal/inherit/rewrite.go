@@ -20,7 +20,7 @@ const maxRewrite = 16 << 20
 // migrated or continued it from an earlier point. If the log reads like the source
 // once the new records are appended and its end is moved, that is done, and the
 // old branch stays in the log. Otherwise the source becomes a new log of the same
-// key, and the old one stays as it is.
+// key, and the old one is not changed.
 func (im *importer) rewritten(ctx context.Context, j job, o *Outcome) error {
 	if j.t.Size <= maxRewrite {
 		done, err := im.branch(ctx, j, o)

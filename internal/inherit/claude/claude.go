@@ -40,7 +40,7 @@ func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 	if l.SessionID != "" && s.ID == "" {
 		s.ID = l.SessionID
 	}
-	if l.UUID != "" { // a subagent may stand before the conversation
+	if l.UUID != "" { // a subagent may come before the conversation
 		s.Side = l.Sidechain && (s.Bare || s.Side)
 		s.Bare = false
 	}
@@ -64,7 +64,7 @@ func isLine(l source.Line) bool {
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// Open names a session by its file: one that goes on from another begins with
+// Open names a session by its file: one that continues another begins with
 // its lines, and with its id in them.
 func (program) Open(f *source.File) ([]*source.Transcript, error) {
 	s := f.Sniffed

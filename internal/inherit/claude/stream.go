@@ -19,21 +19,20 @@ import (
 // as a boundary and a user line with the summary.
 //
 // A line is a record with the line's uuid, and carries the line in the field
-// "claude-code"; the lines of one answer that stand together are one record.
-// Lines that say nothing to a model but that others continue
-// (system, progress, attachment) are custom data; titles are titles; anything
-// else is kept verbatim, outside of the conversation.
+// "claude-code"; consecutive lines of one answer are one record. Lines without
+// text for a model that others continue (system, progress, attachment) are
+// custom data; titles are titles; anything else is kept verbatim, outside of
+// the conversation.
 //
-// Calls that ran side by side leave the results on branches of their own: a
-// line whose parent is anywhere in the turn that goes on continues the line
-// before it.
+// Parallel calls put their results on separate branches: a line whose parent is
+// anywhere in the current turn continues the line before it.
 type stream struct {
 	side   bool // a subagent's own file: its lines are the conversation
 	leaf   string
-	turn   map[string]bool // uuids of the turn that goes on
+	turn   map[string]bool // uuids of the current turn
 	at     map[uint64]bool // all uuids, by hash
 	calls  map[string]string
-	held   *source.Draft // an answer that may go on
+	held   *source.Draft // an answer that the next lines may continue
 	answer string        // its id
 	// counted are the answers whose usage was counted.
 	counted map[uint64]bool
@@ -50,7 +49,7 @@ func newStream(side bool) *stream {
 	return &stream{side: side, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
 }
 
-// hash stands for a uuid: a long file has many.
+// hash shortens a uuid: a long file has many.
 func hash(s string) uint64 { return maphash.String(seed, s) }
 
 var seed = maphash.MakeSeed()
@@ -290,8 +289,8 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 			}
 			return m
 		}
-		// Each line of an answer repeats the usage of the whole: the last one
-		// of those that stand together counts, and of others none.
+		// Each line of an answer repeats the usage of the whole: only the last
+		// of a consecutive run counts.
 		if c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[hash(l.Message.ID)] {
 			u := l.Message.Usage
 			m.Usage = llm.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}

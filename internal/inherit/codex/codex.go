@@ -60,8 +60,7 @@ func (*program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 	return true, true
 }
 
-// isBareItem reports whether l is what stood on a line before lines had a type
-// of their own.
+// isBareItem reports whether l is from a version whose lines had no type.
 func isBareItem(l source.Line) bool {
 	switch l.Type {
 	case "message":
@@ -83,8 +82,8 @@ func isLine(l source.Line) bool {
 	return false
 }
 
-// Open skips the packed form of a file that is beside it: Codex unpacks
-// a session before it goes on with it.
+// Open skips the packed form of a file that is next to it: Codex unpacks
+// a session before it continues it.
 func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 	s := f.Sniffed
 	if f.DB != nil || !f.Forced && s.Program != Program {
@@ -106,8 +105,8 @@ func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 // maxNames is how large the list of names may be.
 const maxNames = 16 << 20
 
-// name returns the name of a session, which stands in a list beside the folder
-// of the sessions: of names for one session the last counts.
+// name returns the name of a session from the list next to the sessions folder;
+// the last entry wins.
 func (p *program) name(f *source.File, id string) string {
 	home := filepath.Dir(f.Path)
 	for b := filepath.Base(home); b != "sessions" && b != "archived_sessions"; b = filepath.Base(home) {

@@ -29,7 +29,7 @@ type stream struct {
 	model string
 	maker string
 	begun bool
-	held  *source.Draft   // an answer that may go on, and that its token count may follow
+	held  *source.Draft   // an answer that the next lines, or its token count, may complete
 	done  bool            // that has come
 	total json.RawMessage // of the last token count: it is said again when a limit changes
 	turns []string        // what each prompt of the user continues

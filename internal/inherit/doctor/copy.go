@@ -144,7 +144,7 @@ func (c *Copy) list(dir string) error {
 	})
 }
 
-// AddIndexes puts the index of each folder beside its repaired transcripts, and
+// AddIndexes puts the index of each folder next to its repaired transcripts, and
 // returns what could not be copied.
 func (c *Copy) AddIndexes(all []*source.Transcript) (problems []source.Problem) {
 	for dir := range c.lists {

@@ -71,7 +71,7 @@ func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	}
 	x.Strict = messages(strict.Branch)
 	if lost := x.Branch - x.Strict; lost > 0 && t.Native() && !t.Database() {
-		x.find(0, "the history is cut for a program that does not heal it", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
+		x.find(0, "programs that do not repair this show only part of the history", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
 	x.calls(live)
 	return x.Examination, nil
@@ -187,7 +187,7 @@ func (x *examiner) links(recs []session.Record, live *session.Session) {
 		switch b := r.Body.(type) {
 		case session.Compaction:
 			if at, ok := x.at[b.FirstKept]; b.FirstKept != "" && b.FirstKept != r.ID && (!ok || at > i) {
-				x.find(line, fmt.Sprintf("it keeps records from %q on, which is not before it", b.FirstKept), "what should have been kept word for word is not sent")
+				x.find(line, fmt.Sprintf("it keeps records from %q, which does not precede it", b.FirstKept), "the records that it should keep word for word are not sent")
 			}
 		case session.Message:
 			said++
@@ -214,7 +214,7 @@ func (x *examiner) link(recs []session.Record, i, said int, seen map[session.Seq
 	case !known:
 		x.find(line, fmt.Sprintf("its parent %q is nowhere in the file", r.Parent), forgets(said))
 	case at > i:
-		cost := "a reader that does not look ahead takes it for a new beginning"
+		cost := "readers that do not look ahead take it for the first message"
 		if _, message := recs[at].Body.(session.Message); x.circle(recs, i) {
 			cost = "pi hangs on it: they continue each other"
 		} else if message && seen[r.Seq] && !seen[recs[at].Seq] {
@@ -241,9 +241,9 @@ func forgets(messages int) string {
 	case 0:
 		return "what came before is not in the file"
 	case 1:
-		return "a reader that does not heal it forgets the message before"
+		return "readers that do not repair this drop the message before it"
 	}
-	return fmt.Sprintf("a reader that does not heal it forgets the %d messages before", messages)
+	return fmt.Sprintf("readers that do not repair this drop the %d messages before it", messages)
 }
 
 // calls looks on the live branch for calls without a result, results without a

@@ -1,7 +1,7 @@
 // Package firstgoclaw reads the database of the first program of that name: two
 // tables, sessions by key, and messages, a row for each record. Its design gives
 // a row a type and data; the program that was published has a column for each
-// field instead, and tables of their own for checkpoints and compactions. Both
+// field instead, and separate tables for checkpoints and compactions. Both
 // are read.
 package firstgoclaw
 

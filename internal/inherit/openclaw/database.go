@@ -79,7 +79,7 @@ func (d *database) list() ([]*source.Transcript, error) {
 	if d.Tables[table] {
 		err := d.Each("SELECT session_key, "+id+", entry_json FROM "+table+" ORDER BY 1", nil, func(s sqlx.Row) error {
 			key := s.Text(0)
-			// Its copies in columns hold what matters beside the title.
+			// Its copies in columns hold everything that matters except the title.
 			live[s.Text(1)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(2)).Title}
 			taken[key] = true
 			return nil
@@ -199,7 +199,7 @@ func (d *database) rows(t *source.Transcript, p part, after int64) (rows []sourc
 				if plain {
 					r.Line = bytes.Clone(s.ColumnRawText(3))
 				} else if r.Line, r.Err = d.unpack.DecodeAll(s.Bytes(2), nil); r.Err != nil {
-					r.Err = fmt.Errorf("a packed row that cannot be unpacked: %w", r.Err)
+					r.Err = fmt.Errorf("a compressed row cannot be decompressed: %w", r.Err)
 				}
 				rows = append(rows, r)
 				if size += len(r.Line); size > pieceBytes {
@@ -233,7 +233,7 @@ func unpackedSize(packed []byte) int64 {
 }
 
 // archive yields a transcript that is kept whole: in a row, or in a file of
-// the folder sessions/cold beside the database.
+// the folder sessions/cold next to the database.
 func (d *database) archive(ctx context.Context, t *source.Transcript, p part) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		r, packed, err := d.whole(p)

@@ -34,7 +34,7 @@ func (program) Places(home string, getenv func(string) string) []string {
 
 func (program) Named(name string) bool { return strings.HasSuffix(name, ".sqlite") }
 
-// Sniff leaves native lines to pi, which shares the format: where a file lies
+// Sniff leaves native lines to pi, which shares the format: where a file is
 // shows whose it is.
 func (program) Sniff(source.Line, *source.Sniffed) (mine, done bool) { return false, false }
 
@@ -42,7 +42,7 @@ func (program) Sniff(source.Line, *source.Sniffed) (mine, done bool) { return fa
 var piName = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_`)
 
 // isOurs reports whether a file of native lines is OpenClaw's. OpenClaw 2026.9.6
-// writes version 4. Where a file is says more: pi's versions go on as well.
+// writes version 4. Where a file is says more: pi's versions grow as well.
 func isOurs(f *source.File) bool {
 	return f.Index != nil || source.AgentOf(f.Path) != "" || f.Archive != "" || f.Sniffed.Version == 4 && !piName.MatchString(filepath.Base(f.Path))
 }
@@ -73,7 +73,7 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 		t.Key, t.Title, t.Listed = session.Key(e.Key), e.Title, true
 	default:
 		if t.Archive == "" {
-			t.Archive, t.Unlisted = "orphan", f.Index != nil && !f.Index.Torn
+			t.Archive, t.Unlisted = "orphan", f.Index != nil && !f.Index.Unreadable
 		}
 		t.Key = recovered(cmp.Or(source.Text(source.AgentOf(f.Path)), "main"), t.ID)
 	}
@@ -116,7 +116,7 @@ func readEntry(key string, raw []byte) source.Entry {
 
 // Inside knows the state folder, and that of claw0, which looks the same: their
 // agents have sessions. Other programs have folders of that name, too, and
-// transcripts beside them.
+// transcripts next to them.
 func (program) Inside(dir, home string) (names, elsewhere []string, ok bool, problem error) {
 	// An agent's own folder of sessions is not one, even if it holds a store.
 	if !hasAgents(dir) || source.AgentOf(filepath.Join(dir, "x")) != "" {

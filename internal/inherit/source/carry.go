@@ -38,7 +38,7 @@ func Carry(r session.Record, name string, line []byte) session.Record {
 
 // Draft is an answer that is written on several lines, as far as it is read.
 // Its id is that of its last line: when more of it comes, it is another record
-// in the place of this one, and a log that has this one goes on beside it.
+// in the place of this one, and a log that has this one continues next to it.
 type Draft struct {
 	Rec   session.Record
 	lines [][]byte

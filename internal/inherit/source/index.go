@@ -27,11 +27,11 @@ type Entry struct {
 
 // Index is a sessions.json: the list that a program keeps of its sessions.
 type Index struct {
-	Path    string
-	Dir     string // where its transcripts are
-	Program string // that wrote it, if it has entries
-	Torn    bool   // it could not be read
-	Entries []Entry
+	Path       string
+	Dir        string // where its transcripts are
+	Program    string // that wrote it, if it has entries
+	Unreadable bool
+	Entries    []Entry
 
 	byName map[string]int
 	byID   map[string]int

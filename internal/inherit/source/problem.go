@@ -13,8 +13,8 @@ type Problem struct {
 	Path string
 	Line int // 0: none
 	What string
-	// Unread: there may be sessions in it that were not seen. Else they were
-	// all seen, and this is only to be known.
+	// Unread: there may be sessions in it that were not seen; otherwise all
+	// were seen and this is informational.
 	Unread bool
 }
 

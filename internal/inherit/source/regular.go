@@ -41,7 +41,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// KindOf says what something is that is no file.
+// KindOf names the kind of a non-regular file.
 func KindOf(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeNamedPipe != 0:

@@ -11,8 +11,8 @@ import (
 )
 
 // snapshot is a database as it was at one moment, its write-ahead log
-// included, read without SQLite's own files and locks: the owner may go on
-// writing, and nothing is created beside the database.
+// included, read without SQLite's own files and locks: the owner may continue
+// writing, and nothing is created next to the database.
 //
 // Frames that are appended to the log later are not seen. Pages that the owner
 // copies from its log into the database, or overwrites, could be seen: a reader

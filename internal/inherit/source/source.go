@@ -20,7 +20,7 @@ import (
 )
 
 // Source is a program whose sessions can be read. It may remember what it has
-// read beside its files; a new one is made for each search.
+// read next to its files; a new one is made for each search.
 type Source interface {
 	// Program is its name, as origins and --from have it.
 	Program() string
@@ -55,7 +55,7 @@ type Lister interface {
 	Entry(key string, raw json.RawMessage) (Entry, bool)
 }
 
-// Home is a Source whose folder holds much else beside its sessions.
+// Home is a Source whose folder holds much else besides its sessions.
 type Home interface {
 	Source
 	// Inside returns the names in dir that are to be looked at, and folders
@@ -82,7 +82,7 @@ type File struct {
 	Sniffed Sniffed
 	Index   *Index    // that tells of it, or nil
 	DB      *Database // nil: a file of lines
-	// Problem is called for what cannot be read beside the file.
+	// Problem is called for what cannot be read next to the file.
 	Problem func(Problem)
 }
 
@@ -178,7 +178,7 @@ func (l Line) Form() codec.Form {
 
 // Under returns the folders rest of the folder that the variable env names, or
 // of own in the user's home. There are none if the home is not known: the
-// current folder does not stand for it.
+// current folder is not taken for it.
 func Under(home string, getenv func(string) string, env, own string, rest ...string) (out []string) {
 	dir := ""
 	if env != "" {
@@ -229,7 +229,7 @@ func ProjectKey(program, cwd string, id session.ID) session.Key {
 	return session.Key(program + ":" + strings.ReplaceAll(dir, ":", "-") + ":" + string(id))
 }
 
-// HasTwin reports whether path is the packed form of a file that is beside it.
+// HasTwin reports whether path is the packed form of a file that is next to it.
 func HasTwin(path string) bool {
 	plain, ok := strings.CutSuffix(path, ".zst")
 	if !ok {

@@ -65,7 +65,7 @@ func (t *Transcript) Ref() string {
 
 // Records yields t as a log: a header first, and then what the program
 // wrote, upgraded to native lines where it is in another form. Damage is
-// yielded as *session.Damage, and the reading goes on.
+// yielded as *session.Damage, and the reading continues.
 func (t *Transcript) Records(ctx context.Context) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		first := true
@@ -90,7 +90,7 @@ func (t *Transcript) Raw(ctx context.Context, end *Position) iter.Seq2[session.R
 	return t.Lines(ctx, Position{}, end)
 }
 
-// Header is what stands before a file without a header.
+// Header is used for a file without a header.
 func (t *Transcript) Header() *session.Header {
 	return &session.Header{Version: session.Version, ID: t.ID, CWD: t.CWD}
 }
@@ -124,7 +124,7 @@ func (t *Transcript) Enter() {
 
 func (t *Transcript) Waits() bool { return t.gate != nil && !t.inside }
 
-// Counted reports that so many bytes were read.
+// Counted reports that n bytes were read.
 func (t *Transcript) Counted(bytes int) {
 	if t.count != nil {
 		t.count(bytes)
