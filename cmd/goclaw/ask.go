@@ -32,7 +32,7 @@ error, done. An answer that was cut because it reached the limit on its length
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if goOn {
 				if len(args) > 0 || len(attach) > 0 {
-					return usage("--continue goes on with the last turn: it takes no TEXT")
+					return usage("--continue resumes the last turn and takes no TEXT")
 				}
 				return ask(cmd.Context(), a, ref, llm.Message{}, asJSON)
 			}
@@ -45,13 +45,13 @@ error, done. An answer that was cut because it reached the limit on its length
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", sessionFlag+" (default: the configured key)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, one per line")
-	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "go on with a turn that failed or was interrupted")
+	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")
 	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (can be repeated)")
 	return cmd
 }
 
-// ask runs one turn in the session that ref names. An empty message goes on
-// with the last turn.
+// ask runs one turn in the session that ref names. An empty message
+// resumes the last turn.
 func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) error {
 	var approve tool.Approver
 	show := a.jsonEvents()
@@ -82,7 +82,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 	if m.note != "" && !asJSON {
 		a.note("%s", m.note)
 	}
-	var unseen error // the reader has left; the turn is finished all the same
+	var unseen error // the reader has left; the turn is finished anyway
 	if note != "" {
 		unseen = show(addressed{note: note, key: s.Key}, nil)
 	}
@@ -115,7 +115,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 		}
 	}
 	if cut {
-		return quietIf(asJSON, errors.New(`the answer was cut: it reached the limit on its length; goclaw ask "go on" asks for the rest`))
+		return quietIf(asJSON, errors.New(`the answer reached its length limit and was cut off: goclaw ask "continue" asks for the rest`))
 	}
 	return nil
 }
@@ -154,8 +154,8 @@ func target(ctx context.Context, a *app, r *turns, ref string) (s *session.Sessi
 	return s, note, err
 }
 
-// checkInterrupted tells the user if the last turn of s did not end. Going on
-// needs such a turn, and that no other process is running it.
+// checkInterrupted tells the user if the last turn of s did not end. With
+// goOn there must be such a turn, and no other process may be running it.
 func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool) error {
 	t, ok := runner.InterruptedIn(s)
 	if ok {
@@ -163,9 +163,9 @@ func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool
 		var held *session.HeldError
 		switch {
 		case errors.As(err, &held) && goOn:
-			return fmt.Errorf("another goclaw (pid %d) is in the middle of a turn in %s: there is nothing to go on with", held.PID, s.Key)
+			return fmt.Errorf("another goclaw (pid %d) is running a turn in %s: wait for it to finish", held.PID, s.Key)
 		case errors.As(err, &held):
-			a.note("another goclaw (pid %d) is in the middle of a turn", held.PID)
+			a.note("another goclaw (pid %d) is running a turn", held.PID)
 			return nil
 		case err == nil:
 			release()
@@ -173,9 +173,9 @@ func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool
 	}
 	switch {
 	case goOn && !runner.Resumable(s):
-		return fmt.Errorf("no turn in %s was interrupted: there is nothing to go on with", s.Key)
+		return fmt.Errorf("there is no interrupted turn in %s to resume", s.Key)
 	case !goOn && ok:
-		a.note("the last turn did not end (%q): ask --continue goes on with it", transcript.OneLine(transcript.Printable(t.Prompt), 60))
+		a.note("the last turn was interrupted (%q): goclaw ask --continue resumes it", transcript.OneLine(transcript.Printable(t.Prompt), 60))
 	}
 	return nil
 }

@@ -35,12 +35,12 @@ func TestAskWhileAnotherAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	middle := fmt.Sprintf("another goclaw (pid %d) is in the middle of a turn", os.Getpid())
+	middle := fmt.Sprintf("another goclaw (pid %d) is running a turn", os.Getpid())
 	if code, errOut := ask("--continue"); code != 1 || !strings.Contains(errOut, middle) {
 		t.Errorf("--continue exits %d: %s", code, errOut)
 	}
 	time.AfterFunc(200*time.Millisecond, release)
-	if code, errOut := ask("more"); code != 0 || !strings.Contains(errOut, middle) || strings.Contains(errOut, "did not end") {
+	if code, errOut := ask("more"); code != 0 || !strings.Contains(errOut, middle) || strings.Contains(errOut, "was interrupted") {
 		t.Errorf("while another answers, ask exits %d: %s", code, errOut)
 	}
 	s, err := session.Open(t.Context(), st, "busy")
@@ -50,7 +50,7 @@ func TestAskWhileAnotherAnswers(t *testing.T) {
 	if _, err := session.Keep(t.Context(), st, s, s.Next(sessiontest.User("and now?"), session.System{}), session.System{}); err != nil {
 		t.Fatal(err)
 	}
-	if code, errOut := ask("more"); code != 0 || !strings.Contains(errOut, `the last turn did not end ("and now?")`) {
+	if code, errOut := ask("more"); code != 0 || !strings.Contains(errOut, `the last turn was interrupted ("and now?"): goclaw ask --continue resumes it`) {
 		t.Errorf("with nobody answering, ask exits %d: %s", code, errOut)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"goclaw/tool"
 )
 
-// chat talks until the user leaves: with an editor on a terminal, by plain
-// lines on one that can do nothing, and without a prompt in a pipe.
+// chat runs until the user quits: with line editing on a terminal, plain lines
+// on a dumb one, and without a prompt in a pipe.
 func chat(ctx context.Context, a *app, ref string) error {
 	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
@@ -107,7 +107,7 @@ func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
 		return nil, err
 	}
 	if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
-		a.warn("the lines you typed before are not remembered: %v", err)
+		a.warn("input history is unavailable: %v", err)
 	}
 	t.Complete = c.Complete
 	return t, nil
@@ -160,7 +160,7 @@ func (t textOnly) Read(p []byte) (int, error) {
 func chatHint(err error) string {
 	switch {
 	case errors.Is(err, session.ErrHeld):
-		return "wait for it, or go on in a copy: /fork"
+		return "wait for it, or continue in a copy: /fork"
 	case errors.Is(err, session.ErrNotFound):
 		return "/sessions lists what there is"
 	case errors.Is(err, llm.ErrModel):

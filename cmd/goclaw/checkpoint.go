@@ -14,7 +14,7 @@ import (
 // have to wait for the end of a long turn.
 const checkpointLimit = 30 * time.Minute
 
-// checkpointCmd is what chat and ask start as a process of its own, so that
+// checkpointCmd is what chat and ask start as a separate process, so that
 // the user does not wait for a checkpoint, and none that was paid for is lost.
 func checkpointCmd(a *app) *cobra.Command {
 	return &cobra.Command{

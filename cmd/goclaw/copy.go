@@ -23,10 +23,10 @@ func copyCmd(a *app) *cobra.Command {
 		Use:   "copy DIR [KEY...]",
 		Short: "Copy conversations into another store",
 		Long: `Copies conversations into the store in the folder DIR, which is made if need
-be: all of them, including those in the trash, or those of KEY... Every line
-stays the same bytes. Run again, it copies what is new. The store that is copied
-stays as it is; session.store and session.path in the configuration say which
-one is used.`,
+be: all of them, including those in the trash, or those of KEY... Lines are
+copied byte for byte. Run it again to copy only what is new. The source store is
+not changed. session.store and session.path in the configuration say which store
+is used.`,
 		Example: `  goclaw sessions copy --to jsonl ~/logs       as files, one for each conversation
   goclaw sessions copy --to sqlite /mnt/backup into /mnt/backup/sessions.db`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -106,7 +106,7 @@ func openCopy(a *app, kind, dir string) (st session.Store, path string, err erro
 		return st, path, err
 	}
 	if owner, _ := inherit.Owner(absolute(path)); owner != "" && !a.conf.Session.Shared {
-		return nil, "", fmt.Errorf("%s belongs to %s and stays as it is: DIR must be a folder of its own", path, owner)
+		return nil, "", fmt.Errorf("%s belongs to %s and goclaw does not write to it: choose another folder as DIR", path, owner)
 	}
 	st, err = jsonl.Open(path, jsonl.Options{})
 	return st, path, err

@@ -9,8 +9,8 @@ import (
 )
 
 // spawnSelf starts this program again as a process that outlives this one. It
-// has no terminal and no stream of ours: whoever reads our output sees its end
-// when we are gone.
+// has no terminal and none of this process's streams: a reader of our output sees
+// its end when this process exits.
 func spawnSelf(args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -22,6 +22,6 @@ func spawnSelf(args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go cmd.Wait() // so that it is no zombie as long as we live
+	go cmd.Wait() // reap it
 	return nil
 }

@@ -28,8 +28,8 @@ asked. --fix rebuilds indexes from the logs; it never changes a log.
 Exits 0 when all is well, 1 when not.
 
 With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
-Codex or goclaw is examined instead, and not changed: what is damaged, on which
-line, and what that costs. --repair-to writes a repaired copy of it.`,
+Codex or goclaw is examined instead (read-only). The report says what is
+damaged, on which line, and what is lost. --repair-to writes a repaired copy.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -141,9 +141,9 @@ func storeFinding(id session.ID, key session.Key, problem error) finding {
 	case errors.Is(problem, session.ErrStale):
 		f.Hint = "goclaw doctor --fix rebuilds it from the logs"
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
-		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s goes on in a copy without them", id, id)
+		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records", id, id)
 	case id == "":
-		f.Hint = "keep this file; goclaw sessions copy DIR takes all that can be read into a new store"
+		f.Hint = "keep this file; goclaw sessions copy DIR copies everything readable into a new store"
 	}
 	return f
 }

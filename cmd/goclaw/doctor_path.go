@@ -109,7 +109,7 @@ func examinable(path, repairTo string) (abs string, folder bool, err error) {
 		return "", false, fmt.Errorf("%s exists already: a repaired copy needs a new file or folder", repairTo)
 	}
 	if folder && within(abs, absolute(repairTo)) {
-		return "", false, fmt.Errorf("%s is inside %s, which stays as it is", repairTo, path)
+		return "", false, fmt.Errorf("%s is inside %s, which is not modified: choose a path outside it", repairTo, path)
 	}
 	return abs, folder, nil
 }

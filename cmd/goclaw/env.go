@@ -126,7 +126,7 @@ func (e *env) columns() int {
 func (e *env) width() int { return cmp.Or(columnsOf(e.out), 100) }
 
 // columnsOf returns the width of the terminal w; 0 if w is no terminal, or
-// claims to be too narrow to be believed.
+// reports an implausible width.
 func columnsOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {

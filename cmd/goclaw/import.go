@@ -23,8 +23,8 @@ func importCmd(a *app) *cobra.Command {
 		Short: "Import the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
 		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
 database of any of them), and copies what is new into the store. The sources
-are only read: they may be in use at the time, and stay as they are. Run it
-again whenever you like: it copies only what is new.
+are only read: they may be in use and are never changed. Run it again whenever
+you like: it copies only what is new.
 
 Each source that cannot be read is reported, and everything else is imported.
 Exits 0 when everything was read, 1 when not.`,
@@ -66,10 +66,10 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 		paths, missing = present(paths)
 	} else {
 		if !c.Session.Inherit.Enabled {
-			return errors.New("importing is switched off (session.inherit.enabled): give a PATH to import it all the same")
+			return errors.New("importing is switched off (session.inherit.enabled): name a PATH to import anyway")
 		}
 		if paths = ss.sources(); len(paths) == 0 {
-			return errors.New("HOME is not set, so it is not known where other agents keep their sessions: give a PATH")
+			return errors.New("HOME is not set, so goclaw does not know where other agents keep their sessions: name a PATH")
 		}
 	}
 	ctx, stop := a.interruptible(ctx)
@@ -157,7 +157,7 @@ func showFound(a *app, cat *inherit.Catalogue, given, asJSON bool) error {
 }
 
 // foundLine shows a transcript in one line or, if that is wider than the
-// terminal (0: none), with its path on a line of its own.
+// terminal (0: none), with its path on a separate line.
 func foundLine(t *inherit.Transcript, columns int) string {
 	who, path := fmt.Sprintf("%-11s %s", t.Program, transcript.Printable(string(t.Key))), transcript.Printable(t.Path)
 	if t.Archive != "" {

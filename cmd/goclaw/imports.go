@@ -20,7 +20,7 @@ import (
 )
 
 // memoPath is where goclaw remembers how far sources were imported into the
-// store that is configured: each store has a memo of its own.
+// configured store. Each store has its own memo.
 func (ss *stores) memoPath() string {
 	name := "inherit.json"
 	if s := ss.conf.Session; s.Path != filepath.Join(ss.conf.Home, "sessions.db") {
@@ -92,7 +92,7 @@ func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o 
 
 // firstImport imports what other programs have left on this machine, once for
 // each store; later goclaw import does it when asked. A failure is reported, and
-// goclaw's own sessions can be used all the same.
+// goclaw's own sessions can still be used.
 func (ss *stores) firstImport(ctx context.Context, st store) {
 	if ss.noImport || !ss.conf.Session.Inherit.Enabled {
 		return
@@ -107,7 +107,7 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	o, err := ss.importOptions()
 	if err == nil {
 		if o.Memo.Begun() && !finished {
-			ss.warn("importing other agents' sessions was not finished: it goes on")
+			ss.warn("the last import did not finish: resuming it")
 		}
 		err = o.Memo.Begin()
 	}
@@ -170,15 +170,15 @@ func (ss *stores) follow(ctx context.Context, st store) (stop func()) {
 
 // importError says how much is left of an import that was stopped.
 func importError(err error, rep inherit.Report) error {
-	left := transcript.Count(rep.Count(inherit.Left), "session") + " left: goclaw import goes on from there"
+	left := transcript.Count(rep.Count(inherit.Left), "session") + " left"
 	var full *inherit.StoreError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped, %s", left)
+		return fmt.Errorf("stopped, %s: run goclaw import to continue", left)
 	case errors.Is(err, session.ErrFull) || errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("the store cannot be written because the disk is full: %s when there is room", left)
+		return fmt.Errorf("the disk is full, %s: free some space and run goclaw import again", left)
 	case errors.As(err, &full):
-		return fmt.Errorf("%w (is the disk full?): %s when it can", full, left)
+		return fmt.Errorf("%w (is the disk full?), %s: run goclaw import again when the store can be written", full, left)
 	}
 	return err
 }
@@ -221,8 +221,8 @@ func (ss *stores) unread(n int) error {
 	return errQuiet
 }
 
-// reportImport says what became of everything. A session with a problem has a
-// line of its own on standard error; the others are counted in the line on out.
+// reportImport says what became of everything. Each session with a
+// problem gets a line on standard error; the others are counted in the line on out.
 func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inherit.Report, given bool) {
 	for _, p := range cat.Problems {
 		ss.warn("%s", transcript.Printable(p.String()))
@@ -240,7 +240,7 @@ func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inheri
 		state inherit.State
 		words string
 	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
-		{inherit.Copy, "already here from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again takes them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
+		{inherit.Copy, "already here from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again imports them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
 		if n := rep.Count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}
@@ -250,7 +250,7 @@ func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inheri
 	}
 	say(out, "%s: %s; %s imported in %s", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
 	if rep.Count(inherit.New) > 0 && isTerminal(ss.err) {
-		ss.note("goclaw sessions lists them; goclaw --session KEY goes on with one, in a session of its own")
+		ss.note("goclaw sessions lists them; goclaw --session KEY continues one of them in a new session")
 	}
 }
 
@@ -258,7 +258,7 @@ func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inheri
 func (ss *stores) reportProblems(o inherit.Outcome) {
 	for i, d := range o.Damage {
 		if i == 5 {
-			ss.warn("%s: and %d more damaged places: goclaw doctor %s lists them", o.Path, o.Damaged-i, o.Path)
+			ss.warn("%s: %d more damaged places; goclaw doctor %s lists them all", o.Path, o.Damaged-i, o.Path)
 			break
 		}
 		ss.warn("damaged: %s", transcript.Printable(d.Error()))

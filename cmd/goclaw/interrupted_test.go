@@ -88,7 +88,7 @@ func TestFirstStartKilled(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err, errOut)
 	}
-	if n := strings.Count(out.String(), "pi:w:s"); n != sessions || !strings.Contains(errOut.String(), "was not finished: it goes on\n") {
+	if n := strings.Count(out.String(), "pi:w:s"); n != sessions || !strings.Contains(errOut.String(), "the last import did not finish: resuming it\n") {
 		t.Errorf("the second start lists %d sessions, want %d, and says\n%s", n, sessions, errOut)
 	}
 	cmd, out, errOut = child(t, home, "sessions")
@@ -132,8 +132,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestStoreFull: a store that cannot be written is said once, nothing is said of
-// the sources, which are well, and the next import goes on.
+// TestStoreFull: that the store cannot be written is said once, nothing is said of
+// the sources, which are well, and the next import continues.
 func TestStoreFull(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -145,7 +145,7 @@ func TestStoreFull(t *testing.T) {
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = goclaw.Env, home, out, errOut
 	err := cmd.Run()
 	said := errOut.String()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(said, "\n") != 2 || !strings.Contains(said, "goclaw: the store cannot be written: ") || !strings.Contains(said, "left: goclaw import goes on from there") || strings.Contains(out.String(), "failed") {
+	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(said, "\n") != 2 || !strings.Contains(said, "goclaw: the store cannot be written: ") || !strings.Contains(said, " left: run goclaw import again when the store can be written") || strings.Contains(out.String(), "failed") {
 		t.Errorf("%v, exit code %d, want 1\n%s%s", err, code, out, said)
 	}
 	cmd, out, errOut = child(t, home, "import")
@@ -209,7 +209,7 @@ func TestNoHome(t *testing.T) {
 		says string
 	}{
 		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"sessions"}, 0, ""},
-		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, so it is not known where other agents keep their sessions: give a PATH\n"},
+		{[]string{"GOCLAW_HOME=" + filepath.Join(dir, "home")}, []string{"import"}, 1, "goclaw: HOME is not set, so goclaw does not know where other agents keep their sessions: name a PATH\n"},
 		{nil, []string{"sessions"}, 1, "goclaw: neither GOCLAW_HOME nor HOME is set: set GOCLAW_HOME to the folder for goclaw's sessions\n"},
 	} {
 		cmd, out, errOut := child(t, dir, c.args...)
@@ -261,7 +261,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal("the import had ended before it was stopped")
 	}
 	said := errOut.String()
-	if !strings.Contains(said, " left: goclaw import goes on from there\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
+	if !strings.Contains(said, " left: run goclaw import to continue\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
 		t.Errorf("stopped, it says\n%s%s", out, said)
 	}
 	if n := strings.Count(spawn(t, home, "sessions"), "pi:w:s"); n != sessions {

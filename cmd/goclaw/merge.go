@@ -16,11 +16,11 @@ func mergeCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "merge KEY",
-		Short: "Append what another program has said since in the session that this one continues",
-		Long: `An imported session that you go on with continues in a session of goclaw's own.
-If its program goes on with it as well, merge appends what was said there to
-goclaw's session, with a note that says where and when. Nothing that was said
-here changes. KEY is either of the two.`,
+		Short: "Add new messages from the imported session that this one continues",
+		Long: `When you reply in an imported session, goclaw continues it in a session of its
+own. If the other program adds messages too, merge appends them here, with a
+note of where and when they were said. Nothing that was said here changes. KEY
+names either session.`,
 		Args: exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return merge(cmd.Context(), a, args[0], asJSON) },
 	}
@@ -37,7 +37,7 @@ func merge(ctx context.Context, a *app, ref string, asJSON bool) error {
 		mirror := in.Key
 		in, err = mirrors.ContinuationOf(ctx, st, in)
 		if errors.Is(err, session.ErrNotFound) {
-			return fmt.Errorf("nothing was said here in %s yet: there is nothing to merge it into", mirror)
+			return fmt.Errorf("you have not said anything in %s yet: there is no session to merge into", mirror)
 		}
 		if err != nil {
 			return err

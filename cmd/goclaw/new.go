@@ -16,7 +16,7 @@ func newCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new [KEY]",
 		Short: "Start a new conversation",
-		Long:  "Starts a new conversation under KEY, or under the default key. An older one of the same key stays, reachable by its id.",
+		Long:  "Starts a new conversation under KEY, or under the default key. An older conversation with the same key is kept and can be opened by its id.",
 		Args:  atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return newSession(cmd.Context(), a, args, title, asJSON)

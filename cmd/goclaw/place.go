@@ -31,7 +31,7 @@ func (e *env) place(c *config.Loaded) {
 	case c.Session.Shared:
 	default:
 		e.foreign = root
-		e.placed = fmt.Sprintf("%s is %s's and stays as it is: its sessions are imported, and goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
+		e.placed = fmt.Sprintf("%s is %s's and goclaw does not write to it: its sessions are imported, and goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
 		c.Session.Path = own
 	}
@@ -47,11 +47,11 @@ func notForeign(path string) error {
 	case "":
 		return nil
 	case inherit.FirstGoclaw:
-		return fmt.Errorf("%s is the database of an earlier GoClaw and stays as it is: mv %s %s.old, and goclaw import %s.old imports its sessions (%d)", path, path, path, path, n)
+		return fmt.Errorf("%s is the database of an earlier GoClaw, and goclaw does not write to it: mv %s %s.old, and goclaw import %s.old imports its sessions (%d)", path, path, path, path, n)
 	case inherit.OpenClaw:
-		return fmt.Errorf("%s is OpenClaw's and stays as it is: set session.path to another file, and goclaw import %s imports its sessions (%d)", path, path, n)
+		return fmt.Errorf("%s is OpenClaw's and goclaw does not write to it: set session.path to another file, and goclaw import %s imports its sessions (%d)", path, path, n)
 	default:
-		return fmt.Errorf("%s is a database of another program and stays as it is: move it away, or set session.path to another file", path)
+		return fmt.Errorf("%s is a database of another program, and goclaw does not write to it: move it away, or set session.path to another file", path)
 	}
 }
 

@@ -60,7 +60,7 @@ var everyCommand = [][]string{
 }
 
 // TestOriginalBlocks: the configuration blocks that the design of the first
-// GoClaw shows work as written. OpenClaw's home stays as it is, to the byte and
+// GoClaw shows work as written. OpenClaw's home is not changed, to the byte and
 // the time of each file, whatever is done.
 func TestOriginalBlocks(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestShared(t *testing.T) {
 	}
 	time.AfterFunc(500*time.Millisecond, func() { os.Remove(file + ".lock") })
 	code, _, errOut := at(t, home, "hello there\n", "--model", "offline")
-	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session is in use by") || strings.Contains(errOut, "found") {
+	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session has been locked by") || strings.Contains(errOut, "found") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
 	after, err := os.ReadFile(file)
@@ -187,8 +187,8 @@ func TestForeignDatabase(t *testing.T) {
 			INSERT INTO sessions VALUES ('goclaw:main:main', 1769962601713, 1769962605713, NULL);
 			INSERT INTO messages VALUES ('a', 'goclaw:main:main', NULL, 'message', 1769962602000, '{"role":"user","content":"when do we move?"}'),
 				('b', 'goclaw:main:main', 'a', 'message', 1769962602000, '{"role":"assistant","content":"on Friday"}');`,
-			"is the database of an earlier GoClaw and stays as it is: mv "},
-		"another program": {`CREATE TABLE songs (name TEXT)`, "is a database of another program and stays as it is: move it away, or set session.path to another file"},
+			"is the database of an earlier GoClaw, and goclaw does not write to it: mv "},
+		"another program": {`CREATE TABLE songs (name TEXT)`, "is a database of another program, and goclaw does not write to it: move it away, or set session.path to another file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

@@ -64,7 +64,7 @@ question will do, and no character has a special meaning.`,
 
 func search(ctx context.Context, a *app, f searchFlags) error {
 	if f.query.Memory && (f.session != "" || f.query.Agent != "" || f.role != "") {
-		return usage("--memory searches files: it does not go with --session, --agent or --role")
+		return usage("--memory searches files: it cannot be combined with --session, --agent or --role")
 	}
 	ix, err := a.search.index()
 	if err != nil {
@@ -166,7 +166,7 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
 		fmt.Fprint(x.err, "\r\x1b[K")
 	}
 	if errors.Is(err, context.Canceled) {
-		x.warn("stopped with %s new: goclaw search --index goes on from there", transcript.Count(n, "vector"))
+		x.warn("stopped with %s new: run goclaw search --index to continue", transcript.Count(n, "vector"))
 		return errQuiet
 	}
 	if err != nil {
@@ -218,7 +218,7 @@ func hitsJSON(res recall.Result, query string) any {
 		Query      string   `json:"query"`
 		Hits       []hit    `json:"hits"`
 		Incomplete []string `json:"incomplete"`
-		Literal    bool     `json:"literal"` // looked for as it stands
+		Literal    bool     `json:"literal"` // the exact text was searched for
 		Vectors    float64  `json:"vectors"`
 	}{query, hits, notNil(res.Incomplete), res.Literal, res.Vectors}
 }
@@ -239,14 +239,14 @@ func printHits(e *env, res recall.Result, query string) {
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		e.warn("no word of the query is in the index, so it was searched for as it stands")
+		e.warn("none of these words are indexed: searched for the exact text instead")
 	case len(res.Hits) == 0:
 	case res.Literal:
-		e.warn("no word of the query is in the index: it was found as it stands")
+		e.warn("none of these words are indexed: found the exact text instead")
 	case e.conf.Search.Embeddings == "off":
-		e.warn("found by words alone: search.embeddings is off")
+		e.warn("a word search only: search.embeddings is off")
 	case res.Words: // said already
 	case res.Vectors < 0.5:
-		e.warn("found mostly by words alone: only %.0f %% of what was compared has a vector; goclaw search --index makes the others", 100*res.Vectors)
+		e.warn("mostly a word search: only %.0f%% of the messages compared have vectors; goclaw search --index makes the others", 100*res.Vectors)
 	}
 }

@@ -22,8 +22,8 @@ type searcher struct {
 	embedding bool          // the user waits for vectors
 }
 
-// indexAt returns where the search index is: index.db in goclaw's home, or beside
-// a database of sessions that lies elsewhere.
+// indexAt returns where the search index is: index.db in goclaw's home, or next to
+// a database of sessions outside it.
 func indexAt(c *config.Loaded) string {
 	path := c.Session.Path
 	if c.Session.Store != "sqlite" || path == filepath.Join(c.Home, "sessions.db") {
@@ -68,7 +68,7 @@ func (x *searcher) index() (*recall.Index, error) {
 	if c.Session.Store == "sqlite" {
 		// It is tried each time: the last attempt may have failed.
 		if err := recall.RemoveFrom(c.Session.Path); err != nil {
-			x.warn("the search index of an older version stays in the database: %s", oneLine(err))
+			x.warn("could not remove the old search index from the database: %s", oneLine(err))
 		}
 	}
 	ix, err := recall.Open(o)
@@ -80,7 +80,7 @@ func (x *searcher) index() (*recall.Index, error) {
 }
 
 // addTools lets the model search memory files and past conversations. Without
-// an index the conversation goes on without them.
+// an index the conversation continues without them.
 func (x *searcher) addTools(tools *tool.Set) error {
 	ix, err := x.index()
 	if err != nil {

@@ -50,7 +50,7 @@ func expire(ctx context.Context, a *app, st session.Store) error {
 }
 
 // sweep expires sessions, and removes for good those that were in the trash for
-// longer than retention.trash. It tells the user: nothing goes in silence.
+// longer than retention.trash. No session disappears without a message.
 func sweep(ctx context.Context, a *app, st session.Store) error {
 	if err := expire(ctx, a, st); err != nil {
 		return err

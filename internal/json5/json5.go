@@ -81,7 +81,7 @@ func text(tok []byte) []byte {
 			return fmt.Appendf(nil, `\u%04x`, s[0])
 		}
 		switch c := s[1]; c {
-		case '\n', '\r': // the string goes on on the next line
+		case '\n', '\r': // the string continues on the next line
 			return nil
 		case 'u', 'b', 'f', 'n', 'r', 't', '\\', '"':
 			return s

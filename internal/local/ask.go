@@ -29,7 +29,7 @@ var ErrUnknown = errors.New("local: the server does not tell the model's window"
 // the server's own API where there is one, because that knows what is in
 // effect, and the list of models where not. The error is ErrUnknown if there
 // was an answer, and no window in it. client is for servers elsewhere; nil is
-// one of its own.
+// its own.
 func (a Address) Ask(ctx context.Context, client *http.Client, model string) (Model, error) {
 	u, err := url.Parse(a.Base)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package mirrors continues imported sessions. A mirror is read-only: you go on
-// in a continuation, a session of goclaw's own. Merge appends to a continuation
+// Package mirrors continues imported sessions. A mirror is read-only: replies
+// are kept in a continuation, a session of goclaw's own. Merge appends to a continuation
 // what was said in its mirror since. Package inherit makes mirrors.
 package mirrors
 

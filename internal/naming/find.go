@@ -222,7 +222,7 @@ func goesOn(key session.Key, ref, rest string) bool {
 	return len(typed) >= 8 && hexID(typed+rest)
 }
 
-// hexID reports whether text is a UUID or another id of so many hex digits that
+// hexID reports whether text is a UUID or another id with enough hex digits that
 // its beginning identifies it.
 func hexID(text string) bool {
 	digits := strings.ReplaceAll(text, "-", "")

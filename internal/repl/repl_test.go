@@ -450,10 +450,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "answers", out, "too lo\n")
-	want(t, "notes", errs, "[the answer was cut: it reached the limit on its length; say \"go on\" for more]\n[the model gave an empty answer]\n")
+	want(t, "notes", errs, "[the answer reached its length limit and was cut off; say \"continue\" for more]\n[the model gave an empty answer]\n")
 }
 
-func TestTorn(t *testing.T) {
+func TestInterrupted(t *testing.T) {
 	for name, c := range map[string]struct {
 		log  []session.Body
 		says string
@@ -531,7 +531,7 @@ func TestHeldSession(t *testing.T) {
 	var o strings.Builder
 	in := line.NewPlain(strings.NewReader("hi\n"), nil)
 	opts := b.options(&o, writerFunc(func(p []byte) (int, error) {
-		if strings.Contains(string(p), "waiting: this session is in use by another chat (pid") {
+		if strings.Contains(string(p), "waiting: this session has been locked by another chat (pid") {
 			release()
 		}
 		return len(p), nil

@@ -55,15 +55,15 @@ func (c *commands) search(ctx context.Context, text string) error {
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		c.view.note("searched for the exact text: none of its words is in the index")
+		c.view.note("none of these words are indexed: searched for the exact text instead")
 		return nil
 	case len(res.Hits) == 0:
 		return nil
 	case res.Literal:
-		c.view.note("found by exact text: none of its words is in the index")
+		c.view.note("none of these words are indexed: found the exact text instead")
 	case res.Words && len(res.Incomplete) > 0: // the reason is given above
 	case res.Vectors == 0:
-		c.view.note("found by words alone: there are no vectors to compare yet")
+		c.view.note("a word search only: there are no vectors to compare yet")
 	}
 	c.view.note("/search N opens hit N in its context")
 	return nil

@@ -136,9 +136,9 @@ func (v *view) recorded(b session.Body) {
 		v.screen.finish()
 		switch {
 		case b.Stop == llm.StopLength && len(b.Calls()) > 0:
-			v.note("[the answer was cut: it reached the limit on its length; the model is told and goes on]")
+			v.note("[the answer reached its length limit and was cut off; the model is told and continues]")
 		case b.Stop == llm.StopLength:
-			v.note("[the answer was cut: it reached the limit on its length; say \"go on\" for more]")
+			v.note("[the answer reached its length limit and was cut off; say \"continue\" for more]")
 		case b.Stop == llm.StopEnd && b.Text() == "" && len(b.Calls()) == 0:
 			v.note("[the model gave an empty answer]")
 		}

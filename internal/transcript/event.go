@@ -44,7 +44,7 @@ func Event(ev agent.Event) string {
 	case runner.Continued:
 		return fmt.Sprintf("%s belongs to %s and is not changed: the conversation continues in %s", ev.From.Key, ev.From.Origin.Program, ev.To.Key)
 	case runner.Waiting:
-		return fmt.Sprintf("waiting: this session is in use by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
+		return fmt.Sprintf("waiting: this session has been locked by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 	}
 	return ""
 }

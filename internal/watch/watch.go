@@ -66,7 +66,7 @@ func (n notifier) channels() (<-chan fsnotify.Event, <-chan error) { return n.Ev
 type folder struct {
 	info  fs.FileInfo // of what was there when the watch began
 	names []string    // entries that matter; none: all do
-	shown bool        // by the look that goes on
+	shown bool        // by the current look
 }
 
 // New returns a Watcher that asks the system. Where it refuses (there are
