@@ -136,7 +136,7 @@ func wordForWord(text string) string {
 	return b.String()
 }
 
-// oneEach returns the hits of which no two say the same.
+// oneEach returns the hits without duplicates.
 func oneEach(hits []Hit, limit int, live func(session.ID) bool) []Hit {
 	g := gathered{limit: limit}
 	for _, h := range hits {

@@ -182,7 +182,7 @@ func (t *transcripts) forget() (map[session.ID]postings.Session, error) {
 }
 
 // missing returns the records that no segment holds, by session, and how many
-// there are. The sessions have numbers then.
+// there are. Afterwards every session has a number.
 func (t *transcripts) missing() (parts []postings.Part, total int, err error) {
 	known, err := t.forget()
 	if err != nil {

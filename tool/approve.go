@@ -2,7 +2,7 @@ package tool
 
 import "context"
 
-// Request asks for leave to run a command.
+// Request asks permission to run a command.
 type Request struct {
 	Tool    string // who wants to run it
 	Command string // exactly what will be run; it may hold line breaks and control characters

@@ -163,7 +163,7 @@ func (b *bash) allowed() []string {
 }
 
 // run runs command until its shell ends, or the time is up, or ctx is done.
-// What the command leaves in the background goes on running, and its output is
+// What the command leaves in the background keeps running, and its output is
 // read and dropped so that it does not die of a closed pipe.
 func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeout time.Duration) (llm.ToolResult, error) {
 	r, w, err := os.Pipe()
@@ -200,7 +200,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 		select {
 		case err = <-exited:
 		case <-time.After(b.grace):
-			// Killed, and still there: it waits inside the system.
+			// Killed but not gone: blocked in a system call.
 			return llm.Failed(call, withNote(out.String(), "["+why+"; it does not end]")), ctx.Err()
 		}
 	}

@@ -170,7 +170,7 @@ func almost(text, old string) string {
 	return "; read the file again, it may have changed"
 }
 
-// squash returns the lines of text that are not blank, white space made even.
+// squash returns the lines of text that are not blank, with white space normalised.
 func squash(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {

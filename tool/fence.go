@@ -16,7 +16,7 @@ import (
 //
 // It goes by what a path leads to, not by how it is written: links, letter
 // case, `..` and a second (hard) link to the same file do not get around it.
-// It holds the file tools. A shell it cannot hold: a command that names
+// It restricts the file tools. It cannot restrict a shell: a command that names
 // something private is never run on the strength of an earlier "always", but
 // a command can reach a file without naming it.
 type Fence struct {

@@ -32,7 +32,7 @@ const DefaultBaseURL = "https://api.anthropic.com"
 type Config struct {
 	BaseURL    string // without /v1; "" is DefaultBaseURL
 	APIKey     string
-	HTTPClient *http.Client  // nil is a client of its own
+	HTTPClient *http.Client  // nil: a new client
 	Idle       time.Duration // longest silence of the server; 0 is five minutes
 	Retry      retry.Policy
 	MaxTokens  int // for requests that name no limit; 0 is 8192, with thinking 32000

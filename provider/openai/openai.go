@@ -37,7 +37,7 @@ import (
 // DefaultBaseURL is OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Config says whom to ask and how patiently. The zero value, with a key, asks
+// Config names the server and its time limits. The zero value, with a key, asks
 // OpenAI.
 type Config struct {
 	Name       string // in error messages; "" is "openai"

@@ -1,6 +1,6 @@
 // Package jsonl is a session.Store in a folder of plain files: one .jsonl for
 // each session, a line for each record, in a layout that OpenClaw or claw0
-// reads as well. `tail -f` shows a conversation as it goes on.
+// reads as well. `tail -f` follows a conversation.
 //
 // The logs are the truth. Two kinds of projections are computed from them:
 // sessions.json for the other programs, and .goclaw/index, which has the list

@@ -19,7 +19,7 @@ import (
 // Check reads the whole database and reports what is wrong: damage of the file,
 // records that cannot be read or are missing, and rows of sessions that differ
 // from what their logs add up to. The id is empty for problems of no session. An
-// error means that the check could not go on.
+// error means that the check could not continue.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	found, err := lent(ctx, &s.readers, findings)
 	if err != nil {

@@ -224,7 +224,7 @@ func (w *writer) try(f func() error) error {
 }
 
 // appendAll performs reqs in the current transaction and commits it. If that
-// fails, it tries each request in a transaction of its own, so that one cannot
+// fails, it tries each request in a separate transaction, so that one cannot
 // fail the others.
 func (w *writer) appendAll(reqs []*request) {
 	err := w.alone(func() error { return w.append(reqs) })
@@ -310,7 +310,7 @@ func (w *writer) after() {
 		// If it fails, the log keeps its pages and is copied later.
 		total, copied, _ := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal, w.due = 0, checkpointPages
-		if copied < total { // a reader needs the rest: the log grows on
+		if copied < total { // a reader needs the rest: the log keeps growing
 			w.due += total
 		}
 		w.s.keepReserve()

@@ -274,7 +274,7 @@ func frontMatter(lines []string) int {
 // block: one that was left open does not swallow the rest of the file.
 type fences struct {
 	lines []string
-	open  map[byte]int // for each mark, the length from which on nothing closes it
+	open  map[byte]int // by mark: the fence length that is known to be unclosed
 }
 
 // end returns the line after the block that begins at line i, 0 if none does.

@@ -33,7 +33,7 @@ type list struct {
 	n    int32 // docs
 	last int32 // doc, plus 1
 
-	at    int32  // the doc, plus 1, that count is of
+	at    int32  // 1 + the doc that count belongs to
 	count uint32 // how often that doc has the term
 }
 
