@@ -42,7 +42,7 @@ var (
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
-		k1: 0.7, b: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, wide: 0.1, user: 1, tool: 0.5,
+		k1: 1, b: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, wide: 0.1, user: 1, tool: 0.5,
 		speaker: 4, mention: 0.7, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.5, center: 0.5,
 	}
 )
