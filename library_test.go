@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"goclaw/session"
+	"goclaw/store/sqlite"
 )
 
 // goIn runs a command of the go tool in dir, and returns what it prints.
@@ -45,9 +48,20 @@ func TestLibrary(t *testing.T) {
 		args := strings.Fields(strings.ReplaceAll(line, "../goclaw", here))
 		goIn(t, dir, "", args[1:]...)
 	}
-	first := goIn(t, dir, "", "run", ".")
-	if !strings.Contains(first, "not a language model") {
-		t.Errorf("it says\n%s", first)
+	for i, want := range []string{"not a language model", "Hello!"} { // a greeting is explained once
+		if out := goIn(t, dir, "", "run", "."); !strings.Contains(out, want) {
+			t.Errorf("run %d says\n%s\nwant %q", i+1, out, want)
+		}
+		st, err := sqlite.Open(filepath.Join(dir, "sessions.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for in, err := range st.List(t.Context(), session.Query{}) {
+			if err != nil || in.Key != "main:telegram:42" || in.Turns != i+1 {
+				t.Errorf("run %d leaves %d turns in %q (%v)", i+1, in.Turns, in.Key, err)
+			}
+		}
+		st.Close()
 	}
 	if imports := strings.Count(blocks[1][1], `"goclaw/`); imports > 3 {
 		t.Errorf("the first program needs %d imports of goclaw, want 3 at most", imports)
