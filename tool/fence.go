@@ -29,11 +29,11 @@ type Fence struct {
 	Open []string
 }
 
-// ErrPrivate is what Fence.Check refuses with.
-var ErrPrivate = errors.New("private to the program that runs these tools; it cannot be reached")
+// errPrivate is what Fence.Check refuses with.
+var errPrivate = errors.New("private to the program that runs these tools; it cannot be reached")
 
-// Check returns an error that wraps ErrPrivate if path, which need not exist,
-// leads to something private.
+// Check returns an error if path, which need not exist, leads to something
+// private.
 func (f Fence) Check(path string) error {
 	if f.survey().encloses(path) || f.twin(path) {
 		return refusal(path)
@@ -42,7 +42,7 @@ func (f Fence) Check(path string) error {
 }
 
 func refusal(path string) error {
-	return fmt.Errorf("%s is %w", quoted(filepath.ToSlash(path)), ErrPrivate)
+	return fmt.Errorf("%s is %w", quoted(filepath.ToSlash(path)), errPrivate)
 }
 
 // lines are a Fence on the ground, as the files are now.

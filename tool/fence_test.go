@@ -200,7 +200,7 @@ func TestFenceAsks(t *testing.T) {
 
 func TestFenceCheck(t *testing.T) {
 	_, f := fenced(t)
-	if err := f.Check(filepath.Join(f.Private[0], "allowed")); !errors.Is(err, ErrPrivate) {
+	if err := f.Check(filepath.Join(f.Private[0], "allowed")); !errors.Is(err, errPrivate) {
 		t.Errorf("got %v", err)
 	}
 	if err := f.Check(f.Open[0]); err != nil {

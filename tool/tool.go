@@ -28,8 +28,8 @@ import (
 	"goclaw/llm"
 )
 
-// ErrClosed: the Set was closed.
-var ErrClosed = errors.New("tool: set is closed")
+// errClosed: the Set was closed.
+var errClosed = errors.New("tool: set is closed")
 
 // Tool is something a model can call.
 //
@@ -185,7 +185,7 @@ func (s *Set) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	s.mu.RUnlock()
 	switch {
 	case closed:
-		return llm.Failed(call, "the tools are shut down"), ErrClosed
+		return llm.Failed(call, "the tools are shut down"), errClosed
 	case ctx.Err() != nil:
 		return llm.Failed(call, "interrupted before it began"), ctx.Err()
 	case e == nil:

@@ -434,8 +434,8 @@ func TestClosed(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}
-	if _, err := s.Run(t.Context(), call("read_file", o{"path": "f"})); !errors.Is(err, ErrClosed) {
-		t.Errorf("got %v, want ErrClosed", err)
+	if _, err := s.Run(t.Context(), call("read_file", o{"path": "f"})); !errors.Is(err, errClosed) {
+		t.Errorf("got %v, want errClosed", err)
 	}
 }
 
