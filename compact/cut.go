@@ -79,7 +79,7 @@ func (c Cut) Compact(ctx context.Context, sum Summarizer) (session.Compaction, e
 		if err != nil {
 			s, from = c.extract()
 			d.By = byExtract
-			d.Problem = oneLine(err.Error(), 300)
+			d.Problem = text.OneLine(err.Error(), 300)
 		}
 		d.Extract = d.By == byExtract
 	}

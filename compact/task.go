@@ -142,7 +142,7 @@ func earlierThan(now string, tasks []string) []string {
 	var out []string
 	for _, t := range tasks {
 		if t != now && !strings.HasPrefix(now, strings.TrimSuffix(t, " …")) {
-			out = append(out, oneLine(t, 160))
+			out = append(out, text.OneLine(t, 160))
 		}
 	}
 	out = union(nil, out)

@@ -305,10 +305,10 @@ func extract(prev Summary, recs []session.Record) Summary {
 		}
 		switch {
 		case turn:
-			asked = append(asked, "- asked: "+oneLine(t, 200))
+			asked = append(asked, "- asked: "+text.OneLine(t, 200))
 			s.Questions = nil
 		case isMessage && m.Role == llm.Assistant:
-			asked = append(asked, "  answered: "+oneLine(t, 200))
+			asked = append(asked, "  answered: "+text.OneLine(t, 200))
 			s.Questions = questions(t)
 		}
 	}
@@ -354,8 +354,4 @@ func questions(answer string) []string {
 		}
 	}
 	return out
-}
-
-func oneLine(s string, n int) string {
-	return text.Clip(strings.Join(strings.Fields(s), " "), n)
 }

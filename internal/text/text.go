@@ -51,3 +51,6 @@ func Clip(s string, n int) string {
 	}
 	return strings.TrimSpace(s) + " …"
 }
+
+// OneLine returns at most n bytes of s, as Clip does, in one line.
+func OneLine(s string, n int) string { return Clip(strings.Join(strings.Fields(s), " "), n) }

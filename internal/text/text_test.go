@@ -22,6 +22,7 @@ func TestShortened(t *testing.T) {
 		{"middle in characters", text.Middle("aäääb", 2, 2), "a\n[... 6 of 8 bytes cut ...]\nb"},
 		{"short clip", text.Clip(" a b ", 3), "a b"},
 		{"clip at a word", text.Clip("one two three", 9), "one two …"},
+		{"one line", text.OneLine(" one\n two\tthree ", 9), "one two …"},
 		{"clip in a word", text.Clip("extraordinary", 5), "extra …"},
 	} {
 		if c.got != c.want {

@@ -267,4 +267,4 @@ func head(s string, max int) string {
 }
 
 // oneLine returns the beginning of a text in one line.
-func oneLine(s string) string { return text.Clip(strings.Join(strings.Fields(s), " "), 140) }
+func oneLine(s string) string { return text.OneLine(s, 140) }
