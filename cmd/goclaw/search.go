@@ -211,7 +211,7 @@ func hitsJSON(res recall.Result, query string) any {
 	for _, h := range res.Hits {
 		s, _ := recall.Snippet(h.Text, query, snippetSize)
 		hits = append(hits, hit{
-			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
+			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, transcript.Stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
 		})
 	}
 	return struct {

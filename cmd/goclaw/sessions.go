@@ -76,15 +76,8 @@ type row struct {
 func rowOf(in session.Info) row {
 	return row{
 		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
-		Compactions: in.Compactions, Folds: in.Compactions, CreatedAt: stamp(in.Created), UpdatedAt: stamp(in.Updated), TrashedAt: stamp(in.Trashed), Origin: in.Origin,
+		Compactions: in.Compactions, Folds: in.Compactions, CreatedAt: transcript.Stamp(in.Created), UpdatedAt: transcript.Stamp(in.Updated), TrashedAt: transcript.Stamp(in.Trashed), Origin: in.Origin,
 	}
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 func listSessions(ctx context.Context, a *app, q session.Query, asJSON bool) error {

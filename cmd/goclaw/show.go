@@ -115,7 +115,7 @@ func checkpointsJSON(s *session.Session) []checkpointJSON {
 	out := []checkpointJSON{}
 	for _, r := range s.Branch {
 		if cp, ok := r.Body.(session.Checkpoint); ok {
-			out = append(out, checkpointJSON{r.ID, int64(r.Seq), stamp(r.Time), cp.Summary, notNil(cp.Topics), notNil(cp.Decisions), notNil(cp.Questions), cp.Covers, cp.Tokens, cp.Messages, cp.Model})
+			out = append(out, checkpointJSON{r.ID, int64(r.Seq), transcript.Stamp(r.Time), cp.Summary, notNil(cp.Topics), notNil(cp.Decisions), notNil(cp.Questions), cp.Covers, cp.Tokens, cp.Messages, cp.Model})
 		}
 	}
 	return out
@@ -135,7 +135,7 @@ type noticeRow struct {
 func noticesJSON(s *session.Session) []noticeRow {
 	out := []noticeRow{}
 	for _, n := range window.Notices(s) {
-		out = append(out, noticeRow{n.Record.ID, int64(n.Record.Seq), stamp(n.Record.Time), n.Percent, n.As, n.Once, n.Text, n.Actioned})
+		out = append(out, noticeRow{n.Record.ID, int64(n.Record.Seq), transcript.Stamp(n.Record.Time), n.Percent, n.As, n.Once, n.Text, n.Actioned})
 	}
 	return out
 }

@@ -11,7 +11,6 @@ import (
 	"html"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -113,7 +112,7 @@ type image struct {
 func messages(s *session.Session) []message {
 	out := []message{}
 	for _, r := range s.Branch {
-		m := message{At: stamp(r.Time)}
+		m := message{At: transcript.Stamp(r.Time)}
 		switch b := r.Body.(type) {
 		case session.Message:
 			m.fill(b)
@@ -160,17 +159,10 @@ func (m *message) fill(b session.Message) {
 	}
 }
 
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
 func writeJSON(w io.Writer, s *session.Session, redacted int) error {
 	n := note{
 		Format: "goclaw.handover/1", Key: s.Key, ID: s.ID, Title: s.Title, Model: s.ModelName(), Source: transcript.Source(s.Info), Origin: s.Origin, CWD: s.CWD,
-		Created: stamp(s.Created), Updated: stamp(s.Updated), Turns: s.Turns, Redacted: redacted, Messages: messages(s),
+		Created: transcript.Stamp(s.Created), Updated: transcript.Stamp(s.Updated), Turns: s.Turns, Redacted: redacted, Messages: messages(s),
 		Usage: map[string]int{"input": s.Spent.Input, "output": s.Spent.Output, "cacheRead": s.Spent.CacheRead, "cacheWrite": s.Spent.CacheWrite},
 	}
 	for _, m := range n.Messages {

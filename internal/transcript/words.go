@@ -34,6 +34,14 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
 }
 
+// Stamp returns t as JSON output has it: in UTC, "" for the zero time.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
 // Source returns the program that a session came from.
 func Source(in session.Info) string { return cmp.Or(in.Origin.Program, "goclaw") }
 
