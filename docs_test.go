@@ -105,11 +105,11 @@ func hasHeading(page, frag string) bool {
 	return false
 }
 
-// Prose in docs wraps at 100 columns. Table rows and code cannot wrap, and a
+// Prose in docs and in CHANGELOG.md wraps at 100 columns. Table rows and code cannot wrap, and a
 // line that is a single word or link has no place to.
 func TestProseWraps(t *testing.T) {
 	for path, text := range pages(t) {
-		if !strings.HasPrefix(path, "docs/") {
+		if !strings.HasPrefix(path, "docs/") && path != "CHANGELOG.md" {
 			continue
 		}
 		prose(text, func(n int, line string, row bool) {
@@ -142,6 +142,46 @@ func TestTestsInDocsExist(t *testing.T) {
 			for _, name := range tests.FindAllString(line, -1) {
 				if !known[name] && path != "CHANGELOG.md" {
 					t.Errorf("%s:%d: there is no %s", path, n, name)
+				}
+			}
+		})
+	}
+}
+
+// Go names that the documentation has in code, such as `session.Store`, exist.
+func TestNamesInDocsExist(t *testing.T) {
+	known := map[string]map[string]bool{} // by package
+	pkg := regexp.MustCompile(`(?m)^package (\w+)`)
+	decl := regexp.MustCompile(`(?m)^(?:func |type |var |const |\t)([A-Z]\w*)`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if m := pkg.FindSubmatch(data); m != nil {
+			if known[string(m[1])] == nil {
+				known[string(m[1])] = map[string]bool{}
+			}
+			for _, d := range decl.FindAllSubmatch(data, -1) {
+				known[string(m[1])][string(d[1])] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`\b([a-z0-9]+)\.([A-Z]\w*)`)
+	for path, text := range pages(t) {
+		if path == "CHANGELOG.md" {
+			continue
+		}
+		prose(text, func(n int, line string, _ bool) {
+			for _, code := range inCode.FindAllString(line, -1) {
+				for _, m := range name.FindAllStringSubmatch(code, -1) {
+					if names := known[m[1]]; names != nil && !names[m[2]] {
+						t.Errorf("%s:%d: there is no %s", path, n, m[0])
+					}
 				}
 			}
 		})
