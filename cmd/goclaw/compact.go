@@ -24,13 +24,13 @@ func compactCmd(a *app) *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
 		Use:   "compact KEY [FOCUS]",
-		Short: "Replace the earlier turns of a conversation by a summary",
-		Long: `Replaces the earlier turns of a conversation by a summary, so that it takes less of the
+		Short: "Replace the earlier turns of a conversation with a summary",
+		Long: `Replaces the earlier turns of a conversation with a summary, so that it takes less of the
 model's window. Nothing is removed: the summary is a new record, which --undo
 reverts. FOCUS says what the summary should stress.`,
-		Example: `  goclaw compact main --dry-run         what would be compacted, kept and lost
-  goclaw compact main "the migration"   with a focus on the migration
-  goclaw compact main --undo            undo the last compaction`,
+		Example: `  goclaw compact trip --dry-run         what would be compacted, kept and lost
+  goclaw compact trip "the migration"   with a focus on the migration
+  goclaw compact trip --undo            undo the last compaction`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exactly("KEY")(cmd, args)

@@ -17,9 +17,9 @@ func forkCmd(a *app) *cobra.Command {
 		Short: "Continue a conversation in a copy",
 		Long: `Copies the live branch of a conversation into a new one; with --at up to that
 record. If a search found the record on another branch, that branch is copied.`,
-		Example: `  goclaw sessions fork main                     all of it
-  goclaw sessions fork main --at 12             up to record 12 of goclaw sessions show main --records
-  goclaw sessions fork main main:cli:b --at 12  under a key of your choice`,
+		Example: `  goclaw sessions fork trip                     all of it
+  goclaw sessions fork trip --at 12             up to record 12 of goclaw sessions show trip --records
+  goclaw sessions fork trip main:cli:b --at 12  under a key of your choice`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil

@@ -74,7 +74,7 @@ Without a command it opens a chat and resumes the last session.`,
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the conversations
-  goclaw sessions show main           read one (a key, an id, a title, or the beginning of one)
+  goclaw sessions show trip           read one (a key, an id, a title, or the beginning of one)
   goclaw doctor                       check config, store and every log
   goclaw completion bash              shell completion of commands, sessions and models`,
 		SilenceUsage:  true,

@@ -23,11 +23,14 @@ func tailCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print records as JSON, one per line")
-	cmd.Flags().IntVarP(&last, "lines", "n", 10, "begin with the last N")
+	cmd.Flags().IntVarP(&last, "lines", "n", 10, "start with the last N")
 	return cmd
 }
 
 func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool) error {
+	if last < 0 {
+		return usage("--lines must not be negative")
+	}
 	st, in, err := a.stores.find(ctx, ref)
 	if err != nil {
 		return err

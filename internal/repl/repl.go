@@ -98,6 +98,7 @@ type Chat struct {
 	armed   bool       // the last thing that happened was Ctrl-C
 	failed  bool       // a turn failed
 	leaving bool
+	given   string // a command that was the answer to a question; it is run next
 }
 
 // New returns a chat that waits for Run.
@@ -122,7 +123,10 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 		return err
 	}
 	for !c.leaving && ctx.Err() == nil {
-		text, err := c.read(ctx, c.in.ReadLine, prompt)
+		text, err := c.given, error(nil)
+		if c.given = ""; text == "" {
+			text, err = c.read(ctx, c.in.ReadLine, prompt)
+		}
 		switch {
 		case errors.Is(err, line.ErrInterrupt):
 			c.leaving = !c.o.Interactive || c.armed && text == ""
@@ -188,17 +192,22 @@ func (c *Chat) handle(ctx context.Context, text string) {
 }
 
 // yes asks until the answer is yes (which is also what Enter means) or no. The
-// end of the input and Ctrl-C mean no.
+// end of the input and Ctrl-C mean no. So does a command, which is run next;
+// /continue means yes.
 func (c *Chat) yes(ctx context.Context, prompt string) bool {
 	for {
 		answer, err := c.read(ctx, c.in.Ask, prompt)
 		if err != nil {
 			return false
 		}
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "", "y", "yes":
+		switch answer = strings.TrimSpace(answer); strings.ToLower(answer) {
+		case "", "y", "yes", "/continue":
 			return true
 		case "n", "no":
+			return false
+		}
+		if word, _, _ := strings.Cut(answer, " "); commandLike.MatchString(word) {
+			c.given = answer
 			return false
 		}
 		c.view.note("Please answer y or n.")

@@ -486,6 +486,19 @@ func TestInterrupted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a command as the answer", func(t *testing.T) {
+		b := newBench(llmtest.Say("done now"))
+		b.seed(t, "s1", "main:cli:user", User("do it"), Call("c1", "bash"))
+		if got := b.person(t, "/title Later\n"); !strings.Contains(got, "Continue it? [Y/n] /continue resumes it later.\n") || !strings.Contains(got, "Later") {
+			t.Errorf("to a command the chat says\n%s", got)
+		}
+		if n := len(b.model.Requests()); n != 0 {
+			t.Errorf("the model was asked %d times after a command", n)
+		}
+		if got := b.person(t, "/continue\n"); !strings.Contains(got, "Continue it? [Y/n] done now\n") {
+			t.Errorf("to /continue the chat says\n%s", got)
+		}
+	})
 	t.Run("continue", func(t *testing.T) {
 		b := newBench(llmtest.Say("done"))
 		b.seed(t, "s1", "main:cli:user", User("do it"), Call("c1", "bash"))
