@@ -84,7 +84,7 @@ func TestIndexOfAnOlderVersion(t *testing.T) {
 		if code != 0 || !strings.Contains(out.String(), "Norderney") {
 			t.Errorf("search exits %d\n%s%s", code, &out, &errOut)
 		}
-		return strings.Contains(errOut.String(), "the search index of an older version stays in the database")
+		return strings.Contains(errOut.String(), "could not remove the old search index from the database")
 	}
 	typed(t, home, "sessions", "list")
 	if tables() == 0 {

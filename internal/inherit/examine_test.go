@@ -37,7 +37,7 @@ func TestExamine(t *testing.T) {
 		"no result":         {[]string{header("s"), userLine("1", "", "a"), answer}, []string{`3 the call "c1" has no result`}},
 		"silent failure":    {[]string{header("s"), userLine("1", "", "a"), answer, failed(3, ""), failed(4, "why"), failed(5, " \\n")}, []string{`4 the failed result of "c1" says nothing`, `6 the failed result of "c1" says nothing`}},
 		"odd name":          {[]string{header("s"), userLine("1", "", "a"), strings.Replace(answer, "bash", "functions.bash", 1), failed(3, "why")}, []string{`3 the call "c1" names the tool "functions.bash"`}},
-		"compacts too much": {[]string{header("s"), userLine("1", "", "a"), `{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","summary":"s","firstKeptEntryId":"gone","tokensBefore":1}`}, []string{`3 it keeps records from "gone" on, which is not before it`}},
+		"compacts too much": {[]string{header("s"), userLine("1", "", "a"), `{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-11-15T00:00:01.000Z","summary":"s","firstKeptEntryId":"gone","tokensBefore":1}`}, []string{`3 it keeps records from "gone", which does not precede it`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
