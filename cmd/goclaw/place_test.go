@@ -156,7 +156,7 @@ func TestShared(t *testing.T) {
 	if err := os.WriteFile(file+".lock", lock, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(500*time.Millisecond, func() { os.Remove(file + ".lock") })
+	time.AfterFunc(3*time.Second, func() { os.Remove(file + ".lock") }) // long enough to start on a busy machine
 	code, _, errOut := at(t, home, "hello there\n", "--model", "offline")
 	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session has been locked by") || strings.Contains(errOut, "found") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
