@@ -78,9 +78,7 @@ func (t *Terminal) pump() {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := t.in.Read(buf)
-		for _, k := range d.feed(buf[:n]) {
-			t.got(k)
-		}
+		t.got(d.feed(buf[:n]))
 		if err != nil {
 			t.mu.Lock()
 			t.failed = io.EOF
@@ -101,27 +99,31 @@ func (t *Terminal) wake() {
 // maxAhead is how many keys may wait for the next line.
 const maxAhead = 1 << 16
 
-func (t *Terminal) got(k key) {
+// got queues keys that came together. They are queued under one lock, so that a
+// question sets all of them aside or none.
+func (t *Terminal) got(keys []key) {
+	interrupts, sleeps := 0, false
 	t.mu.Lock()
-	if !t.reading {
-		switch k.code {
-		case interrupt:
+	for _, k := range keys {
+		switch {
+		case !t.reading && k.code == interrupt:
 			t.queue = draft(t.queue)
-			t.mu.Unlock()
-			if t.interrupt != nil {
-				t.interrupt()
-			}
-			return
-		case suspend:
-			t.mu.Unlock()
-			t.sleep()
-			return
+			interrupts++
+		case !t.reading && k.code == suspend:
+			sleeps = true
+		case len(t.queue) < maxAhead:
+			t.queue = append(t.queue, k)
 		}
 	}
-	if len(t.queue) < maxAhead {
-		t.queue = append(t.queue, k)
-	}
 	t.mu.Unlock()
+	for range interrupts {
+		if t.interrupt != nil {
+			t.interrupt()
+		}
+	}
+	if sleeps {
+		t.sleep()
+	}
 	t.wake()
 }
 

@@ -32,20 +32,23 @@ func sit(t *testing.T, cols, rows int, setup ...func(*Terminal)) (*ptytest.Perso
 	for _, f := range setup {
 		f(term)
 	}
-	return p, reader(t, func() (string, error) { return term.ReadLine(context.Background(), "> ") })
+	return p, reader(t, func(ctx context.Context) (string, error) { return term.ReadLine(ctx, "> ") })
 }
 
-// reader calls read once for every answer that is taken.
-func reader(t *testing.T, read func() (string, error)) func() answer {
+// reader calls read once for every answer that is taken. At the test's end it
+// waits for the last read, so that nobody uses the terminal when it is closed.
+func reader(t *testing.T, read func(context.Context) (string, error)) func() answer {
 	answers := make(chan answer)
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { stop(); <-done })
 	go func() {
+		defer close(done)
 		for {
-			text, err := read()
+			text, err := read(ctx)
 			select {
 			case answers <- answer{text, err}:
-			case <-stop:
+			case <-ctx.Done():
 				return
 			}
 			if errors.Is(err, io.EOF) {
@@ -160,7 +163,7 @@ func TestContextEndsTheReading(t *testing.T) {
 	}
 	defer tm.Close()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	next := reader(t, func() (string, error) { return tm.ReadLine(ctx, "> ") })
+	next := reader(t, func(context.Context) (string, error) { return tm.ReadLine(ctx, "> ") })
 	p.Press("half")
 	p.See("> half")
 	cancel(ErrInterrupt)
@@ -188,7 +191,7 @@ func TestTypedAhead(t *testing.T) {
 		t.Errorf("read %q, %v; want what was typed before Ctrl-C and after it", got, err)
 	}
 	// A question is not answered by what was typed before it.
-	next := reader(t, func() (string, error) { return tm.Ask(context.Background(), "sure? ") })
+	next := reader(t, func(ctx context.Context) (string, error) { return tm.Ask(ctx, "sure? ") })
 	p.See("sure?")
 	p.Press("no\r")
 	if got := next(); got.text != "no" {
