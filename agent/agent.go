@@ -3,7 +3,7 @@
 //
 // Next is a pure function of the session, so that a turn can be interrupted
 // anywhere and resumed from the log. Turn yields each record before it relies
-// on it, and goes on only when its consumer has made the record durable: the
+// on it, and continues only when its consumer has made the record durable: the
 // user's message before the model is asked, the answer before a tool runs, each
 // result before the next question.
 package agent
@@ -149,7 +149,7 @@ func compactions(s *session.Session) int {
 }
 
 // asTail returns t as it is given while a question is open: at the end of the
-// request, never as a message of its own, because the answer to that would be
+// request, never as a separate message, because the answer to that would be
 // taken for the answer to the user. It is said in this turn only.
 func asTail(t window.Threshold) window.Threshold {
 	if t.As != window.AsSystem {
@@ -196,7 +196,7 @@ func latest(s *session.Session) (last *session.Message, warned bool) {
 type Event interface{ event() }
 
 // Recorded asks the consumer to append Record to the log and to apply it to
-// the session. When the turn goes on, both have happened.
+// the session. When the turn continues, both have happened.
 type Recorded struct {
 	Record session.Record
 	// Info is the session's after Record. The consumer that appends the record

@@ -610,7 +610,7 @@ func stopped(r llm.ToolResult, why string) llm.ToolResult {
 	return r
 }
 
-// run runs one tool. A tool that panics has failed; the turn goes on.
+// run runs one tool. A tool that panics has failed; the turn continues.
 func (t *turn) run(ctx context.Context, c llm.ToolCall) (r llm.ToolResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {

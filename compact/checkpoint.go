@@ -55,7 +55,7 @@ const minTurns = 2
 
 // Snapshot returns what a checkpoint of s would be made of: everything that
 // is sent now. It holds on to records only, which never change, so that the
-// session may go on. ok is false in the middle of a turn.
+// session may continue. ok is false in the middle of a turn.
 func Snapshot(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Budget) (c Cut, ok bool) {
 	last, recs := window.Sent(s)
 	if len(recs) == 0 || len(s.Unanswered()) > 0 {

@@ -78,12 +78,12 @@ func (m meter) count(text string) int {
 // weigh returns what a summary comes to in the context.
 func (m meter) weigh(summary string) int { return m.count(window.SummaryText(summary)) + overhead }
 
-// overhead is what a message or a pin costs beside its text, about.
+// overhead is what a message or a pin costs besides its text, about.
 const overhead = 16
 
 // then returns how many tokens are in use once a summary of n tokens has
 // replaced the past. They are the model's own tokens, as in Before, so that
-// both can be compared: what the model counts beside our count stays, and where
+// both can be compared: what the model counts besides our count stays, and where
 // it counts less, so does what is left.
 func (c Cut) then(n int) int {
 	less := c.weight - n
@@ -101,7 +101,7 @@ type checkpoint struct {
 	n int
 }
 
-// room returns what fits into a window beside the answer and fixed parts.
+// room returns what fits into a window besides the answer and fixed parts.
 func room(b window.Budget, fixed int) int { return max(0, b.Window-b.Kept()-fixed) }
 
 // maxSummary returns how many tokens a summary may have.
@@ -154,7 +154,7 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 			c.prev = parse(cp.Summary)
 			from = cp.n
 			// Everything after the checkpoint stays, if that leaves room to
-			// go on; else a part of that is compacted as well.
+			// continue; else a part of that is compacted as well.
 			if j := x.before(min(i, cp.n)); j > 0 && x.left(j) <= fits*relief/100 {
 				i = j
 			}
@@ -286,7 +286,7 @@ func lay(last *session.Compaction, recs []session.Record, weights []int) *layout
 
 // keepAsked notes which of the questions that are being worked on stay, word
 // for word: the last one, unless it leaves too little room for everything else
-// to go on, and those before it that are short.
+// to continue, and those before it that are short.
 func (x *layout) keepAsked(fits int) {
 	var open []int
 	for i, r := range x.recs {

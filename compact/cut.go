@@ -13,7 +13,7 @@ import (
 	"goclaw/window"
 )
 
-// Details is what a Compaction says beside its summary. The files are those
+// Details is what a Compaction says besides its summary. The files are those
 // that pi writes there.
 type Details struct {
 	Read      []string `json:"readFiles"`
@@ -134,7 +134,7 @@ func (c Cut) pinTokens() int {
 }
 
 // Shares of the limit, in percent: what verification may add, and what pins
-// may take beside the limit.
+// may take on top of the limit.
 const (
 	addShare = 40
 	pinShare = 100

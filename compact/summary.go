@@ -99,7 +99,7 @@ func (s Summary) String() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// demote prevents a text from opening sections of its own.
+// demote prevents a text from opening new sections.
 func demote(text string) string {
 	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "## ") && !strings.Contains(text, "<pinned ") {

@@ -216,7 +216,7 @@ var (
 	verb    = regexp.MustCompile(`(?i)^(?:add|adapt|analy[sz]e|arrange|audit|automate|benchmark|book|build|calculate|change|check|clean|collect|compare|compile|compose|compute|configure|convert|create|debug|delete|deploy|describe|design|develop|diagnose|document|download|draft|draw|edit|estimate|evaluate|examine|explain|explore|export|extend|extract|fetch|figure out|find|fix|format|generate|give me|go through|identify|implement|import|improve|inspect|install|integrate|investigate|list|look (?:at|for|into|up)|make|measure|merge|migrate|model|monitor|move|optimi[sz]e|order|organi[sz]e|outline|parse|patch|plan|port|prepare|produce|profile|program|prove|publish|read|recommend|refactor|release|remove|rename|repair|replace|reproduce|research|restore|review|rewrite|run|scan|schedule|search|send|set up|show me|simplify|solve|sort|split|suggest|summari[sz]e|tell me|test|trace|train|translate|update|upgrade|verify|visuali[sz]e|write)\b`)
 )
 
-// fewWords is how many words a request of its own has at least.
+// fewWords is the fewest words that make a separate request.
 const fewWords = 4
 
 // leans reports whether text cannot be understood without what came before.

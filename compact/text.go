@@ -107,7 +107,7 @@ func middle(s string, n int) string { return text.Middle(s, n-n/3, n/3) }
 
 // identifiers returns what in text must be written exactly or is of no use:
 // addresses, paths, files, versions, hashes, numbers, names in code, and what
-// stands in backquotes. Each once, in order.
+// is in backquotes. Each once, in order.
 func identifiers(text string) []string {
 	var out []string
 	seen := map[string]bool{}

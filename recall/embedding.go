@@ -64,7 +64,7 @@ type embedding struct {
 
 // Embed makes the vectors that are missing, the latest sessions first, until
 // all are made or ctx is done, and returns how many messages and notes got one.
-// Searches go on in the meantime.
+// Searches keep working meanwhile.
 func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 	e := &ix.vectors
 	made, err = e.ofNotes(ctx)

@@ -75,7 +75,7 @@ func (l literal) fits(text string) float64 {
 	return 0
 }
 
-// wordsAt returns where phrase stands in text as whole words; -1 if it does
+// wordsAt returns where phrase occurs in text as whole words; -1 if it does
 // not.
 func wordsAt(text, phrase string) (from, to int) {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -97,7 +97,7 @@ func wordsAt(text, phrase string) (from, to int) {
 	return -1, -1
 }
 
-// standsAt returns where l stands in a text; -1 if it does not.
+// standsAt returns where l occurs in a text; -1 if it does not.
 func standsAt(text string, l literal) (from, to int) {
 	lower := strings.ToLower(text)
 	if len(lower) != len(text) { // a letter that takes more room in lower case

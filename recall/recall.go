@@ -6,7 +6,7 @@
 // from a model that is part of the program (package embed) or any other
 // Embedder. A query is text: nothing in it is syntax.
 //
-// The index is a projection in a file of its own: segments of postings, each
+// The index is a projection in a separate file: segments of postings, each
 // written in one transaction. What no segment holds yet is read from the log by
 // every search. So a message can be found as soon as it is appended, and a
 // process that is killed leaves nothing to repair. When a session goes into the
@@ -195,7 +195,7 @@ func Examine(ctx context.Context, path string) (wrong []string, err error) {
 func Remove(path string) error { return postings.Remove(path) }
 
 // RemoveFrom removes the index that versions before v0.2.0 kept in the database
-// of the sessions at path. The index has a file of its own now.
+// of the sessions at path. The index is a separate file now.
 func RemoveFrom(path string) error { return postings.RemoveFrom(path) }
 
 // background is the work that Background starts and Close ends.

@@ -36,7 +36,7 @@ func (g *gathered) full() bool { return len(g.hits) == g.limit }
 
 // add takes h, or adds it to the hit that says the same. live says that its log
 // is not a mirror: of one record in two logs, the live one is cited. It reports
-// whether h is a hit of its own.
+// whether h is a separate hit.
 func (g *gathered) add(h Hit, live bool) bool {
 	if g.places == nil {
 		g.places = map[place]cited{}

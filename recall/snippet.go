@@ -42,7 +42,7 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 		for next < len(found) && found[next].To <= i {
 			next++
 		}
-		// An earlier word may go on here: pairs of characters overlap.
+		// An earlier word may reach this far: pairs of characters overlap.
 		if next < len(found) && found[next].From <= i && found[next].From >= from && found[next].To <= to {
 			at := b.Len()
 			b.WriteString(text[i:found[next].To])

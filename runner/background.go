@@ -36,7 +36,7 @@ type job struct {
 }
 
 // after starts what is due once a turn is over. It only looks; the work is done
-// while the session goes on.
+// while the session continues.
 func (b *background) after(s *session.Session, env agent.Env) {
 	id := s.ID // s belongs to the turns
 	done, ok := b.claim(id)

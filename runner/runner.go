@@ -1,5 +1,5 @@
 // Package runner runs turns on sessions: it loads a session, runs a
-// turn, and appends every record before the turn goes on.
+// turn, and appends every record before the turn continues.
 //
 // One turn runs in a session at a time, across processes: others wait. The
 // log's compare-and-append is the second guard.
@@ -126,7 +126,7 @@ func (r *Runner) find(ctx context.Context, h session.Header) (session.ID, error)
 	return s.ID, nil
 }
 
-// current returns the session of key to go on in. id is "" if a new one is to
+// current returns the session of key to continue. id is "" if a new one is to
 // replace the one that was seen.
 func (r *Runner) current(ctx context.Context, key session.Key) (id, seen session.ID, err error) {
 	in, err := session.Current(ctx, r.o.Store, key)
@@ -174,7 +174,7 @@ func (r *Runner) env(ctx context.Context, s *session.Session) (agent.Env, error)
 var errOver = errors.New("runner: over")
 
 // Run runs a turn of key's session: in is what the user said, or an empty
-// message to go on with what was interrupted. Every Recorded event is durable
+// message to continue what was interrupted. Every Recorded event is durable
 // when it is seen. Breaking out of the loop ends the turn.
 func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {

@@ -88,7 +88,7 @@ func (m Message) Synthetic() bool {
 	return m.Provider == "openclaw" && (m.Model == "gateway-injected" || m.Model == "delivery-mirror")
 }
 
-// Shell is a command that the user ran beside the conversation.
+// Shell is a command that the user ran outside the conversation.
 type Shell struct {
 	Command, Output string
 	ExitCode        *int

@@ -166,7 +166,7 @@ func (s *Session) LastModel() (c ModelChange, ok bool) {
 	return ModelChange{Provider: s.Provider, Model: s.Model}, s.Model != ""
 }
 
-// continues reports whether r simply goes on from the leaf. A compaction must
+// continues reports whether r simply follows the leaf. A compaction must
 // keep a record that was loaded.
 func (s *Session) continues(r Record) bool {
 	_, undo := r.Body.(Undo)

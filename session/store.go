@@ -34,7 +34,7 @@ type Store interface {
 	Append(ctx context.Context, id ID, recs ...Record) error
 
 	// Read yields the records that follow the record after, in order. A line
-	// that cannot be read yields a *Damage, and the reading goes on. A log in
+	// that cannot be read yields a *Damage, and reading continues. A log in
 	// the trash can be read; one that does not exist yields ErrNotFound.
 	Read(ctx context.Context, id ID, after Seq) iter.Seq2[Record, error]
 
@@ -208,7 +208,7 @@ func Load(ctx context.Context, st Store, key Key, c Clock) (*Session, error) {
 }
 
 // Renew begins a session with h if old is still the current session of its key;
-// "" stands for none. If another caller has begun one since, Renew returns
+// "" means none. If another caller has begun one since, Renew returns
 // that.
 func Renew(ctx context.Context, st Store, h Header, old ID, c Clock) (*Session, error) {
 	release, err := claim(ctx, st, h.Key)
@@ -331,7 +331,7 @@ func Keep(ctx context.Context, st Store, s *Session, rec Record, c Clock) (Recor
 // that other programs know.
 const Version = 3
 
-// Newer reports whether to go on with in rather than with than, of two logs of
+// Newer reports whether to continue with in rather than with than, of two logs of
 // one key. Ids do not decide: if nothing else does, the order of List holds.
 func (in Info) Newer(than Info) bool {
 	switch {

@@ -98,7 +98,7 @@ func (c *capture) String() string {
 	return clean(fmt.Sprintf("%s\n[... %d of %d bytes cut ...]\n%s", head, cut, c.total, tail))
 }
 
-// withNote adds a note on a line of its own after text.
+// withNote adds a note on a separate line after text.
 func withNote(text, note string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -14,7 +14,7 @@ const (
 	// AsSystem: in the tail of every request while the window is that full.
 	// It is never part of the conversation, so that a prompt cache stays valid.
 	AsSystem = "system"
-	// AsUser: as a message of its own.
+	// AsUser: as a separate message.
 	AsUser = "user"
 	// AsMarked: as a message that says it is not the user's.
 	AsMarked = "marked"

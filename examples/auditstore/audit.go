@@ -1,4 +1,4 @@
-// Package auditstore is a store of its own making: goclaw's SQLite store, with
+// Package auditstore is a custom store: goclaw's SQLite store, with
 // a line in a second file for every append. Its test shows that it keeps every
 // promise of session.Store.
 package auditstore

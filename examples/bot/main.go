@@ -1,6 +1,6 @@
 // Bot is a chat bot whose conversations last: each line of standard input is
 // said by a person, "NAME: text", and each person has a session. Stop it, kill
-// it, start it again: it goes on where it was.
+// it, start it again: it continues where it was.
 package main
 
 import (

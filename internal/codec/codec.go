@@ -4,7 +4,7 @@
 // both programs read a native log, and a log of theirs is a native one. A
 // line that was read is written back byte for byte, whatever it holds.
 //
-// Each form has a package of its own: native, claw0, and piv1 for the older
+// Each form has its own package: native, claw0, and piv1 for the older
 // versions of native files.
 package codec
 
@@ -22,7 +22,7 @@ import (
 //
 // Encode returns r's line or lines without the last line end. A record with
 // Raw gives Raw. Decode returns the records that a line holds, without Seq:
-// none where the line says nothing of its own. A line that cannot be read is
+// none where the line adds nothing. A line that cannot be read is
 // an error; it is never skipped in silence.
 type Codec interface {
 	Encode(r session.Record) ([]byte, error)

@@ -371,7 +371,7 @@ func (f *finder) sniff(file *source.File) (source.Sniffed, error) {
 	return s, err
 }
 
-// index returns the index that tells of the file at path, or nil.
+// index returns the index that lists the file at path, or nil.
 func (f *finder) index(path string) *source.Index {
 	dir := filepath.Dir(path)
 	places := []string{filepath.Join(dir, "sessions.json")}

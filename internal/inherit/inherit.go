@@ -36,8 +36,8 @@ const (
 	FirstGoclaw = firstgoclaw.Program
 )
 
-// Programs are the values of FindOptions.From, in the order in which people are
-// told of them.
+// Programs are the values of FindOptions.From, in the order in which they are
+// shown.
 var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, Goclaw, FirstGoclaw}
 
 type (

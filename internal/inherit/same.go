@@ -86,7 +86,7 @@ func equal(a, b session.Record) bool {
 }
 
 // growing is an answer on several lines, the first of which a log has as a record
-// of their own. The complete answer becomes another record in the same place,
+// for itself. The complete answer becomes another record in the same place,
 // which carries only the lines that the log lacks.
 type growing struct {
 	rec   session.Record

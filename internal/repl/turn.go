@@ -68,7 +68,7 @@ func (c *Chat) during(ctx context.Context, label string, work func(context.Conte
 	return stopped, end(), err
 }
 
-// news tells of records that another program has added.
+// news reports records that another program has added.
 func (c *Chat) news(ctx context.Context) error {
 	n, err := c.cur.refresh(ctx)
 	if n > 0 {

@@ -35,7 +35,7 @@ const (
 
 // Watcher watches folders. Look and Wait are for one goroutine.
 type Watcher struct {
-	// Every is how often it is time to look where the system tells of changes,
+	// Every is how often it is time to look where the system reports changes,
 	// 0: every thirty seconds; Blind where it does not, 0: every two.
 	Every, Blind time.Duration
 

@@ -99,7 +99,7 @@ func read(status int, h http.Header, body []byte) reply {
 		}
 	}
 	r.bare = r.typ == "" && r.code == ""
-	// OpenRouter hands the body of the provider behind it on, as a string.
+	// OpenRouter passes on its provider's error body as a string.
 	var raw string
 	if json.Unmarshal(s.Metadata["raw"], &raw) == nil {
 		if up := read(r.status, h, []byte(raw)); up.known && !up.bare {
@@ -287,7 +287,7 @@ var overflows = sync.OnceValue(func() []overflowing {
 		},
 		{
 			// Something on the way takes no body of this size. A limit on tokens a
-			// minute also says 413, with a code of its own.
+			// minute also says 413, with another code.
 			server: "any",
 			shape: func(r reply) bool {
 				return r.status == http.StatusRequestEntityTooLarge && r.code != "rate_limit_exceeded"
@@ -302,7 +302,7 @@ var overflows = sync.OnceValue(func() []overflowing {
 	}
 })
 
-// proxied is what LiteLLM puts before the words of the server behind it: names
+// proxied is what LiteLLM puts before its upstream server's words: names
 // of errors, one around the other, and in older versions the body they came in.
 var proxied = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^litellm\.[\w.]+: (?:(?:litellm\.)?[\w-]+(?:Error|Exception)(?:: | - | ))*` +

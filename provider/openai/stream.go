@@ -171,7 +171,7 @@ func (a *answer) take(c streamChunk, out *wire.Sink) {
 		a.say(true, t)
 		out.Put(llm.Delta{Thinking: t})
 	}
-	// A refusal has a field of its own, in place of the content.
+	// A refusal has its own field, in place of the content.
 	if t := string(choice.Delta.Content + choice.Delta.Refusal); t != "" {
 		a.say(false, t)
 		out.Put(llm.Delta{Text: t})

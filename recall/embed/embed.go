@@ -45,7 +45,7 @@ type Model struct {
 }
 
 // matrix is the rows of a matrix as they are in the file, so that they take no
-// memory of their own: a scale, and a signed byte for each number.
+// extra memory: a scale, and a signed byte for each number.
 type matrix struct {
 	cols  int
 	data  []byte

@@ -70,7 +70,7 @@ func (m *merger) merge(v *vocabulary, piece string, first uint32) []uint32 {
 }
 
 // stands reports whether the encoding of a's bytes followed by b's is a, b. It
-// plays the merges backwards: the later of the two last merges beside the
+// plays the merges backwards: the later of the two last merges at the
 // border is undone, and at each step the pair at the border must not have been
 // merged before that merge took place.
 func (v *vocabulary) stands(a, b uint32) bool {

@@ -186,7 +186,7 @@ const (
 )
 
 // slot is where the search for a pair begins, and the bits of the hash that a
-// slot repeats beside its token.
+// slot repeats next to its token.
 func (v *vocabulary) slot(a, b uint32) (at, tag uint32) {
 	h := (uint64(a)<<32 | uint64(b)) * 0x9e3779b97f4a7c15
 	h ^= h >> 29

@@ -116,7 +116,7 @@ func children(src, home string) (figures, error) {
 	return all[1], nil
 }
 
-// child runs one import in a process of its own, on one core.
+// child runs one import in a separate process, on one core.
 func child(src, home string) (got figures, err error) {
 	cmd := exec.Command(os.Args[0], "take", src, home)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")

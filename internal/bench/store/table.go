@@ -45,7 +45,7 @@ func (r row) ok(i int, name string) (judged, ok bool) {
 // busy.
 const steady = 1.5
 
-// table measures stores in folders under dir, prints their figures beside the
+// table measures stores in folders under dir, prints their figures next to the
 // limits and the peers' figures, and reports whether all limits hold. If full,
 // it measures sessions of a million records as well.
 //

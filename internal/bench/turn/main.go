@@ -1,6 +1,6 @@
 // Command turn measures what a turn and a start cost: the overhead of a turn
 // on a long history, the start of the program with many sessions in the store,
-// and its resident size. It prints the limits beside the figures and exits with
+// and its resident size. It prints the limits next to the figures and exits with
 // 1 if one does not hold.
 package main
 

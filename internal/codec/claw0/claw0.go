@@ -160,7 +160,7 @@ func stamp(w *rawjson.Writer, k string, t time.Time, old bool) {
 // In the old form the results of a turn come before its user line and its
 // calls after it, one line for each block; the model's answers are put
 // together again, and results follow their calls. In the new form a call
-// is part of its answer and occurs once more on a line of its own, which is
+// is part of its answer and occurs again on a separate line, which is
 // skipped. A result without its call, which no model would accept, is kept as
 // custom data.
 //
@@ -194,7 +194,7 @@ type doubledUse struct {
 	line []byte
 }
 
-// NewStream returns a stream that goes on after the record leaf. midway: what
+// NewStream returns a stream that continues after the record leaf. midway: what
 // comes before is not known, so that no leaf does not mean a root.
 func NewStream(leaf string, midway bool) *Stream {
 	return &Stream{open: map[string]string{}, prev: leaf, midway: midway}

@@ -155,7 +155,7 @@ func (d *Decoder) body(typ string) session.Body {
 }
 
 // nestedCheckpoint reads a checkpoint as the first GoClaw wrote it: in an
-// object of its own, covering everything up to its parent.
+// separate object, covering everything up to its parent.
 func (d *Decoder) nestedCheckpoint() (session.Checkpoint, bool) {
 	at := d.Get(0, "checkpoint")
 	if d.Kind(at) != rawjson.Object || d.Kind(d.Get(at, "summary")) != rawjson.String {

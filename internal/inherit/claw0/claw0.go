@@ -36,7 +36,7 @@ func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 	return true, true
 }
 
-// Open takes an empty file that its list tells of, too: a session that was never
+// Open takes an empty file that is in its list, too: a session that was never
 // used.
 func (program) Open(f *source.File) ([]*source.Transcript, error) {
 	unused := f.Sniffed.Empty && f.Index != nil && f.Index.Program == Program

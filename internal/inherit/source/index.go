@@ -17,7 +17,7 @@ import (
 	"goclaw/session"
 )
 
-// Entry is what an index tells of a session.
+// Entry is what an index says about a session.
 type Entry struct {
 	Key   string `json:"k,omitempty"`
 	ID    string `json:"i"`

@@ -18,7 +18,7 @@ import (
 // ErrCut says that a stream ended in good order, but before the answer did.
 var ErrCut = errors.New("the stream ended before the answer did")
 
-// MalformedError is an event that makes no sense where it stands.
+// MalformedError is an event that makes no sense at its place in the stream.
 type MalformedError struct{ What string }
 
 func (e *MalformedError) Error() string { return e.What }

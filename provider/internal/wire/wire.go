@@ -40,7 +40,7 @@ type Client struct {
 	idle time.Duration
 }
 
-// NewClient wraps hc, or a client of its own if hc is nil. Idle is the longest
+// NewClient wraps hc, or a new client if hc is nil. Idle is the longest
 // silence allowed; 0 is DefaultIdle.
 func NewClient(hc *http.Client, idle time.Duration) *Client {
 	if hc == nil {

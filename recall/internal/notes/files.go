@@ -251,7 +251,7 @@ func (m *Files) Incomplete() []string {
 }
 
 // IsHit reports whether note i of a file is found as such. A heading is found
-// only if nothing stands below it; otherwise what stands there is.
+// only if it has no text below it; otherwise that text is found.
 func (f *File) IsHit(i int) bool {
 	return !f.Notes[i].isHeading || i+1 == len(f.Notes) || f.Notes[i+1].isHeading
 }

@@ -22,7 +22,7 @@ type Note struct {
 	isHeading bool
 }
 
-// Where a subject stands: among so many words, and bytes.
+// A subject is looked for in so many words and bytes.
 const (
 	subjectWords = 4
 	maxSubject   = 160

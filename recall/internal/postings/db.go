@@ -75,7 +75,7 @@ DROP TABLE IF EXISTS recall_terms; DROP TABLE IF EXISTS recall_codes; DROP TABLE
 `
 
 // RemoveFrom removes the index that versions before v0.2.0 kept in the database
-// of the sessions at path. The index has a file of its own now.
+// of the sessions at path. The index is a separate file now.
 func RemoveFrom(path string) error {
 	d, err := connect(path, sqlite3.OPEN_READWRITE, func(d *DB) error { return d.BusyTimeout(maxWait) })
 	if err != nil {
@@ -96,7 +96,7 @@ func RemoveFrom(path string) error {
 type DB struct{ *sqlx.Conn }
 
 // maxWait is how long a search waits for another process that writes. After
-// that it goes on without writing.
+// that it searches without writing.
 const maxWait = 5 * time.Second
 
 // Open opens the index at path, "" for one in memory. A damaged file is made

@@ -253,7 +253,7 @@ func decodeDocs(b []byte) ([]Doc, error) {
 	return docs, nil
 }
 
-// cut returns the first n bytes of b, where n stands before them, and the rest.
+// cut returns the first n bytes of b, where n precedes them, and the rest.
 func cut(b []byte) (head, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {

@@ -1,6 +1,6 @@
 // Package ranking says which messages and notes fit a question best: BM25 with
 // the neighbouring messages as context, speakers and dates understood, and
-// vectors beside.
+// vectors added.
 package ranking
 
 import (

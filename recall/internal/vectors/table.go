@@ -9,7 +9,7 @@ import (
 	"goclaw/session"
 )
 
-// Table is the vectors in the file of the index. Those of messages lie in
+// Table is the vectors in the file of the index. Those of messages are in
 // chunks of chunkSize records: for each that has one, its place in the chunk
 // and its bits.
 type Table struct{ DB *postings.DB }

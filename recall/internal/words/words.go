@@ -122,7 +122,7 @@ var wordByte = func() (t [256]bool) {
 }()
 
 // wordEnd returns where the word that begins at i ends. An apostrophe belongs
-// to a word that goes on after it.
+// to a word that continues after it.
 func wordEnd(text string, i int) int {
 	for i < len(text) {
 		c := text[i]
@@ -147,7 +147,7 @@ func wordEnd(text string, i int) int {
 	return i
 }
 
-// denseEnd returns the end of the run of dense characters that goes on at i.
+// denseEnd returns the end of the run of dense characters that includes i.
 func denseEnd(text string, i int) int {
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
