@@ -34,7 +34,7 @@ var floors = []struct {
 	{"internal/codec", 3, "llm session internal/rawjson"},
 	{"compact", 4, "llm session window internal/text"},
 	{"recall", 4, "llm session internal/watch internal/sqlx internal/memoryfiles internal/naming internal/text"},
-	{"store/internal", 4, "session internal/codec internal/sqlx"},
+	{"store/internal", 4, "session internal/codec internal/sqlx internal/wholefile"},
 	{"store/sqlite", 4, "session store/internal internal/sqlx"},
 	{"store/memory", 4, "session"},
 	{"store/jsonl", 4, "session internal/codec internal/rawjson internal/json5 store/internal"},

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 	"unicode/utf8"
 
 	"goclaw/internal/transcript"
+	"goclaw/internal/wholefile"
 	"goclaw/llm"
 )
 
@@ -59,16 +60,16 @@ func (e *env) message(text string, attach []string) (llm.Message, error) {
 
 // attachment reads a file as a block: a picture, or text with its name.
 func (e *env) attachment(path string) (llm.Block, error) {
-	st, err := os.Stat(path)
-	if err != nil {
+	data, err := wholefile.Read(path, maxInput)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxInput {
-		return nil, fmt.Errorf("%s cannot be attached: it is not a file of at most %d MiB", path, maxInput>>20)
-	}
-	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("%s cannot be attached: %w", path, err)
 	}
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%s cannot be attached: it is empty", path)

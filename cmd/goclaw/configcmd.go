@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
+	"goclaw/internal/wholefile"
 )
 
 func configCmd(a *app) *cobra.Command {
@@ -77,14 +79,16 @@ func writeSample(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if said, err := wholefile.Read(path, wholefile.Small); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	} else if len(bytes.TrimSpace(said)) > 0 {
+		return fmt.Errorf("%s exists already: goclaw config shows what it says", path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if said, err := io.ReadAll(f); err != nil || len(bytes.TrimSpace(said)) > 0 {
-		return cmp.Or(err, fmt.Errorf("%s exists already: goclaw config shows what it says", path))
-	}
 	if err := cmp.Or(f.Chmod(0o600), f.Truncate(0)); err != nil {
 		return err
 	}

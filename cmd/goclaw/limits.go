@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -80,7 +79,7 @@ func limitsFile(home string) string { return filepath.Join(home, "windows.json")
 
 // learntLimits are what refusals have taught, by model.
 func learntLimits(home string) (map[string]limits, error) {
-	data, err := os.ReadFile(limitsFile(home))
+	data, err := wholefile.Read(limitsFile(home), wholefile.Small)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]limits{}, nil
 	}

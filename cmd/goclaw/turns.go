@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/wholefile"
 	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/runner"
@@ -80,7 +83,7 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	}
 	tools, err := tool.New(tool.Options{
 		Workspace: c.Workspace, Fence: fence(c), Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
-		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: allowed(c.Home),
+		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: a.allowed(c.Home),
 	})
 	if err != nil {
 		return nil, err
@@ -114,9 +117,12 @@ func whoAmI() string {
 
 // allowed returns the commands that the user has allowed for good. Tools cannot
 // write the file: it is outside their fence.
-func allowed(home string) []string {
-	data, err := os.ReadFile(filepath.Join(home, "allowed"))
+func (e *env) allowed(home string) []string {
+	data, err := wholefile.Read(filepath.Join(home, "allowed"), wholefile.Small)
 	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			e.warn("the commands that were allowed for good cannot be read: %v", err)
+		}
 		return nil
 	}
 	var out []string
@@ -131,15 +137,7 @@ func allowed(home string) []string {
 
 // allow remembers a command as allowed for good.
 func (e *env) allow(cmd string) error {
-	f, err := os.OpenFile(filepath.Join(e.conf.Home, "allowed"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "%q\n", cmd)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return wholefile.Append(filepath.Join(e.conf.Home, "allowed"), fmt.Appendf(nil, "%q\n", cmd))
 }
 
 // approver asks the user on the terminal before a command runs. Without a

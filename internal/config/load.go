@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"goclaw/internal/near"
+	"goclaw/internal/wholefile"
 )
 
 // Loaded is a configuration and where each value came from.
@@ -44,7 +44,7 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 			return nil, fmt.Errorf("config: %w", err)
 		}
 	}
-	data, err := os.ReadFile(l.File)
+	data, err := wholefile.Read(l.File, wholefile.Small)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if getenv("GOCLAW_CONFIG") != "" {

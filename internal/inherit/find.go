@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -135,7 +136,7 @@ func (f *finder) root(path string) {
 	case fi.Mode().IsRegular():
 		f.file(path, fi, true)
 	default:
-		f.problem(path, fmt.Errorf("%s, not a file", source.KindOf(fi.Mode())))
+		f.problem(path, fmt.Errorf("%s, not a file", wholefile.KindOf(fi.Mode())))
 	}
 }
 
@@ -230,7 +231,7 @@ func (f *finder) entry(path string, fi fs.FileInfo) {
 		return
 	}
 	if !fi.Mode().IsRegular() {
-		f.problem(path, fmt.Errorf("%s, not a file", source.KindOf(fi.Mode())))
+		f.problem(path, fmt.Errorf("%s, not a file", wholefile.KindOf(fi.Mode())))
 		return
 	}
 	f.file(path, fi, false)
@@ -397,7 +398,7 @@ func (f *finder) index(path string) *source.Index {
 func (f *finder) readIndex(path, dir string) *source.Index {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s, not an index: its transcripts are imported without their keys", source.KindOf(fi.Mode()))
+		err = fmt.Errorf("%s, not an index: its transcripts are imported without their keys", wholefile.KindOf(fi.Mode()))
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

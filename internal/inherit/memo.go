@@ -100,6 +100,10 @@ func OpenMemo(path string) (*Memo, error) {
 	return m, nil
 }
 
+// maxMemo is how large the file of a Memo may be: it has a line or two for each
+// file that was imported.
+const maxMemo = 256 << 20
+
 // file reads the file, if it has changed since it was read or written last.
 func (m *Memo) file() (d memoData, ok bool, err error) {
 	fi, err := os.Stat(m.path)
@@ -108,7 +112,7 @@ func (m *Memo) file() (d memoData, ok bool, err error) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(m.path)
+		data, err = wholefile.Read(m.path, maxMemo)
 	}
 	if err != nil {
 		return d, false, err
@@ -159,7 +163,7 @@ func (m *Memo) Begun() bool {
 // Finished reports whether all known places were imported, according to the memo
 // at path. It reads only the beginning of the file.
 func Finished(path string) bool {
-	f, err := source.OpenFile(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return false
 	}

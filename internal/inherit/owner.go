@@ -10,6 +10,7 @@ import (
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/sqlx"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -93,7 +94,7 @@ const goclawID = 0x676f636c
 // for one of goclaw's own, for one that is empty, and for what is no database.
 func DatabaseOwner(path string) (program string, n int) {
 	head := make([]byte, 72)
-	f, err := source.OpenFile(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return "", 0
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -56,7 +55,7 @@ func OpenRemoved(path string) (*Removed, error) {
 
 func (r *Removed) load() error {
 	r.logs = map[session.ID]gone{}
-	data, err := os.ReadFile(r.path)
+	data, err := wholefile.Read(r.path, maxMemo)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -1,4 +1,6 @@
-// Package wholefile replaces files whole.
+// Package wholefile reads and replaces files whole. It reads regular files only,
+// up to a limit: a FIFO in the place of a file must not hang the program, nor a
+// device fill its memory.
 package wholefile
 
 import (

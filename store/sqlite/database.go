@@ -50,6 +50,8 @@ func (d *database) files() error {
 	switch {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("sqlite: %s is a folder", d.path)
+	case err == nil && !st.Mode().IsRegular(): // opening a FIFO would wait for ever
+		return fmt.Errorf("sqlite: %s is not a file", d.path)
 	case d.readOnly && err != nil:
 		return fmt.Errorf("sqlite: %w", err)
 	case errors.Is(err, fs.ErrNotExist):

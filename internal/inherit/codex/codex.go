@@ -12,6 +12,7 @@ import (
 
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 )
 
 // Program is its name.
@@ -120,7 +121,7 @@ func (p *program) name(f *source.File, id string) string {
 	if !ok {
 		names = map[string]string{}
 		p.names[list] = names
-		data, err := source.ReadFile(list, maxNames)
+		data, err := wholefile.Read(list, maxNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problem := source.Unreadable(list, err)
 			problem.What, problem.Unread = "the names of the sessions cannot be read: "+problem.What, false

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 	"goclaw/session/storekit"
 )
 
@@ -171,7 +172,7 @@ func (c *Copy) AddIndexes(all []*source.Transcript) (problems []source.Problem) 
 }
 
 func (c *Copy) index(path string) error {
-	src, err := source.OpenFile(path)
+	src, err := wholefile.Open(path)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/sqlx"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/session/storekit"
 )
@@ -284,7 +285,7 @@ func (d *database) whole(p part) (r io.ReadCloser, packed bool, err error) {
 	case !found:
 		return nil, false, errors.New("its archive is no longer there")
 	case file != "":
-		f, err := source.OpenFile(file)
+		f, err := wholefile.Open(file)
 		if err != nil {
 			return nil, false, err
 		}

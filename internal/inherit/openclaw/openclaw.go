@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/json5"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -149,7 +150,7 @@ const maxConfig = 16 << 20
 // moved returns where the configuration says that the index is.
 func moved(state, home string) (folders []string, err error) {
 	config := filepath.Join(state, Config)
-	data, err := source.ReadFile(config, maxConfig)
+	data, err := wholefile.Read(config, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

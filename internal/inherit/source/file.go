@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/session/storekit"
 )
@@ -36,13 +37,13 @@ type Position struct {
 
 // Open opens the file of t for reading, unpacked.
 func (t *Transcript) Open() (io.ReadCloser, error) {
-	f, err := OpenFile(t.Path)
+	f, err := wholefile.Open(t.Path)
 	if err != nil {
 		return nil, err
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s is %s, not a file", t.Path, KindOf(fi.Mode()))
+		err = fmt.Errorf("%s is %s, not a file", t.Path, wholefile.KindOf(fi.Mode()))
 	}
 	if err != nil {
 		f.Close()
@@ -201,7 +202,7 @@ func (t *Transcript) Enters(p Position) bool {
 	if !p.Own || p.Off > t.Stat.Size || t.Read != nil || strings.HasSuffix(t.Path, ".zst") {
 		return false
 	}
-	f, err := OpenFile(t.Path)
+	f, err := wholefile.Open(t.Path)
 	if err != nil {
 		return false
 	}

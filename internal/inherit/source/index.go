@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"goclaw/internal/json5"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -60,7 +61,7 @@ func NewIndex(path, dir, program string, entries []Entry) *Index {
 // ReadIndex reads the index at path, whose transcripts are in dir: JSON entry by
 // entry, since most of one is of no use here, else JSON5.
 func ReadIndex(path, dir string, listers []Lister) (*Index, error) {
-	f, err := OpenFile(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func ReadIndex(path, dir string, listers []Lister) (*Index, error) {
 	}
 	program, entries, err := readEntries(bufio.NewReader(f), listers)
 	if err != nil {
-		data, err := ReadFile(path, maxJSON5)
+		data, err := wholefile.Read(path, maxJSON5)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"goclaw/internal/wholefile"
 	"io"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ const (
 )
 
 func openSnapshot(path string) (*snapshot, error) {
-	db, err := OpenFile(path)
+	db, err := wholefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s *snapshot) load(path string) error {
 	if s.pageSize = int64(binary.BigEndian.Uint16(head[16:])); s.pageSize == 1 {
 		s.pageSize = 65536
 	}
-	s.wal, err = OpenFile(path + "-wal")
+	s.wal, err = wholefile.Open(path + "-wal")
 	if err != nil {
 		s.wal = nil
 		if errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +186,7 @@ func (s *snapshot) ReadAt(p []byte, off int64) (n int, err error) {
 
 // IsDatabase reports whether the file at path is a database.
 func IsDatabase(path string) bool {
-	f, err := OpenFile(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return false
 	}

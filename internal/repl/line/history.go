@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 
 	"goclaw/internal/wholefile"
 )
 
-// maxHistory is how many lines are remembered, maxEntry how long one may be.
+// maxHistory is how many lines are remembered, maxEntry how long one may be, and
+// maxFile how long the file.
 const (
 	maxHistory = 1000
 	maxEntry   = 64 << 10
+	maxFile    = 2*maxHistory*maxEntry + 1<<20
 )
 
 // History is the lines typed before, oldest first. With a path it is a file that
@@ -29,7 +30,7 @@ type History struct {
 // damaged lines are skipped. A file that has become long is shortened.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, nil
 	}
@@ -72,15 +73,11 @@ func (h *History) Add(s string) error {
 	if !h.push(s) || h.path == "" {
 		return nil
 	}
-	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	line, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(s)
-	if err == nil {
-		_, err = f.Write(append(line, '\n'))
-	}
-	return errors.Join(err, f.Close())
+	return wholefile.Append(h.path, append(line, '\n'))
 }
 
 // rewrite replaces the file with one that has only the remembered lines.

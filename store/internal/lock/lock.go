@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -74,7 +75,7 @@ func Try(path, who string) (release func(), err error) {
 				f.Unlock()
 			}), nil
 		}
-		b, err := os.ReadFile(path)
+		b, err := wholefile.Read(path, wholefile.Small)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was released
 		}
@@ -92,6 +93,9 @@ func Try(path, who string) (release func(), err error) {
 // lock tries to lock the file path. It returns nil if another has it, or if the
 // file was removed in between: a file without a name locks nothing.
 func lock(path string) (*flock.Flock, error) {
+	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("lock %s: %s, not a file: remove it", path, wholefile.KindOf(fi.Mode()))
+	}
 	f := flock.New(path, flock.SetPermissions(0o600))
 	ok, err := f.TryLock()
 	if err != nil {
