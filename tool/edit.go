@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sort"
@@ -51,25 +52,20 @@ func (t editFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	if a.Old == a.New {
 		return llm.Failed(call, "old_string and new_string are the same: there is nothing to change"), nil
 	}
-	unlock, err := t.ws.lock(ctx)
+	target, _, unlock, err := t.ws.hold(ctx, rel, false)
+	if ctx.Err() != nil && err != nil {
+		return llm.Failed(call, "interrupted before it began"), ctx.Err()
+	}
 	if err != nil {
-		return llm.Failed(call, "interrupted before it began"), err
+		return llm.Failed(call, t.ws.explain(rel, err)), nil
 	}
 	defer unlock()
 
-	target, info, err := t.ws.writable(rel)
-	if err != nil {
-		return llm.Failed(call, t.ws.explain(rel, err)), nil
-	}
-	data, err := t.ws.readAll(target) // also says what is wrong if there is no such file
-	if err != nil {
-		return llm.Failed(call, t.ws.explain(rel, err)), nil
-	}
-	e, err := plan(string(data), a.Old, a.New, a.All)
-	if err != nil {
+	e, err := t.edit(target, a.Old, a.New, a.All)
+	if n := (*noMatch)(nil); errors.As(err, &n) {
 		return llm.Failed(call, fmt.Sprintf("%s: %v", quoted(filepath.ToSlash(rel)), err)), nil
 	}
-	if err := t.ws.replace(target, info, []byte(e.apply())); err != nil {
+	if err != nil {
 		return llm.Failed(call, t.ws.explain(rel, err)), nil
 	}
 	times := "once"
@@ -78,6 +74,28 @@ func (t editFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	}
 	return llm.Result(call, fmt.Sprintf("replaced %s in %s\n%s", times, quoted(filepath.ToSlash(rel)), e.diff())), nil
 }
+
+// edit changes the file target. If a program that does not know the lock writes
+// to the file at the same time, it begins again with what is there now.
+func (t editFile) edit(target, old, new string, all bool) (edit, error) {
+	for tries := 0; ; tries++ {
+		data, info, err := t.ws.readAll(target) // also says what is wrong if there is no such file
+		if err != nil {
+			return edit{}, err
+		}
+		e, err := plan(string(data), old, new, all)
+		if err != nil {
+			return edit{}, &noMatch{err}
+		}
+		err = t.ws.replace(target, info, []byte(e.apply()))
+		if !errors.Is(err, errChanged) || tries == 10 {
+			return e, err
+		}
+	}
+}
+
+// noMatch: there is no such text to replace, or too often.
+type noMatch struct{ error }
 
 // edit is a replacement of old by new at the given offsets of text.
 type edit struct {

@@ -323,5 +323,5 @@ func openWorkspace(dir string, fence Fence) (*workspace, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil && !slices.Contains(bases, real) {
 		bases = append(bases, real)
 	}
-	return &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1)}, nil
+	return &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1), patience: 10 * time.Second}, nil
 }

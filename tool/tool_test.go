@@ -18,7 +18,17 @@ import (
 	"goclaw/llm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test binary another process that writes notes, too.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("TOOL_NOTES"); dir != "" {
+		if err := takeNotes(dir, os.Getenv("TOOL_NAME")); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var noon = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // workspace is the directory that files are reached in. Whatever a path says,
@@ -24,7 +25,8 @@ type workspace struct {
 
 	// writing is held by whoever changes a file. One lock for all files,
 	// since two paths may be the same file (links, letter case).
-	writing chan struct{}
+	writing  chan struct{}
+	patience time.Duration // how long to wait for another process
 }
 
 // rel returns path relative to the workspace.
@@ -79,6 +81,8 @@ func (w *workspace) explain(rel string, err error) string {
 		return text
 	case errors.Is(err, fs.ErrPermission):
 		return name + ": permission denied"
+	case errors.Is(err, errChanged):
+		return fmt.Sprintf("%s: %v: read it again", name, err)
 	case errors.Is(err, syscall.ENOTDIR):
 		return name + ": a part of the path is not a directory"
 	}
@@ -171,14 +175,112 @@ func kind(m fs.FileMode) string {
 	return "special file"
 }
 
-// lock waits until no other file is being changed. The returned function lets
-// the next one go on.
+// lock waits until this process changes no other file.
 func (w *workspace) lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case w.writing <- struct{}{}:
 		return func() { <-w.writing }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// hold returns the file that rel leads to, see writable, and keeps other
+// changes away from it until unlock is called: those of this process, and those
+// of other processes that hold it too. With mkdir it creates missing folders.
+//
+// What is locked is the folder of the file. The lock needs no file of its own
+// there, it outlasts a rename of the file, and the kernel releases it when the
+// process ends, however it ends. The error is ctx's if that is done.
+func (w *workspace) hold(ctx context.Context, rel string, mkdir bool) (target string, info fs.FileInfo, unlock func(), err error) {
+	release, err := w.lock(ctx)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	for range maxLinks {
+		if target, info, err = w.writable(rel); err != nil {
+			return "", nil, nil, err
+		}
+		dir, err := w.folder(target, mkdir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return target, nil, release, nil // there is nothing to protect
+		}
+		if err != nil {
+			return "", nil, nil, err
+		}
+		if err := w.lockFolder(ctx, rel, dir); err != nil {
+			dir.Close()
+			return "", nil, nil, err
+		}
+		// Another process may have changed the file, or the way to it, until
+		// now.
+		now, nowInfo, err := w.writable(rel)
+		if err == nil && now == target && w.leadsTo(target, dir) {
+			return target, nowInfo, func() { dir.Close(); release() }, nil
+		}
+		dir.Close()
+		if err != nil {
+			return "", nil, nil, err
+		}
+	}
+	return "", nil, nil, fmt.Errorf("%s keeps moving", quoted(filepath.ToSlash(rel)))
+}
+
+// folder opens the folder of the file rel.
+func (w *workspace) folder(rel string, mkdir bool) (*os.File, error) {
+	dir := dirOf(rel)
+	if mkdir {
+		if err := w.root.MkdirAll(filepath.Clean(dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if info, err := w.root.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", quoted(filepath.ToSlash(dir)))
+	}
+	return w.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+}
+
+// dirOf returns the folder of the file rel. It is not cleaned: see target.
+func dirOf(rel string) string {
+	if dir, _ := filepath.Split(rel); dir != "" {
+		return dir
+	}
+	return "."
+}
+
+// leadsTo reports whether dir is still the folder of the file rel.
+func (w *workspace) leadsTo(rel string, dir *os.File) bool {
+	there, err := w.root.Stat(dirOf(rel))
+	if err != nil {
+		return false
+	}
+	here, err := dir.Stat()
+	return err == nil && os.SameFile(here, there)
+}
+
+// lockFolder locks dir against other processes until it is closed. Where
+// folders cannot be locked (Windows, some network file systems) it does nothing.
+func (w *workspace) lockFolder(ctx context.Context, rel string, dir *os.File) error {
+	const step = time.Millisecond
+	for left := w.patience; ; left -= step {
+		if taken := flock(dir); !taken {
+			return nil
+		}
+		if left <= 0 {
+			return fmt.Errorf("%s: another process has been changing files in its folder for %s; try again later", quoted(filepath.ToSlash(rel)), w.patience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(step):
+		}
 	}
 }
 
@@ -217,15 +319,16 @@ func (w *workspace) target(rel string) (string, fs.FileInfo, error) {
 // temps tells the temporary files of this process apart.
 var temps atomic.Int64
 
+// errChanged: the file is not the one that was read.
+var errChanged = errors.New("the file was changed by another program in the meantime")
+
 // replace writes data to the file rel, which has the given info or, if nil,
 // does not exist yet. Readers see the old file or the new one, never a part.
 // An existing file keeps its mode and, where that is allowed, its owner. The
-// caller holds the lock.
+// caller holds the file. If the file is not as info says any more, because a
+// program that does not know the lock wrote to it, the error is errChanged.
 func (w *workspace) replace(rel string, info fs.FileInfo, data []byte) error {
-	dir, base := filepath.Split(rel)
-	if dir == "" {
-		dir = "."
-	}
+	dir, base := dirOf(rel), filepath.Base(rel)
 	if err := w.root.MkdirAll(filepath.Clean(dir), 0o755); err != nil {
 		return err
 	}
@@ -251,6 +354,9 @@ func (w *workspace) replace(rel string, info fs.FileInfo, data []byte) error {
 		return err
 	}
 	err = fill(f, info, data)
+	if err == nil && !same(d, base, info) {
+		err = errChanged
+	}
 	if err == nil {
 		err = d.Rename(tmp, base)
 	}
@@ -260,6 +366,72 @@ func (w *workspace) replace(rel string, info fs.FileInfo, data []byte) error {
 	}
 	syncDir(d)
 	return nil
+}
+
+// same reports whether the file base in d is as info says, or, if that is nil,
+// whether there is none.
+func same(d *os.Root, base string, info fs.FileInfo) bool {
+	now, err := d.Lstat(base)
+	if err != nil || info == nil {
+		return info == nil && errors.Is(err, fs.ErrNotExist)
+	}
+	return os.SameFile(now, info) && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
+}
+
+// extend adds data at the end of the file rel, on a line of its own, in one
+// write that no other appender can come between. It returns the size of the
+// file before and after; before is -1 if there was none. A file that has
+// several names is not written to but replaced, since the others may lie
+// outside the workspace. The caller holds the file.
+func (w *workspace) extend(rel string, info fs.FileInfo, data string) (before, after int64, err error) {
+	if info != nil && links(info) > 1 {
+		old, _, err := w.readAll(rel)
+		if err != nil {
+			return 0, 0, err
+		}
+		all := append(old, separate(old, data)...)
+		return int64(len(old)), int64(len(all)), w.replace(rel, info, all)
+	}
+	flag := os.O_RDWR | os.O_APPEND | nonblock
+	if before = -1; info == nil {
+		flag |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := w.root.OpenFile(rel, flag, 0o644)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	now, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	last := make([]byte, 1)
+	if info != nil {
+		if !os.SameFile(info, now) || links(now) > 1 {
+			return 0, 0, errChanged
+		}
+		if before = now.Size(); before > 0 {
+			if _, err := f.ReadAt(last, before-1); err != nil {
+				return 0, 0, err
+			}
+			data = separate(last, data)
+		}
+	}
+	n, err := io.WriteString(f, data)
+	if err == nil {
+		err = f.Sync()
+	} else if now, serr := f.Stat(); serr == nil && n > 0 && now.Size() == max(before, 0)+int64(n) {
+		f.Truncate(max(before, 0)) // a full disk leaves no half of a note
+	}
+	return before, max(before, 0) + int64(n), err
+}
+
+// separate returns data as it follows text: on a new line.
+func separate(text []byte, data string) string {
+	if n := len(text); n > 0 && text[n-1] != '\n' {
+		return "\n" + data
+	}
+	return data
 }
 
 func create(d *os.Root, mode fs.FileMode) (string, *os.File, error) {

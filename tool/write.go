@@ -48,38 +48,36 @@ func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, 
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}
-	unlock, err := t.ws.lock(ctx)
-	if err != nil {
-		return llm.Failed(call, "interrupted before it began"), err
+	target, info, unlock, err := t.ws.hold(ctx, rel, true)
+	if ctx.Err() != nil && err != nil {
+		return llm.Failed(call, "interrupted before it began"), ctx.Err()
 	}
-	defer unlock()
-
-	target, info, err := t.ws.writable(rel)
 	if err != nil {
 		return llm.Failed(call, t.ws.explain(rel, err)), nil
 	}
-	data := []byte(a.Content)
-	if a.Append && info != nil {
-		old, err := t.ws.readAll(target)
-		if err != nil {
-			return llm.Failed(call, t.ws.explain(rel, err)), nil
-		}
-		if len(old) > 0 && old[len(old)-1] != '\n' {
-			old = append(old, '\n')
-		}
-		data = append(old, data...)
+	defer unlock()
+
+	before, after := int64(-1), int64(len(a.Content))
+	switch {
+	case a.Append:
+		before, after, err = t.ws.extend(target, info, a.Content)
+	case info != nil:
+		before = info.Size()
+		fallthrough
+	default:
+		err = t.ws.replace(target, info, []byte(a.Content))
 	}
-	if err := t.ws.replace(target, info, data); err != nil {
+	if err != nil {
 		return llm.Failed(call, t.ws.explain(rel, err)), nil
 	}
 	name := quoted(filepath.ToSlash(rel))
 	switch {
-	case info == nil:
-		return llm.Result(call, fmt.Sprintf("made %s with %d bytes", name, len(data))), nil
+	case before < 0:
+		return llm.Result(call, fmt.Sprintf("made %s with %d bytes", name, after)), nil
 	case a.Append:
-		return llm.Result(call, fmt.Sprintf("added %d bytes to %s, which now has %d", len(a.Content), name, len(data))), nil
+		return llm.Result(call, fmt.Sprintf("added %d bytes to %s, which now has %d", len(a.Content), name, after)), nil
 	}
-	return llm.Result(call, fmt.Sprintf("wrote %d bytes to %s, which had %d", len(data), name, info.Size())), nil
+	return llm.Result(call, fmt.Sprintf("wrote %d bytes to %s, which had %d", after, name, before)), nil
 }
 
 // writable returns the file that rel leads to if it may be written: a new one,
@@ -107,15 +105,16 @@ func (w *workspace) writable(rel string) (string, fs.FileInfo, error) {
 
 var errTooLarge = errors.New("the file is too large to change")
 
-func (w *workspace) readAll(rel string) ([]byte, error) {
-	f, _, err := w.open(rel)
+// readAll returns the content of the file rel, and its info when it was read.
+func (w *workspace) readAll(rel string) ([]byte, fs.FileInfo, error) {
+	f, info, err := w.open(rel)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	if err == nil && len(data) > maxEdited {
 		err = fmt.Errorf("%w: more than %s", errTooLarge, bytesOf(maxEdited))
 	}
-	return data, err
+	return data, info, err
 }
