@@ -81,6 +81,8 @@ type examiner struct {
 	Examination
 	at    map[string]int // where in the log a record is, by its id
 	lines map[string]int // and on which line
+	ends  []ending       // of each record, as far as it was asked for
+	steps int            // that were walked for it
 }
 
 func (x *examiner) find(line int, what, cost string) {
@@ -224,16 +226,41 @@ func (x *examiner) link(recs []session.Record, i, said int, seen map[session.Seq
 	}
 }
 
-// circle reports whether the parents of a record lead back to it.
+// circle reports whether the parents of a record lead back to it, or to another
+// circle. Whatever it walks through it remembers, so that all records together
+// take one walk: in a file whose lines are in reverse, every record is asked
+// about.
 func (x *examiner) circle(recs []session.Record, i int) bool {
-	at, ok := i, true
-	for range recs {
-		if at, ok = x.at[recs[at].Parent]; !ok || at == i {
-			return ok
-		}
+	if x.ends == nil {
+		x.ends = make([]ending, len(recs))
 	}
-	return true
+	at, ok := i, true
+	var walked []int
+	for ok && x.ends[at] == unwalked {
+		x.ends[at] = walking
+		walked = append(walked, at)
+		at, ok = x.at[recs[at].Parent]
+	}
+	x.steps += len(walked)
+	end := atRoot
+	if ok && x.ends[at] != atRoot {
+		end = inCircle
+	}
+	for _, at := range walked {
+		x.ends[at] = end
+	}
+	return x.ends[i] == inCircle
 }
+
+// ending is where the parents of a record lead to.
+type ending uint8
+
+const (
+	unwalked ending = iota
+	walking
+	atRoot
+	inCircle
+)
 
 // forgets says what a broken link costs.
 func forgets(messages int) string {
