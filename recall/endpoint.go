@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/secrets"
 	"goclaw/internal/text"
 )
 
@@ -71,7 +72,7 @@ func (e Endpoint) ask(ctx context.Context, texts []string) ([][]float32, error) 
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server says %s: %s", resp.Status, text.Head(strings.TrimSpace(string(data)), 200))
+		return nil, fmt.Errorf("the server says %s: %s", resp.Status, text.Head(strings.TrimSpace(secrets.Without(string(data), e.Key)), 200))
 	}
 	var reply struct {
 		Data []struct {

@@ -3,10 +3,11 @@ package tool
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"goclaw/internal/secrets"
 )
 
 // withoutSecrets returns env without what looks like a secret. Commands are
@@ -22,32 +23,13 @@ func withoutSecrets(env []string) []string {
 	return out
 }
 
-var (
-	secretWords = []string{"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE",
-		"CREDENTIAL", "CREDENTIALS", "APIKEY", "PAT"}
-	secretEnds = []string{"_KEY", "_KEYS", "_PWD", "_PASS", "_AUTH", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"}
-	// An address with a password in it: scheme://user:password@host.
-	addressWithPassword = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s:@]*:[^/?#\s@]+@`)
-)
-
+// secret reports whether a variable holds a secret. A proxy's password is left:
+// without it nothing gets out at all.
 func secret(name, value string) bool {
-	n := strings.ToUpper(name)
-	for _, end := range secretEnds {
-		if strings.HasSuffix(n, end) {
-			return true
-		}
+	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+		value = ""
 	}
-	words := strings.FieldsFunc(n, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
-	for _, w := range words {
-		if slices.Contains(secretWords, w) {
-			return true
-		}
-	}
-	if strings.Contains(n, "ACCESS_KEY") || strings.Contains(n, "PRIVATE_KEY") || strings.Contains(n, "API_KEY") {
-		return true
-	}
-	// A proxy's password is left: without it nothing gets out at all.
-	return addressWithPassword.MatchString(value) && !strings.HasSuffix(n, "_PROXY")
+	return secrets.Variable(name, value)
 }
 
 // variable returns the value of name in env, the last one if there are several.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"goclaw/internal/naming"
+	"goclaw/internal/secrets"
 	"goclaw/session"
 )
 
@@ -19,8 +20,10 @@ func usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
+// oneLine returns an error as it is shown: in one line, without secrets.
 func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	text, _ := secrets.Redact(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))
+	return text
 }
 
 // hinted is an error with a hint that only its command knows.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goclaw/internal/near"
+	"goclaw/internal/secrets"
 )
 
 // setting is one value of a configuration, with the tags of its field.
@@ -92,7 +93,8 @@ type Leaf struct {
 	Value any
 }
 
-// Leaves returns every value in the order of the file. API keys are masked.
+// Leaves returns every value in the order of the file. API keys are masked, and
+// passwords and keys in addresses are taken out.
 func (c *Config) Leaves() []Leaf {
 	var out []Leaf
 	walk(setting{value: reflect.ValueOf(c).Elem()}, func(s setting) bool {
@@ -101,7 +103,9 @@ func (c *Config) Leaves() []Leaf {
 			out = append(out, Leaf{s.key, v.String()})
 		case string:
 			if strings.HasSuffix(s.key, ".apiKey") {
-				v = Mask(v)
+				v = secrets.Mask(v)
+			} else {
+				v, _ = secrets.Redact(v)
 			}
 			out = append(out, Leaf{s.key, v})
 		default:
@@ -113,17 +117,6 @@ func (c *Config) Leaves() []Leaf {
 		return false
 	})
 	return out
-}
-
-// Mask hides a secret except for its last four characters.
-func Mask(s string) string {
-	switch {
-	case s == "":
-		return ""
-	case len(s) < 12:
-		return "****"
-	}
-	return "****" + s[len(s)-4:]
 }
 
 // maxBashTimeout is the longest that the tool accepts.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/handover"
+	"goclaw/internal/secrets"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -38,7 +39,7 @@ func TestRedact(t *testing.T) {
 		"passwords must be changed":                             "passwords must be changed",
 	}
 	for in, want := range tests {
-		if got, _ := handover.Redact(in); got != want {
+		if got, _ := secrets.Redact(in); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
 		}
 	}

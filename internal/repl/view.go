@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goclaw/agent"
+	"goclaw/internal/secrets"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/recall"
@@ -61,7 +62,8 @@ func (v *view) print(format string, args ...any) {
 
 // problem shows an error in one line, and what can be done about it.
 func (v *view) problem(err error) {
-	v.tell(v.style.Red("error: " + cell(strings.ReplaceAll(err.Error(), "\n", "; "), 1000)))
+	text, _ := secrets.Redact(strings.ReplaceAll(err.Error(), "\n", "; "))
+	v.tell(v.style.Red("error: " + cell(text, 1000)))
 	if v.hint != nil {
 		if h := v.hint(err); h != "" {
 			v.note("  %s", h)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/secrets"
 	"goclaw/llm"
 	"goclaw/provider/retry"
 )
@@ -52,7 +53,7 @@ func (a API) Post(ctx context.Context, path string, body []byte, extra http.Head
 	maps.Copy(req.Header, extra)
 	res, err := a.Client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, a.hide(err)
 	}
 	return res.Body, nil
 }
@@ -81,9 +82,35 @@ func (a API) Get(ctx context.Context, path ...string) ([]byte, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxList))
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = &StatusError{Status: res.StatusCode, Header: res.Header, Body: body}
+		err = a.hide(&StatusError{Status: res.StatusCode, Header: res.Header, Body: body})
 	}
 	return body, err
+}
+
+// hide takes the key and the password that were sent out of what the server
+// said: some repeat them, and errors are shown, logged and recorded.
+func (a API) hide(err error) error {
+	var status *StatusError
+	var inside *StreamError
+	switch {
+	case errors.As(err, &status):
+		status.Body = []byte(secrets.Without(string(status.Body), a.keys()...))
+	case errors.As(err, &inside):
+		inside.Data = []byte(secrets.Without(string(inside.Data), a.keys()...))
+	}
+	return err
+}
+
+// keys returns the secrets that are sent with each request.
+func (a API) keys() (keys []string) {
+	for _, name := range []string{"X-Api-Key", "Api-Key", "Authorization"} {
+		keys = append(keys, strings.TrimPrefix(a.Header.Get(name), "Bearer "))
+	}
+	if u, err := url.Parse(a.Base); err == nil {
+		password, _ := u.User.Password()
+		keys = append(keys, password)
+	}
+	return keys
 }
 
 // Unlisted reports whether err says that the server has no list of models: it
@@ -99,7 +126,7 @@ func Unlisted(err error) bool {
 // on as it is.
 func (a API) Do(ctx context.Context, out *Sink, try func() error, judge func(error) (err error, again bool)) error {
 	return a.Retry.Do(ctx, func() error {
-		err := try()
+		err := a.hide(try())
 		switch {
 		case err == nil || out.Stopped:
 			return nil

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw/internal/secrets"
 	"goclaw/llm"
 )
 
@@ -201,9 +202,9 @@ func notJSON(err error) bool {
 // Clean makes foreign text valid UTF-8.
 func Clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Line makes one line of s, short enough to be shown.
+// Line makes one line of s, short enough to be shown, without its secrets.
 func Line(s string) string {
-	s = strings.Join(strings.Fields(Clean(s)), " ")
+	s, _ = secrets.Redact(strings.Join(strings.Fields(Clean(s)), " "))
 	if r := []rune(s); len(r) > 300 {
 		s = string(r[:300]) + "…"
 	}
