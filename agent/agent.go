@@ -231,13 +231,25 @@ type Compacting struct{ Cut compact.Cut }
 type NotCompacted struct{ Err *compact.LargerError }
 
 // Learnt says that the model's window or longest answer is smaller than was
-// assumed: whoever chose the budget should remember it. One of Window and
-// Answer is set.
+// assumed: whoever chose the budget should remember it, unless Once is set. One
+// of Window and Answer is set.
 type Learnt struct {
 	Provider, Model string
 	Window          int
 	Exact           bool // the provider said so; else it is a little less than what did not fit
 	Answer          int  // the longest answer
+
+	Once string // why it counts in this turn only; "": it is worth remembering
+	Err  error  // the refusal
+}
+
+// Doubted says that a refusal is not believed, and that the same request is sent
+// once more.
+type Doubted struct {
+	Provider, Model string
+	Window          int    // as the refusal has it
+	Why             string // it is not believed
+	Err             error
 }
 
 // Silent says that the model answered a question with NO_REPLY, which is not
@@ -259,6 +271,7 @@ func (Squeezed) event()     {}
 func (Compacting) event()   {}
 func (NotCompacted) event() {}
 func (Learnt) event()       {}
+func (Doubted) event()      {}
 func (Silent) event()       {}
 func (Done) event()         {}
 
@@ -274,6 +287,13 @@ type Env struct {
 	// Price returns what usage of the model costs; nil: unknown.
 	Price    func(llm.Usage) llm.Cost
 	MaxSteps int // questions to the model in one turn; 0: 200
+
+	// Accepted is the longest prompt, in tokens, that the model is known to have
+	// taken. A refusal that names a smaller window is not worth remembering.
+	Accepted int
+	// Fixed: the window of Budget was set by a person. A refusal shrinks it for
+	// the turn only.
+	Fixed bool
 
 	NoLine     bool               // the model is not told how full its window is
 	Flush      []window.Threshold // notices

@@ -49,6 +49,8 @@ type turn struct {
 	cut    bool          // long tool results were cut from the request that is being answered
 	larger bool          // a compaction would have made the context larger: none is tried until the next answer
 	again  bool          // the last answer was stopped before its first word, and is wanted after all
+
+	doubted bool // a refusal was not believed, and the request repeated
 }
 
 func (t *turn) fail(err error) bool {
@@ -151,6 +153,10 @@ func (t *turn) loop() bool {
 // tighter returns how to squeeze the request after one that was too long. ok is
 // false if the turn is over.
 func (t *turn) tighter(q window.Squeeze, b window.Budget, err error) (next window.Squeeze, ok bool) {
+	if d, ok := t.doubts(q, err); ok {
+		t.doubted = true
+		return q, t.yield(d, nil)
+	}
 	if !t.learn(b, err) {
 		return q, false
 	}
@@ -240,46 +246,12 @@ func lastSize(s *session.Session, env Env) int {
 	return 0
 }
 
-// leastWindow is the smallest window that is believed: below it something else
-// is wrong.
-const leastWindow = 1000
-
 // How long an answer is asked for after a refusal: at least, and if the refusal
 // has no numbers.
 const (
 	leastAnswer  = 256
 	likelyAnswer = 4096
 )
-
-// learn adopts what a refusal says about the model.
-func (t *turn) learn(b window.Budget, err error) bool {
-	var predicted *tooLong
-	if errors.As(err, &predicted) {
-		return true
-	}
-	l := Learnt{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model}
-	var o *llm.OverflowError
-	errors.As(err, &o)
-	switch {
-	case o != nil && o.Most > 0:
-		if want := t.env.Prompt.MaxTokens; want > 0 && want <= o.Most {
-			return true
-		}
-		t.env.Prompt.MaxTokens, l.Answer, l.Exact = o.Most, o.Most, true
-		return t.yield(l, nil)
-	case o != nil && o.Window > 0:
-		l.Window, l.Exact = o.Window, true
-	case o != nil && o.Answer > 0: // it may have been the answer
-	case b.Used > 0:
-		l.Window = b.Used - b.Used/20 // what did not fit, and a little less
-	}
-	if l.Window < leastWindow || t.env.Budget.Window > 0 && l.Window >= t.env.Budget.Window {
-		return true
-	}
-	t.env.Budget.Window = l.Window
-	t.env.Budget.Reserve = min(t.env.Budget.Reserve, l.Window/4)
-	return t.yield(l, nil)
-}
 
 // policy returns how the turn stays inside the window from here on.
 func (t *turn) policy() Policy {

@@ -129,7 +129,9 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 	case agent.NotCompacted:
 		fields = map[string]any{"tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After}
 	case agent.Learnt:
-		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer}
+		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer, "remembered": ev.Once == ""}
+	case agent.Doubted:
+		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "doubted": true}
 	case agent.Silent:
 		fields = map[string]any{"noReply": true}
 	case runner.Switched:

@@ -36,7 +36,12 @@ func Event(ev agent.Event) string {
 		if len(what) == 0 {
 			return ""
 		}
+		if ev.Once != "" {
+			return fmt.Sprintf("%s/%s %s in this turn (not remembered: %s)", ev.Provider, ev.Model, strings.Join(what, " and "), ev.Once)
+		}
 		return fmt.Sprintf("%s/%s %s: remembered", ev.Provider, ev.Model, strings.Join(what, " and "))
+	case agent.Doubted:
+		return fmt.Sprintf("%s/%s refused the request as longer than %s tokens, but %s: asking again", ev.Provider, ev.Model, window.Short(ev.Window), ev.Why)
 	case agent.Silent:
 		return Silent
 	case runner.Switched:
