@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
+	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 )
 
@@ -57,6 +58,10 @@ func showConfig(e *env, asJSON bool) error {
 	entries := []entry{}
 	for _, l := range c.Leaves() {
 		entries = append(entries, entry{l.Key, l.Value, c.Source(l.Key)})
+	}
+	for _, f := range limiting(facts(c)) {
+		name := transcript.Printable(f.Name)
+		entries = append(entries, entry{"remembered." + f.What + "." + name, f.Value, f.Text + "; goclaw models forget " + name})
 	}
 	if asJSON {
 		return e.printJSON(entries)

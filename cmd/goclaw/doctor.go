@@ -62,6 +62,7 @@ type finding struct {
 type diagnosis struct {
 	OK       bool      `json:"ok"`
 	Model    modelCard `json:"model"`
+	Known    []fact    `json:"remembered"`
 	Sessions int       `json:"sessions"`
 	Records  int       `json:"records"`
 	Rebuilt  int       `json:"rebuilt"`
@@ -127,7 +128,7 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	}
 	d.add(index...)
 	model, unusable := examineModel(ctx, a)
-	d.Model = model
+	d.Model, d.Known = model, limiting(facts(c))
 	d.add(unusable...)
 	d.OK = len(d.Findings) == 0
 	return d, nil
@@ -151,6 +152,9 @@ func storeFinding(id session.ID, key session.Key, problem error) finding {
 func printDiagnosis(e *env, d *diagnosis, fix bool) {
 	st, c := e.style(), e.conf.Session
 	fmt.Fprintf(e.out, "model %s: %s\n", transcript.Printable(d.Model.Name), d.Model.Did)
+	for _, f := range d.Known {
+		fmt.Fprintln(e.out, transcript.Printable(fmt.Sprintf("remembered: %s %s; goclaw models forget %s", f.Name, f.Text, f.Name)))
+	}
 	for _, f := range d.Findings {
 		line := f.Problem
 		switch {

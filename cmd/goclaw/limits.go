@@ -1,19 +1,23 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"iter"
 	"net/http"
+	"os"
 	"path/filepath"
-	"sync"
+	"time"
 
+	"goclaw/agent"
 	"goclaw/internal/config"
 	"goclaw/internal/local"
+	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
+	"goclaw/llm"
+	"goclaw/provider/offline"
 	"goclaw/window"
 )
 
@@ -49,22 +53,42 @@ func (m *model) findWindow(c *config.Loaded, lm local.Model) {
 	}
 }
 
-// limits are what refusals have taught about a model. Zero means nothing.
+// limits are what is known about a model besides the catalogue. Zero means
+// nothing.
 type limits struct {
-	Window int `json:"window,omitempty"` // tokens it takes
-	Answer int `json:"answer,omitempty"` // tokens of its longest answer
+	Window     int    `json:"window,omitempty"` // tokens it takes, as a refusal said
+	WindowFrom lesson `json:"windowFrom,omitzero"`
+	Answer     int    `json:"answer,omitempty"` // tokens of its longest answer, likewise
+	AnswerFrom lesson `json:"answerFrom,omitzero"`
+	Accepted   int    `json:"accepted,omitempty"` // tokens of the longest prompt it took
 }
 
-// MarshalJSON writes a window alone as a number.
-func (l limits) MarshalJSON() ([]byte, error) {
-	if l.Answer == 0 {
-		return json.Marshal(l.Window)
-	}
-	type plain limits
-	return json.Marshal(plain(l))
+// lesson is when something was learnt, and from which message.
+type lesson struct {
+	At   time.Time `json:"at,omitzero"`
+	Said string    `json:"said,omitempty"`
 }
 
-// UnmarshalJSON reads both forms.
+// What was learnt is forgotten after lessonsLast, and then tried again: the
+// server may have been wrong, or changed. What is below the least, or above the
+// most, is not believed at all.
+const (
+	lessonsLast = 7 * 24 * time.Hour
+	leastWindow = 2000
+	mostWindow  = 1 << 30
+	leastAnswer = 256
+)
+
+func (l lesson) expires() time.Time { return l.At.Add(lessonsLast) }
+
+// holds reports whether the lesson counts at a time. One from the future counts
+// for a day: the clock was wrong.
+func (l lesson) holds(now time.Time) bool {
+	return now.Before(l.expires()) && l.At.Before(now.Add(24*time.Hour))
+}
+
+// UnmarshalJSON also reads the form of older versions: a window alone is a
+// number.
 func (l *limits) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &l.Window) == nil {
 		return nil
@@ -73,51 +97,159 @@ func (l *limits) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(l))
 }
 
-var limitsMu sync.Mutex
+// inEffect returns l without what does not count at a time: what has expired, is
+// implausible, or was disproved by a longer prompt that the model took.
+func (l limits) inEffect(now time.Time) limits {
+	if l.Accepted < 0 || l.Accepted > mostWindow {
+		l.Accepted = 0
+	}
+	if l.Window < max(leastWindow, l.Accepted) || l.Window > mostWindow || !l.WindowFrom.holds(now) {
+		l.Window, l.WindowFrom = 0, lesson{}
+	}
+	if l.Answer < leastAnswer || l.Answer > mostWindow || !l.AnswerFrom.holds(now) {
+		l.Answer, l.AnswerFrom = 0, lesson{}
+	}
+	return l
+}
 
 func limitsFile(home string) string { return filepath.Join(home, "windows.json") }
 
-// learntLimits are what refusals have taught, by model.
-func learntLimits(home string) (map[string]limits, error) {
+// learntLimits are what is known now, by model. What cannot be read is learnt
+// again.
+func learntLimits(home string) map[string]limits {
+	if home == "" {
+		return map[string]limits{}
+	}
 	data, err := wholefile.Read(limitsFile(home), wholefile.Small)
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]limits{}, nil
-	}
 	if err != nil {
-		return nil, err
+		return map[string]limits{}
 	}
-	m := map[string]limits{}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return map[string]limits{}, nil // a damaged file: it is learnt again
-	}
-	return m, nil
+	return parseLimits(home, data)
 }
 
-func limitsOf(home, model string) limits {
-	if home == "" {
-		return limits{}
+// parseLimits reads the content of the file. A damaged entry costs nothing but
+// itself.
+func parseLimits(home string, data []byte) map[string]limits {
+	now, written := time.Now(), time.Time{}
+	if fi, err := os.Stat(limitsFile(home)); err == nil {
+		written = fi.ModTime() // older versions did not note when
 	}
-	limitsMu.Lock()
-	defer limitsMu.Unlock()
-	m, err := learntLimits(home)
-	if err != nil {
-		return limits{}
+	var entries map[string]json.RawMessage
+	_ = json.Unmarshal(data, &entries)
+	out := map[string]limits{}
+	for model, entry := range entries {
+		var l limits
+		if json.Unmarshal(entry, &l) != nil {
+			continue
+		}
+		if l.Window > 0 && l.WindowFrom.At.IsZero() {
+			l.WindowFrom.At = written
+		}
+		if l.Answer > 0 && l.AnswerFrom.At.IsZero() {
+			l.AnswerFrom.At = written
+		}
+		if l = l.inEffect(now); l != (limits{}) {
+			out[model] = l
+		}
 	}
-	return m[model]
+	return out
+}
+
+// changeLimits changes what is known, for all processes.
+func changeLimits(home string, change func(map[string]limits)) error {
+	return wholefile.Update(limitsFile(home), func(old []byte) ([]byte, error) {
+		m := parseLimits(home, old)
+		change(m)
+		data, err := json.MarshalIndent(m, "", "  ")
+		return append(data, '\n'), err
+	})
 }
 
 // rememberLimits adds what is not zero in l to what is known of model.
 func rememberLimits(home, model string, l limits) error {
-	limitsMu.Lock()
-	defer limitsMu.Unlock()
-	m, err := learntLimits(home)
-	if err != nil {
-		return err
+	return changeLimits(home, func(m map[string]limits) {
+		known := m[model]
+		if l.Window > 0 {
+			known.Window, known.WindowFrom = l.Window, l.WindowFrom
+		}
+		if l.Answer > 0 {
+			known.Answer, known.AnswerFrom = l.Answer, l.AnswerFrom
+		}
+		known.Accepted = max(known.Accepted, l.Accepted)
+		m[model] = known.inEffect(time.Now())
+	})
+}
+
+// learn remembers what a refusal teaches about the model that is asked now, for
+// this run and later ones.
+func (ms *models) learn(l agent.Learnt) {
+	m := ms.now
+	if m.provider != l.Provider || m.model != l.Model || l.Once != "" {
+		return
 	}
-	m[model] = limits{cmp.Or(l.Window, m[model].Window), cmp.Or(l.Answer, m[model].Answer)}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
+	from := lesson{time.Now().UTC().Truncate(time.Second), saidBy(l.Err)}
+	known := limits{Window: l.Window, Answer: l.Answer}
+	if l.Window > 0 {
+		m.budget.Window, known.WindowFrom = l.Window, from
 	}
-	return wholefile.Write(limitsFile(home), append(data, '\n'))
+	if l.Answer > 0 {
+		m.maxTokens, known.AnswerFrom = l.Answer, from
+	}
+	m.reserve(ms.conf)
+	// If it cannot be written, the next refusal teaches it again.
+	_ = rememberLimits(ms.conf.Home, m.name(), known)
+}
+
+// saidBy returns what the server said in a refusal.
+func saidBy(err error) string {
+	if o := (*llm.OverflowError)(nil); errors.As(err, &o) && o.Err != nil {
+		err = o.Err
+	}
+	if err == nil {
+		return ""
+	}
+	return transcript.OneLine(transcript.Printable(oneLine(err)), 200)
+}
+
+// accepting is a provider that notes how long the prompts are that its model
+// takes.
+type accepting struct {
+	llm.Provider
+	took func(prompt int)
+}
+
+func (p accepting) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range p.Provider.Stream(ctx, req) {
+			if err == nil && d.End != nil {
+				p.took(d.End.Usage.Prompt())
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// asked returns the provider that m is asked through.
+func (ms *models) asked(m *model) llm.Provider {
+	if m.provider == offline.Name {
+		return m.Provider
+	}
+	return accepting{m.Provider, func(prompt int) { ms.took(m, prompt) }}
+}
+
+// took remembers that m took a prompt of that many tokens. It is written when it
+// is a tenth more than before, so that a growing session writes it rarely. A
+// number above the window is the server's mistake.
+func (ms *models) took(m *model, prompt int) {
+	if prompt <= m.accepted || prompt < leastWindow || m.budget.Window > 0 && prompt > m.budget.Window {
+		return
+	}
+	write := prompt > m.noted+m.noted/10
+	m.accepted = prompt
+	if write {
+		m.noted = prompt
+		_ = rememberLimits(ms.conf.Home, m.name(), limits{Accepted: prompt}) // or the next one is
+	}
 }

@@ -32,6 +32,8 @@ type model struct {
 	tokens          window.Tokenizer
 	price           catalogue.Model
 	at              local.Address // where it is asked
+	fixed           bool          // the window is configured
+	accepted, noted int           // tokens of the longest prompt it took; as far as that is written down
 	note            string        // what the user should know about the choice
 }
 
@@ -112,7 +114,8 @@ type keyError struct {
 func (e *keyError) Error() string { return e.text }
 
 // settle fills in the window, the output limit and the prices: from the
-// catalogue, then from the configuration, then from what refusals have taught.
+// configuration, or else from the catalogue and what refusals have taught. For
+// the answer, only the setting of the very model goes before what was learnt.
 func (m *model) settle(c *config.Loaded) {
 	m.tokens = counterOf(m.provider)
 	name := m.provider + "/" + m.model
@@ -121,9 +124,11 @@ func (m *model) settle(c *config.Loaded) {
 		m.budget.Window, m.maxTokens = known.Prompt(), known.Output
 	}
 	m.price = prices(c, name)
-	over, learnt := c.Models[name], limitsOf(c.Home, m.name())
-	m.budget.Window = leastSet(cmp.Or(over.ContextWindow, c.ContextWindow, m.budget.Window), learnt.Window)
-	m.maxTokens = leastSet(cmp.Or(over.MaxTokens, c.MaxTokens, m.maxTokens), learnt.Answer)
+	over, learnt := c.Models[name], learntLimits(c.Home)[m.name()]
+	configured := cmp.Or(over.ContextWindow, c.ContextWindow)
+	m.fixed, m.accepted, m.noted = configured > 0, learnt.Accepted, learnt.Accepted
+	m.budget.Window = cmp.Or(configured, leastSet(m.budget.Window, learnt.Window))
+	m.maxTokens = cmp.Or(over.MaxTokens, leastSet(cmp.Or(c.MaxTokens, m.maxTokens), learnt.Answer))
 	problem := m.reserve(c)
 	if m.budget.Window != c.ContextWindow { // else config has warned of it
 		m.note = problem

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"goclaw/agent"
 	"goclaw/compact"
 	"goclaw/internal/catalogue"
 	"goclaw/internal/local"
@@ -200,24 +199,6 @@ func (ms *models) forContext(ctx context.Context, s *session.Session, file bool)
 		own.budget = m.budget
 	}
 	return own, nil
-}
-
-// learn remembers what a refusal teaches about the model that is asked now, for
-// this run and later ones.
-func (ms *models) learn(l agent.Learnt) {
-	m := ms.now
-	if m.provider != l.Provider || m.model != l.Model {
-		return
-	}
-	if l.Window > 0 {
-		m.budget.Window = l.Window
-	}
-	if l.Answer > 0 {
-		m.maxTokens = l.Answer
-	}
-	m.reserve(ms.conf)
-	// If it cannot be written, the next refusal teaches it again.
-	_ = rememberLimits(ms.conf.Home, m.name(), limits{l.Window, l.Answer})
 }
 
 // summarizer returns what summarises for m: the model that the configuration

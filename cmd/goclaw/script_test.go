@@ -64,6 +64,7 @@ func TestScript(t *testing.T) {
 			"exit2":     exit2,
 			"fakewire":  fakeWire,
 			"limitwire": limitWire,
+			"slipwire":  slipWire,
 			"lines":     countLines,
 			"append":    catOnto,
 			"mode":      fileMode,

@@ -58,7 +58,8 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 				return agent.Env{}, err
 			}
 			env := agent.Env{
-				Provider: m.Provider, Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
+				Provider: a.models.asked(m), Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
+				Accepted: m.accepted, Fixed: m.fixed,
 			}
 			a.models.policy(&env, m)
 			return env, nil

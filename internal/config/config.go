@@ -20,7 +20,7 @@ import (
 // docs/guide/configuration.md all go by it.
 type Config struct {
 	Model         string              `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: the first that is available"`
-	ContextWindow int                 `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000" rule:"at least 0"`
+	ContextWindow int                 `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000; a number here goes before what a refusal said" rule:"at least 0"`
 	MaxTokens     int                 `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
 	Thinking      string              `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
 	Models        map[string]Model    `json:"models" doc:"what differs from the catalogue, by provider/model"`
@@ -33,7 +33,7 @@ type Config struct {
 
 // Model overrides what the catalogue says.
 type Model struct {
-	ContextWindow int     `json:"contextWindow" doc:"how many tokens this model takes" rule:"at least 0"`
+	ContextWindow int     `json:"contextWindow" doc:"how many tokens this model takes, whatever a refusal said" rule:"at least 0"`
 	MaxTokens     int     `json:"maxTokens" doc:"its longest answer, in tokens" rule:"at least 0"`
 	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens" rule:"at least 0"`
 	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens" rule:"at least 0"`

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goclaw/internal/config"
+	"goclaw/internal/near"
+	"goclaw/internal/transcript"
+)
+
+// fact is something that goclaw remembers about models and that nobody wrote
+// into the configuration. Other programs read it.
+type fact struct {
+	What  string    `json:"what"` // window, answer, accepted
+	Name  string    `json:"name"` // what goclaw models forget takes
+	Value any       `json:"value"`
+	At    time.Time `json:"at,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	Said  string    `json:"said,omitempty"` // the message that it was learnt from
+	Text  string    `json:"text"`
+}
+
+// facts are all that is remembered, by name.
+func facts(c *config.Loaded) []fact {
+	out := []fact{}
+	day := func(t time.Time) string { return t.Local().Format(time.DateOnly) }
+	for name, l := range learntLimits(c.Home) {
+		add := func(what string, n int, from lesson, format string) {
+			if n == 0 {
+				return
+			}
+			f := fact{What: what, Name: name, Value: n, At: from.At, Said: from.Said, Text: fmt.Sprintf(format, n)}
+			if !from.At.IsZero() {
+				f.Until = from.expires()
+				f.Text += fmt.Sprintf(" (learnt %s, until %s)", day(f.At), day(f.Until))
+			}
+			if set := cmp.Or(c.Models[name].ContextWindow, c.ContextWindow); what == "window" && set > 0 {
+				f.Text += fmt.Sprintf("; %d are configured, which counts", set)
+			}
+			if f.Said != "" {
+				f.Text += fmt.Sprintf(": %q", f.Said)
+			}
+			f.Text = transcript.Printable(f.Text)
+			out = append(out, f)
+		}
+		add("window", l.Window, l.WindowFrom, "takes %d tokens")
+		add("answer", l.Answer, l.AnswerFrom, "answers with at most %d tokens")
+		add("accepted", l.Accepted, lesson{}, "took a prompt of %d tokens")
+	}
+	slices.SortStableFunc(out, func(x, y fact) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+// limiting are those of facts that change what goclaw does.
+func limiting(facts []fact) []fact {
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.What == "accepted" })
+}
+
+func modelsCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "Show what is remembered about models",
+		Long: `Shows what goclaw has learnt about models from the refusals of their servers:
+windows and longest answers, each with the day and the server's message. It
+counts for seven days, and never against the configuration
+(models.NAME.contextWindow).`,
+		Example: `  goclaw models                       what is remembered
+  goclaw models forget openai/gpt-5   forget what was learnt about a model`,
+		Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.config()
+			if err != nil {
+				return err
+			}
+			known := facts(c)
+			if asJSON {
+				return a.printJSON(known)
+			}
+			if len(known) == 0 {
+				return a.print("nothing is remembered about models")
+			}
+			for _, f := range known {
+				if err := a.print(transcript.Printable(f.Name + ": " + f.Text)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
+	forget := &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Forget what is remembered about a model",
+		Args:  exactly("NAME"),
+		RunE:  func(_ *cobra.Command, args []string) error { return forgetFacts(a.env, args[0]) },
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			c, err := a.config()
+			if err != nil || len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return beginning(factNames(c), typed), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.AddCommand(forget)
+	return cmd
+}
+
+func factNames(c *config.Loaded) []string {
+	var names []string
+	for _, f := range facts(c) {
+		names = append(names, f.Name)
+	}
+	return slices.Compact(names)
+}
+
+// forgetFacts forgets what is remembered under a name.
+func forgetFacts(e *env, name string) error {
+	c, err := e.config()
+	if err != nil {
+		return err
+	}
+	if names := factNames(c); !slices.Contains(names, name) {
+		if n := near.Nearest(name, names); n != "" {
+			return fmt.Errorf("nothing is remembered about %s: did you mean %s?", name, n)
+		}
+		return fmt.Errorf("nothing is remembered about %s: goclaw models lists what is", name)
+	}
+	var did []string
+	for _, f := range facts(c) {
+		if f.Name == name {
+			did = append(did, f.Text)
+		}
+	}
+	if err := changeLimits(c.Home, func(m map[string]limits) { delete(m, name) }); err != nil {
+		return err
+	}
+	return e.print(transcript.Printable(fmt.Sprintf("forgotten: %s %s", name, strings.Join(did, "; "))))
+}
