@@ -46,6 +46,9 @@ var (
 	DropSession  = "DELETE FROM sessions WHERE n = $1"
 )
 
+// ScanColumns returns the columns that Scan expects, in its order.
+func ScanColumns() []string { return append([]string{"n", "trashed"}, columns()...) }
+
 func columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
 
 func params(from, n int) string {
