@@ -19,6 +19,7 @@ var (
 	ErrFull     = errors.New("session: no space left on the disk")
 	ErrStale    = errors.New("session: index and log differ")
 	ErrPartial  = errors.New("session: the past is not loaded")
+	ErrMoved    = errors.New("session: the store's file was removed or replaced")
 )
 
 // Store keeps logs. Every method may be called from many goroutines.
@@ -136,6 +137,16 @@ func (e *HeldError) Error() string {
 }
 
 func (e *HeldError) Unwrap() error { return ErrHeld }
+
+// MovedError is an ErrMoved that says which file of a store cannot be reached.
+type MovedError struct{ Path string }
+
+func (e *MovedError) Error() string {
+	return e.Path + " was removed or replaced while goclaw had it open: nothing more is saved to it, and what was saved before is where it was moved; " +
+		"move it back, or restart goclaw"
+}
+
+func (e *MovedError) Unwrap() error { return ErrMoved }
 
 // NotFound returns an ErrNotFound whose text says what is missing.
 func NotFound(format string, args ...any) error { return &missing{fmt.Sprintf(format, args...)} }

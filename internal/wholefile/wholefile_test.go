@@ -32,3 +32,25 @@ func TestWrite(t *testing.T) {
 		t.Errorf("there are %v, want no temporary files", files)
 	}
 }
+
+func TestMkdir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b", "c")
+	for range 2 {
+		if err := Mkdir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fi, err := os.Stat(filepath.Dir(dir)); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("got %v (%v), want mode 0700", fi.Mode(), err)
+	}
+	if err := SyncDir(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a missing folder was synced")
+	}
+	file := filepath.Join(dir, "file")
+	if err := Write(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := Mkdir(filepath.Join(file, "inside")); err == nil {
+		t.Error("a folder was made in a file")
+	}
+}

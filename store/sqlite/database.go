@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"goclaw/internal/sqlx"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/store/internal/space"
 )
@@ -23,6 +24,8 @@ type database struct {
 	denied   error  // why it is read-only although it was not opened so
 	vfs      string // the SQLite VFS; "": the operating system
 	free     func(dir string) (bytes int64, ok bool)
+	syncDir  func(dir string) error // makes the names in a folder durable
+	places   places                 // of a database that can be written
 	still    bool // no process writes to it: SQLite reads it without shared memory
 	older    bool // it has an older schema and stays as it is
 }
@@ -47,6 +50,11 @@ func (d *database) first() (c *sqlx.Conn, v int, err error) {
 // that the umask allows.
 func (d *database) files() error {
 	st, err := os.Stat(d.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0 {
+		if err := d.orphaned(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("sqlite: %s is a folder", d.path)
@@ -55,7 +63,7 @@ func (d *database) files() error {
 	case d.readOnly && err != nil:
 		return fmt.Errorf("sqlite: %w", err)
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
+		if err := wholefile.Mkdir(filepath.Dir(d.path)); err != nil {
 			return fmt.Errorf("sqlite: %w", err)
 		}
 		if err := touch(d.path); err != nil {
@@ -132,13 +140,13 @@ func (d *database) create(c *sqlx.Conn) error {
 	if err := migrate(c, d.path); err != nil {
 		return err
 	}
-	// The names of the new files must survive a crash as well.
-	dir, err := os.Open(filepath.Dir(d.path))
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	return d.named()
+}
+
+// named makes the names of the files durable. SQLite leaves it to its VFS to do
+// so for the write-ahead log, and the driver's syncs the log instead.
+func (d *database) named() error {
+	if err := d.syncDir(filepath.Dir(d.path)); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil

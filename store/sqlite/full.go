@@ -20,6 +20,9 @@ func (w *writer) shrink() error {
 			return err
 		}
 	}
+	if err := w.s.places.check(); err != nil {
+		return err
+	}
 	if err := w.c.BusyTimeout(2 * time.Second); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"goclaw/internal/sqlx"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/session/storekit"
 	"goclaw/store/internal/lock"
@@ -58,12 +59,12 @@ func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 // is refused and left as it is. A file without write permission is opened for
 // reading, and methods that would change it return the reason.
 func Open(path string, opts ...Option) (*Store, error) {
-	abs, err := filepath.Abs(path)
+	abs, err := resolve(path)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
 	s := &Store{
-		database: database{path: abs, free: space.Free},
+		database: database{path: abs, free: space.Free, syncDir: wholefile.SyncDir},
 		grown:    make(chan struct{}),
 	}
 	s.readers = readers{db: &s.database, slots: make(chan struct{}, maxReaders), closed: make(chan struct{})}
@@ -76,6 +77,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := s.files(); err != nil {
 		return nil, err
 	}
+	before := look(abs)
 	c, v, err := s.first()
 	if err != nil && s.readOnly && s.settled() {
 		// The file for shared memory cannot be created here. Without it SQLite
@@ -99,12 +101,28 @@ func Open(path string, opts ...Option) (*Store, error) {
 			err = s.readOlder(c, v)
 		}
 	}
+	if err == nil {
+		err = s.opened(c, before)
+	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	s.idle = append(s.idle, c)
+	s.idle, s.conns = append(s.idle, c), 1
 	return s, nil
+}
+
+// opened notes which files c, the first connection, has open. They are those
+// that were there before and after it opened them.
+func (s *Store) opened(c *sqlx.Conn, before places) error {
+	if s.readOnly {
+		return nil
+	}
+	if _, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil && !unreadable(err) { // opens all
+		return s.wrap(err)
+	}
+	s.places = look(s.path)
+	return before.check()
 }
 
 // readOlder prepares the reading of a database that stays at the schema v.
@@ -121,6 +139,9 @@ func (s *Store) readOlder(c *sqlx.Conn, v int) error {
 // the database.
 func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err error) {
 	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.places.check(); err != nil { // the folder of a lock is made
 		return nil, err
 	}
 	release, err = lock.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(name)+".lock"), who)

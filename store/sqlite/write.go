@@ -99,6 +99,7 @@ func (s *Store) change(ctx context.Context, id session.ID, trashed bool, f func(
 type writer struct {
 	s       *Store
 	c       *sqlx.Conn // nil until the first write
+	unnamed bool       // c has written nothing: the names of its files may not be durable
 	version int64      // data_version when book was last valid
 	book    book
 	wal     int // pages in the write-ahead log
@@ -112,7 +113,7 @@ const checkpointPages = 1000
 func (w *writer) serve(ctx context.Context, take func() []*request) error {
 	// Close opens no connection for a store that never wrote.
 	if w.c != nil || !w.s.closing.Load() {
-		if err := w.begin(ctx); err != nil {
+		if err := w.begin(ctx); err != nil && !(w.s.closing.Load() && errors.Is(err, session.ErrMoved)) {
 			return err
 		}
 	}
@@ -146,6 +147,9 @@ func (w *writer) open() error {
 	if w.c != nil {
 		return nil
 	}
+	if err := w.s.places.check(); err != nil {
+		return err
+	}
 	// With secure_delete no page keeps a copy of what Purge removes. Foreign
 	// keys would cost a query for each record; append ensures the session.
 	c, err := w.s.dial(sqlite3.OPEN_READWRITE, "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = ON; "+pragmas+"; PRAGMA cache_size = -8000")
@@ -153,7 +157,7 @@ func (w *writer) open() error {
 		return foreign(w.s.path, err)
 	}
 	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error { w.wal = pages; return nil })
-	w.c, w.version, w.due = c, -1, checkpointPages
+	w.c, w.version, w.due, w.unnamed = c, -1, checkpointPages, true
 	w.s.keepReserve()
 	return nil
 }
@@ -171,6 +175,13 @@ func (w *writer) begin(ctx context.Context) error {
 		return err
 	}
 	v, err := w.c.Int("PRAGMA data_version")
+	if err == nil {
+		err = w.s.places.check()
+	}
+	if err == nil && w.unnamed {
+		err = w.s.named()
+		w.unnamed = err != nil
+	}
 	if err != nil {
 		return w.rollback(err)
 	}
@@ -190,9 +201,14 @@ func (w *writer) rollback(err error) error {
 	return err
 }
 
-// commit ends the transaction.
+// commit ends the transaction. If the files were moved meanwhile, the outcome is
+// an error: nobody can reach what was written.
 func (w *writer) commit() error {
-	if err := w.c.Run("COMMIT"); err != nil {
+	err := w.c.Run("COMMIT")
+	if err == nil {
+		err = w.s.places.check()
+	}
+	if err != nil {
 		return w.rollback(err)
 	}
 	return nil
@@ -306,7 +322,7 @@ func (w *writer) after() {
 	if w.c == nil {
 		return
 	}
-	if w.wal >= w.due {
+	if w.wal >= w.due && w.s.places.check() == nil {
 		// If it fails, the log keeps its pages and is copied later.
 		total, copied, _ := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal, w.due = 0, checkpointPages
