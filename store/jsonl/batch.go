@@ -32,7 +32,10 @@ func (l *log) writeBatch(old int64, buf []byte) (string, error) {
 	if err := writeFile(l.disk, name, b, true); err != nil {
 		return name, err
 	}
-	return name, l.disk.syncDir(filepath.Dir(name))
+	if err := l.disk.syncDir(filepath.Dir(name)); err != nil {
+		return name, err
+	}
+	return name, l.durable(filepath.Dir(name))
 }
 
 // readBatch returns the contents of a batch file. ok is false if it is not

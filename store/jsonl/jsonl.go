@@ -73,6 +73,11 @@ func open(dir string, opts Options, d disk) (*Store, error) {
 			return nil, fmt.Errorf("jsonl: %w", err)
 		}
 	}
+	st, err := d.lstat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("jsonl: %w", err)
+	}
+	r.ino = st.ino
 	p := &projection{root: r, readOnly: opts.ReadOnlyProjections, pause: 2 * time.Second, tables: map[string]*table{}}
 	f := &folder{root: r, proj: p, seen: map[string]*listing{}, logs: map[session.ID]*log{}, files: map[string]*log{}}
 	s := &Store{root: r, folder: f, proj: p, grown: make(chan struct{}), done: make(chan struct{})}
@@ -164,14 +169,19 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	if len(recs) == 0 {
 		return s.appendNothing(ctx, id)
 	}
+	was := ""
 	for range 4 {
 		l, err := s.folder.target(id, recs)
+		if was != "" && errors.Is(err, session.ErrConflict) { // its file is gone, and there is no other
+			return &session.MovedError{Path: was}
+		}
 		if err != nil {
 			return err
 		}
 		if err = s.appendTo(ctx, l, recs); err != errGone {
 			return err
 		}
+		was = l.where()
 		s.folder.forget(l)
 	}
 	return notFound(id)
@@ -227,6 +237,9 @@ func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 				return nil, h
 			}
 		}
+	}
+	if err := s.here(); err != nil { // the folder of a lock is made
+		return nil, err
 	}
 	release, err := lock.Try(s.own("hold-"+storekit.FileName(name)+".lock"), who)
 	var h *session.HeldError

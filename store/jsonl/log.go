@@ -23,8 +23,9 @@ type log struct {
 	live    string     // its path, or where it belongs if it is in the trash
 	changed func(*log) // called with mu held when view has changed
 
-	mu   sync.Mutex
-	view view
+	mu    sync.Mutex
+	view  view
+	named bool // the name of the file is durable
 
 	spot    atomic.Pointer[spot] // replaced by the holder of folder.mu
 	unsaved atomic.Bool          // the projections do not have it as it is

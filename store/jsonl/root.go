@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"sync"
 
 	"goclaw/internal/codec"
 	"goclaw/session"
@@ -21,6 +22,9 @@ type root struct {
 	layout Layout
 	codec  codec.Codec
 	disk   disk
+
+	ino   uint64   // of dir when it was opened
+	named sync.Map // folders whose names are durable
 }
 
 // path returns the path of rel, which is clean.
@@ -29,21 +33,38 @@ func (r *root) path(rel string) string { return r.dir + string(filepath.Separato
 // own returns the path of name in the store's own folder.
 func (r *root) own(name string) string { return filepath.Join(r.dir, own, name) }
 
-// mkdir makes dir durably, with its parents up to the store's folder.
+// mkdir makes dir durably, with its parents.
 func (r *root) mkdir(dir string) error {
 	if _, err := r.disk.lstat(dir); err == nil {
 		return nil
 	}
-	if err := r.disk.mkdir(dir); err != nil {
-		return err
+	return r.disk.mkdir(dir)
+}
+
+// durable makes the names of dir, which is in the store, and of its parents
+// durable: another process may have made them and not come to that. It does so
+// once.
+func (r *root) durable(dir string) error {
+	if _, ok := r.named.Load(dir); ok {
+		return nil
 	}
-	for d := dir; d != r.dir && len(d) > len(r.dir); {
-		d = filepath.Dir(d)
-		if err := r.disk.syncDir(d); err != nil {
+	for d := dir; len(d) >= len(r.dir); d = filepath.Dir(d) {
+		if err := r.disk.syncDir(filepath.Dir(d)); err != nil {
 			return err
 		}
 	}
+	r.named.Store(dir, true)
 	return nil
+}
+
+// here returns an error if dir is not the folder that was opened: nobody could
+// find what is written to it, or what was written before.
+func (r *root) here() error {
+	st, err := r.disk.lstat(r.dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.ino != r.ino {
+		return &session.MovedError{Path: r.dir}
+	}
+	return err
 }
 
 // scan reads f from the mark from to end. name is the file in a damage report.
@@ -71,6 +92,9 @@ func (r *root) lock(ctx context.Context, name string) (unlock func(), err error)
 	path := r.own(name + ".lock")
 	unlock, err = lock.Wait(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := r.here(); err != nil {
+			return nil, err
+		}
 		if err = r.disk.mkdir(filepath.Dir(path)); err == nil {
 			unlock, err = lock.Wait(ctx, path)
 		}

@@ -5,6 +5,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"goclaw/internal/wholefile"
 )
 
 // disk has every file operation of the store but locking. Tests use one that
@@ -13,7 +16,7 @@ type disk interface {
 	open(name string, flag int) (file, error)
 	lstat(name string) (stat, error)
 	readDir(name string) ([]fs.DirEntry, error)
-	mkdir(name string) error // with its parents
+	mkdir(name string) error // with its parents; the names of those it makes are durable
 	rename(from, to string) error
 	remove(name string) error
 	syncDir(name string) error
@@ -62,7 +65,8 @@ func (osDisk) open(name string, flag int) (file, error) {
 }
 
 func (osDisk) readDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
-func (osDisk) mkdir(name string) error                    { return os.MkdirAll(name, 0o700) }
+func (osDisk) mkdir(name string) error                    { return wholefile.Mkdir(name) }
+func (osDisk) syncDir(name string) error                  { return wholefile.SyncDir(name) }
 func (osDisk) rename(from, to string) error               { return os.Rename(from, to) }
 func (osDisk) remove(name string) error                   { return os.Remove(name) }
 
@@ -109,6 +113,9 @@ func replaceFile(d disk, name string, b []byte, durable bool) error {
 	if err := d.rename(tmp, name); err != nil {
 		_ = d.remove(tmp)
 		return err
+	}
+	if durable {
+		return d.syncDir(filepath.Dir(name))
 	}
 	return nil
 }

@@ -13,9 +13,6 @@ func statOf(fi fs.FileInfo) stat {
 	return stat{size: fi.Size(), mtime: fi.ModTime().UnixNano(), mode: fi.Mode()}
 }
 
-// syncDir does nothing: folders cannot be synced here.
-func (osDisk) syncDir(string) error { return nil }
-
 // alive reports whether there is a process pid.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)

@@ -5,7 +5,6 @@ package jsonl
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -19,19 +18,6 @@ func statOf(fi fs.FileInfo) stat {
 		s.ino = uint64(sys.Ino)
 	}
 	return s
-}
-
-// syncDir makes names in a folder durable.
-func (osDisk) syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if e := d.Close(); err == nil {
-		err = e
-	}
-	return err
 }
 
 // alive reports whether there is a process pid.

@@ -19,6 +19,9 @@ import (
 // exist has moved; then the error is errGone, else the file is made. The caller
 // holds mu.
 func (l *log) append(ctx context.Context, recs []session.Record, elsewhere func() (bool, error)) (begun bool, err error) {
+	if err := l.here(); err != nil {
+		return false, err
+	}
 	unlock, err := l.lock(ctx)
 	if err != nil {
 		return false, err
@@ -144,10 +147,8 @@ func (l *log) write(f file, ls lines) error {
 	if err := f.Sync(); err != nil {
 		return l.undo(f, batch, old, err)
 	}
-	if old == 0 {
-		if err := l.disk.syncDir(filepath.Dir(l.where())); err != nil {
-			return l.undo(f, batch, old, err)
-		}
+	if err := l.reachable(f); err != nil {
+		return l.undo(f, batch, old, err)
 	}
 	// From here on the records are durable, and no failure changes that.
 	if batch != "" {
@@ -155,6 +156,31 @@ func (l *log) write(f file, ls lines) error {
 	}
 	l.count(f, begin, int64(len(buf)), ls, cut)
 	return nil
+}
+
+// reachable makes the name of f, the open file, durable: this process may be the
+// first to come to that. It returns an error if another file has the name by
+// now, or none.
+func (l *log) reachable(f file) error {
+	path := l.where()
+	mine, err := f.stat()
+	if err != nil {
+		return err
+	}
+	if dir := filepath.Dir(path); !l.named || mine.ino != l.view.stat.ino {
+		if err := l.disk.syncDir(dir); err != nil {
+			return err
+		}
+		if err := l.durable(dir); err != nil {
+			return err
+		}
+		l.named = true
+	}
+	now, err := l.disk.lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now.ino != mine.ino {
+		return &session.MovedError{Path: path}
+	}
+	return err
 }
 
 // count adds ls, which begin in f at begin, to the view. n bytes were written.

@@ -26,8 +26,8 @@ type database struct {
 	free     func(dir string) (bytes int64, ok bool)
 	syncDir  func(dir string) error // makes the names in a folder durable
 	places   places                 // of a database that can be written
-	still    bool // no process writes to it: SQLite reads it without shared memory
-	older    bool // it has an older schema and stays as it is
+	still    bool                   // no process writes to it: SQLite reads it without shared memory
+	older    bool                   // it has an older schema and stays as it is
 }
 
 // first opens the first connection and returns the version of the schema.
