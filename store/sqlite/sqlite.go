@@ -102,6 +102,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 		}
 	}
 	if err == nil {
+		if v == 0 { // SQLite removes the log of an empty database
+			before.infos[1], before.infos[2] = nil, nil
+		}
 		err = s.opened(c, before)
 	}
 	if err != nil {
