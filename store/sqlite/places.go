@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"goclaw/internal/sqlx"
 	"goclaw/session"
 )
 
@@ -45,6 +46,19 @@ func (p *places) check() error {
 		}
 	}
 	return nil
+}
+
+// opened notes which files c, the first connection, has open. They are those
+// that were there before and after it opened them.
+func (d *database) opened(c *sqlx.Conn, before places) error {
+	if d.readOnly {
+		return nil
+	}
+	if _, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil && !unreadable(err) { // opens all
+		return d.wrap(err)
+	}
+	d.places = look(d.path)
+	return before.check()
 }
 
 // resolve returns the absolute path of the file that path leads to, which need

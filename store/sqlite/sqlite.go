@@ -115,19 +115,6 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// opened notes which files c, the first connection, has open. They are those
-// that were there before and after it opened them.
-func (s *Store) opened(c *sqlx.Conn, before places) error {
-	if s.readOnly {
-		return nil
-	}
-	if _, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil && !unreadable(err) { // opens all
-		return s.wrap(err)
-	}
-	s.places = look(s.path)
-	return before.check()
-}
-
 // readOlder prepares the reading of a database that stays at the schema v.
 func (s *Store) readOlder(c *sqlx.Conn, v int) error {
 	s.older = true
