@@ -5,3 +5,6 @@ var (
 	Resume = resume
 	NewID  = newID
 )
+
+// Steps returns how many steps the outline took to look for ancestors.
+func (o *Outline) Steps() int { return o.steps }

@@ -1,6 +1,9 @@
 package session
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outline is the shape of a log without its bodies: which record continues
 // which, where the live branch ends, and the Info that follows from it.
@@ -23,10 +26,12 @@ type Outline struct {
 
 	nodes  []node
 	byID   map[string]int32
-	alias  map[string]int32 // leaf records, by id: where they point
-	leaf   int32            // -1: none
-	append int32            // a record that a writer may name instead of the leaf; -1: none
-	reset  int32            // the reset that the leaf descends from; -1: none
+	alias  map[string]int32  // leaf records, by id: where they point
+	leaf   int32             // -1: none
+	append int32             // a record that a writer may name instead of the leaf; -1: none
+	reset  int32             // the reset that the leaf descends from; -1: none
+	undone map[int32][]int32 // compactions and resets, and the records that undo them
+	steps  int               // from run to run; for tests
 }
 
 type node struct {
@@ -39,6 +44,7 @@ type node struct {
 	compact int32 // the compaction or reset in effect here; -1: none
 	undo    int32 // the compaction or reset that this record undoes; -1: none
 	base    int32 // the latest reset at this record or before it on its branch; -1: none
+	run     int32 // from here to this record, each record of the log continues the one before
 }
 
 // NewOutline returns the outline of the empty log id.
@@ -109,11 +115,14 @@ func (o *Outline) place(i int32, r Record) bool {
 	}
 	up := o.parent(r)
 	n := &o.nodes[i]
-	n.up, n.ok = up, true
+	n.up, n.ok, n.run = up, true, i
 	var p path
 	if up >= 0 {
 		u := &o.nodes[up]
 		p, n.depth, n.compact, n.base = u.path, u.depth+1, u.compact, u.base
+		if up == i-1 {
+			n.run = u.run
+		}
 	}
 	if _, ok := r.Body.(Reset); ok {
 		n.base = i
@@ -194,16 +203,29 @@ func (o *Outline) compact(i int32, r Record) {
 		if n.undo = o.ancestor(i, b.Target); n.undo < 0 {
 			return
 		}
-		n.compact, n.path.keep = -1, 0
-		undone := map[int32]bool{}
-		for k := i; k >= 0; k = o.nodes[k].up {
-			undone[o.nodes[k].undo] = true
-			if o.nodes[k].compact == k && !undone[k] {
-				n.compact, n.path.keep = k, o.nodes[k].path.keep
-				return
-			}
+		if o.undone == nil {
+			o.undone = map[int32][]int32{}
+		}
+		o.undone[n.undo] = append(o.undone[n.undo], i)
+		n.compact = o.unlessUndone(n.compact, i)
+		if n.path.keep = 0; n.compact >= 0 {
+			n.path.keep = o.nodes[n.compact].path.keep
 		}
 	}
+}
+
+// unlessUndone returns the compaction or reset k, or the latest one before it
+// that no record undoes on the branch up to node i; -1 if there is none.
+func (o *Outline) unlessUndone(k, i int32) int32 {
+	for k >= 0 {
+		if !slices.ContainsFunc(o.undone[k], func(u int32) bool { return o.descends(i, u) }) {
+			return k
+		}
+		if k = o.nodes[k].up; k >= 0 {
+			k = o.nodes[k].compact
+		}
+	}
+	return -1
 }
 
 // inEffect returns the compaction or reset in effect at the leaf.
@@ -239,10 +261,12 @@ func (o *Outline) ancestor(i int32, id string) int32 {
 }
 
 // descends reports whether node i is a or comes after it on its branch. A
-// parent always has a lower number than its child, so the walk ends.
+// parent always has a lower number than its child, so the walk ends. It takes
+// whole runs at a time: a log that was written in a straight line is one.
 func (o *Outline) descends(i, a int32) bool {
-	for i > a {
-		i = o.nodes[i].up
+	for i > a && o.nodes[i].run > a {
+		i = o.nodes[o.nodes[i].run].up
+		o.steps++
 	}
-	return i == a
+	return i >= a
 }

@@ -323,3 +323,39 @@ func TestBranchIsSane(t *testing.T) {
 		}
 	})
 }
+
+// Compactions that keep much, and undone ones, take no more steps in a long log
+// than in a short one.
+func TestOutlineOfManyCompactions(t *testing.T) {
+	const n = 100_000
+	id := func(i int) string { return fmt.Sprint("r", i) }
+	bodies := map[string]func(i int) session.Body{
+		"keep everything": func(i int) session.Body { return session.Compaction{FirstKept: id(1)} },
+		"undone": func(i int) session.Body {
+			if i%2 == 0 {
+				return session.Compaction{FirstKept: id(i - 1)}
+			}
+			return session.Undo{Target: id(i - 1)}
+		},
+	}
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			o := session.NewOutline("s1")
+			for i := range n {
+				r := session.Record{Seq: session.Seq(i + 1), ID: id(i), Body: session.Body(session.Header{})}
+				switch {
+				case i == 1:
+					r.Body = sessiontest.User("hi")
+				case i > 1:
+					r.Parent, r.Body = id(i-1), body(i)
+				}
+				if err := o.Apply(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if o.Steps() > n {
+				t.Errorf("%d steps for %d records", o.Steps(), n)
+			}
+		})
+	}
+}
