@@ -164,7 +164,8 @@ func (b *bash) allowed() []string {
 
 // run runs command until its shell ends, or the time is up, or ctx is done.
 // What the command leaves in the background keeps running, and its output is
-// read and dropped so that it does not die of a closed pipe.
+// read and dropped so that it does not die of a closed pipe. If this process is
+// killed while the command runs, the command ends too.
 func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeout time.Duration) (llm.ToolResult, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -173,13 +174,13 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	cmd := exec.Command(b.shell, "-c", command)
 	cmd.Dir, cmd.Env = b.dir, b.env
 	cmd.Stdout, cmd.Stderr = w, w // files: Wait waits for the shell alone
-	detach(cmd)
-	err = cmd.Start()
+	slip, err := leash(cmd)
 	w.Close()
 	if err != nil {
 		r.Close()
 		return llm.Failed(call, fmt.Sprintf("the command could not be started: %v", err)), nil
 	}
+	defer slip()
 	out := newCapture(b.max)
 	silent := b.listen(r, out)
 	exited := make(chan error, 1)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -337,6 +338,36 @@ func TestBackground(t *testing.T) {
 	}
 	syscall.Kill(p, syscall.SIGKILL)
 	gone(t, p)
+}
+
+// A command ends with the process that runs it, also if that is killed: its
+// shell, its children, and those that do not listen to SIGTERM.
+func TestKilledProcessEndsItsCommand(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range map[string]string{
+		"children":   `(sleep 300 & echo $! > p1; wait) & echo $$ > p2; wait`,
+		"deaf child": `bash -c 'trap "" TERM; echo $$ > p1; while :; do sleep 1; done' & echo $$ > p2; trap "" TERM; wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd := exec.Command(exe)
+			cmd.Env = append(os.Environ(), "TOOL_BASH="+dir, "TOOL_COMMAND="+command)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			p1, p2 := pid(t, filepath.Join(dir, "p1")), pid(t, filepath.Join(dir, "p2"))
+			if !lives(p1) || !lives(p2) {
+				t.Error("the command does not run")
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			gone(t, p1, p2)
+		})
+	}
 }
 
 func TestEnvironment(t *testing.T) {

@@ -18,8 +18,17 @@ import (
 	"goclaw/llm"
 )
 
-// TestMain makes the test binary another process that writes notes, too.
+// TestMain makes the test binary another process, too: one that writes notes,
+// or one that runs a command.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("TOOL_BASH"); dir != "" {
+		s, err := New(Options{Workspace: dir, Now: time.Now, Allowed: []string{os.Getenv("TOOL_COMMAND")}, Env: os.Environ()})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(s.Run(context.Background(), call("bash", o{"command": os.Getenv("TOOL_COMMAND")})))
+		return
+	}
 	if dir := os.Getenv("TOOL_NOTES"); dir != "" {
 		if err := takeNotes(dir, os.Getenv("TOOL_NAME")); err != nil {
 			fmt.Println(err)
