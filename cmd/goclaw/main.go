@@ -18,6 +18,7 @@ import (
 )
 
 func main() {
+	hideEnvironment()
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	a.spawn = spawnSelf
 	os.Exit(start(a, os.Args[1:]))

@@ -17,7 +17,8 @@ var (
 )
 
 // Variable reports whether an environment variable holds a secret, judged by
-// its name, or by a value that is an address with a password.
+// its name, by a value that is an address with a password, or by what Find
+// finds in its value.
 func Variable(name, value string) bool {
 	n := strings.ToUpper(name)
 	for _, end := range ends {
@@ -33,7 +34,7 @@ func Variable(name, value string) bool {
 	if strings.Contains(n, "ACCESS_KEY") || strings.Contains(n, "PRIVATE_KEY") || strings.Contains(n, "API_KEY") {
 		return true
 	}
-	return addressWithPassword.MatchString(value)
+	return addressWithPassword.MatchString(value) || len(Find(value)) > 0
 }
 
 // fieldName is the name of a field whose value is a secret.

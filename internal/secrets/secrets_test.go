@@ -176,6 +176,7 @@ func TestMask(t *testing.T) {
 func TestVariable(t *testing.T) {
 	for kv, want := range map[string]bool{
 		"OPENAI_API_KEY=x": true, "GITHUB_TOKEN=x": true, "MY_SECRET_THING=x": true, "DATABASE_URL=postgres://u:p@h/x": true, "HTTPS_PROXY=http://u:p@h:1": true,
+		"GIT_CONFIG_VALUE_0=Authorization: Bearer abcdef0123456789": true,
 		"PATH=/bin": false, "HOME=/root": false, "DATABASE_URL=postgres://u@h/x": false, "KEYBOARD=us": false, "PATTERN=x": false,
 	} {
 		name, value, _ := strings.Cut(kv, "=")
