@@ -252,6 +252,20 @@ type Doubted struct {
 	Err             error
 }
 
+// LeftOut says that the API refuses parts of the conversation, by the number and
+// the block of their records, and that the model is asked again without them.
+// What is left out is Recorded, and stays left out.
+type LeftOut struct {
+	Parts []Part
+	Err   *llm.RefusedError
+}
+
+// Part is a block of a record.
+type Part struct {
+	Seq   session.Seq
+	Block llm.Block
+}
+
 // Silent says that the model answered a question with NO_REPLY, which is not
 // shown.
 type Silent struct{}
@@ -272,6 +286,7 @@ func (Compacting) event()   {}
 func (NotCompacted) event() {}
 func (Learnt) event()       {}
 func (Doubted) event()      {}
+func (LeftOut) event()      {}
 func (Silent) event()       {}
 func (Done) event()         {}
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type turn struct {
 	stop   llm.Stop      // of the last answer to the user
 	cut    bool          // long tool results were cut from the request that is being answered
 	larger bool          // a compaction would have made the context larger: none is tried until the next answer
+	left   bool          // parts of the request were left out in this turn because the API refused them
 	again  bool          // the last answer was stopped before its first word, and is wanted after all
 
 	doubted bool // a refusal was not believed, and the request repeated
@@ -132,10 +134,18 @@ func (t *turn) loop() bool {
 			}
 			flush := flushing(t.s)
 			err := t.ask(a.Squeeze, b)
-			t.again = t.again && errors.Is(err, llm.ErrOverflow)
+			refused, places := refusedPlaces(t.s, t.env.Prompt, a.Squeeze, err)
+			if t.left {
+				places = nil // once in a turn
+			}
+			t.again = t.again && (errors.Is(err, llm.ErrOverflow) || len(places) > 0)
 			switch {
 			case err == errOver:
 				return false
+			case len(places) > 0:
+				if !t.leaveOut(places, refused) {
+					return false
+				}
 			case err != nil && flush && t.ctx.Err() == nil:
 				return true // the user has the answer; a precaution may fail
 			case errors.Is(err, llm.ErrOverflow):
@@ -148,6 +158,34 @@ func (t *turn) loop() bool {
 			}
 		}
 	}
+}
+
+// refusedPlaces returns what err says that the API refuses of a request and what
+// of that can be left out.
+func refusedPlaces(s *session.Session, p window.Prompt, q window.Squeeze, err error) (refused *llm.RefusedError, places []window.Place) {
+	if !errors.As(err, &refused) {
+		return nil, nil
+	}
+	return refused, window.Refused(s, p, q, refused)
+}
+
+// leaveOut records that the API refuses the blocks at places. Build leaves them
+// out from here on.
+func (t *turn) leaveOut(places []window.Place, refused *llm.RefusedError) bool {
+	t.left = true
+	ev := LeftOut{Err: refused}
+	for _, at := range places {
+		i := slices.IndexFunc(t.s.Branch, func(r session.Record) bool { return r.ID == at.Record })
+		part := Part{Seq: t.s.Branch[i].Seq}
+		if m, ok := t.s.Branch[i].Body.(session.Message); ok && at.Block < len(m.Blocks) {
+			part.Block = m.Blocks[at.Block]
+		}
+		ev.Parts = append(ev.Parts, part)
+		if !t.record(session.Refused{Target: at.Record, Block: at.Block, Why: refused.Why}) {
+			return false
+		}
+	}
+	return t.yield(ev, nil)
 }
 
 // tighter returns how to squeeze the request after one that was too long. ok is

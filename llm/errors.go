@@ -58,6 +58,20 @@ func (e *OverflowError) Unwrap() []error {
 	return []error{ErrOverflow, e.Err}
 }
 
+// RefusedError says that an API refuses a part of the request, as it would in
+// every later one, and which. Err wraps ErrRefused.
+type RefusedError struct {
+	Message int    // index in Request.Messages; -1: the API does not say
+	Block   int    // index in its Blocks; -1: the API does not say
+	Image   bool   // an image is refused
+	Why     string // the API's words, without the place
+	Err     error
+}
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // APIError is an error that a provider answered with. Kind is one of the errors
 // above.
 type APIError struct {
@@ -65,6 +79,7 @@ type APIError struct {
 	Status     int    // HTTP status, 0 if there was none
 	Code       string // the API's own code or type
 	Message    string // the API's own words, for people
+	Param      string // the part of the request that the API names, if any
 	RetryAfter time.Duration
 	Kind       error
 }

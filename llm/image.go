@@ -17,14 +17,17 @@ const (
 // cannot. Its type is taken from its bytes: APIs refuse a wrong one.
 func picture(im Image) Block {
 	out := func(why string) Block { return Text{Text: "[image left out: " + why + "]"} }
+	if im.Data == "" {
+		return out("it is empty")
+	}
 	if rest, ok := strings.CutPrefix(im.Data, "data:"); ok {
 		if im.MIME, im.Data, ok = strings.Cut(rest, ";base64,"); !ok {
-			return out("it is no base64")
+			return out("its data is not base64")
 		}
 	}
 	data, ok := standard(im.Data)
 	if !ok {
-		return out("it is no base64")
+		return out("its data is not base64")
 	}
 	im.Data = data
 	mime, w, h := im.head()

@@ -28,36 +28,58 @@ import (
 //
 // It may return no blocks.
 func Sendable(m Message) []Block {
-	out := make([]Block, 0, len(m.Blocks))
-	var after []Block // images that follow the results
-	for _, b := range m.Blocks {
+	blocks, _ := Trace(m)
+	return blocks
+}
+
+// Trace is Sendable, and says from which block of m each was made.
+func Trace(m Message) (blocks []Block, from []int) {
+	blocks, from = make([]Block, 0, len(m.Blocks)), make([]int, 0, len(m.Blocks))
+	put := func(i int, b ...Block) {
+		blocks = append(blocks, b...)
+		for range b {
+			from = append(from, i)
+		}
+	}
+	var after []func() // put the images that follow the results
+	flush := func() {
+		for _, f := range after {
+			f()
+		}
+		after = nil
+	}
+	for i, b := range m.Blocks {
 		if r, ok := b.(ToolResult); ok && m.Role != Assistant {
 			r, images := result(r)
-			out, after = append(out, r), append(after, images...)
+			put(i, r)
+			if len(images) > 0 {
+				after = append(after, func() { put(i, images...) })
+			}
 			continue
 		}
-		out, after = append(out, after...), nil
+		flush()
 		switch b := b.(type) {
 		case Text:
 			if !Blank(b.Text) {
-				out = append(out, b)
+				put(i, b)
 			}
 		case Image:
-			if m.Role != Assistant && b.Data != "" {
-				out = append(out, picture(b))
+			if m.Role != Assistant {
+				put(i, picture(b))
 			}
 		case Thinking:
 			if m.Role == Assistant && b.Signature != "" {
-				out = append(out, b)
+				put(i, b)
 			}
 		case ToolCall:
 			if m.Role == Assistant {
-				b.Name, b.Args = callName(b.Name), Object(b.Args)
-				out = append(out, b)
+				b.Name, b.Args = CallName(b.Name), Object(b.Args)
+				put(i, b)
 			}
 		}
 	}
-	return append(out, after...)
+	flush()
+	return blocks, from
 }
 
 // Blank reports whether an API treats text as white space. Python's definition,
@@ -85,9 +107,6 @@ func result(r ToolResult) (_ ToolResult, images []Block) {
 				blocks = append(blocks, b)
 			}
 		case Image:
-			if b.Data == "" {
-				continue
-			}
 			p := picture(b)
 			if _, ok := p.(Image); ok && r.IsError {
 				images = append(images, p)
@@ -97,7 +116,7 @@ func result(r ToolResult) (_ ToolResult, images []Block) {
 		}
 	}
 	if len(images) > 0 {
-		images = append([]Block{Text{Text: fmt.Sprintf("[from %s, call %s]", callName(r.Name), CallID(r.CallID))}}, images...)
+		images = append([]Block{Text{Text: fmt.Sprintf("[from %s, call %s]", CallName(r.Name), CallID(r.CallID))}}, images...)
 	}
 	if len(blocks) == 0 {
 		text := noOutput
@@ -122,8 +141,9 @@ const (
 // noName replaces a name without a letter that an API takes.
 const noName = "unknown_tool"
 
-// callName returns name if every API takes it, else a name made from it.
-func callName(name string) string {
+// CallName returns the name of a tool if every API takes it, else a name made
+// from it.
+func CallName(name string) string {
 	clean := letters(name)
 	if strings.Trim(clean, "_-") == "" && clean != name || name == "" {
 		return noName

@@ -209,6 +209,15 @@ type Edit struct {
 	Blocks []llm.Block
 }
 
+// Refused says that an API refuses one block of the record Target, and will
+// refuse it in every later request. A text that says so is sent in its place.
+// Block is its index among the blocks of the record, after the last Edit of it.
+type Refused struct {
+	Target string
+	Block  int
+	Why    string // the API's words
+}
+
 // Unknown is a record of a kind that this version does not know. Its bytes
 // are in Record.Raw.
 type Unknown struct{ Type string }
@@ -231,6 +240,7 @@ func (Moved) body()          {}
 func (Reset) body()          {}
 func (Leaf) body()           {}
 func (Edit) body()           {}
+func (Refused) body()        {}
 func (Unknown) body()        {}
 
 // IsTurn reports whether b is a message of a person: a user message that is no

@@ -172,11 +172,12 @@ func TestPicturesForATextModel(t *testing.T) {
 	m.Blocks = append(m.Blocks, llmtest.Images[0], llm.Image{MIME: "image/png"})
 	s := Replay(t, m)
 	p := prompt
-	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", "user (image)"}; !cmp.Equal(got, want) {
+	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", "user (image)", "user [image left out: it is empty]"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	p.NoImages = true
-	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", "user (image left out: this model reads text only)"}; !cmp.Equal(got, want) {
+	left := "user (image left out: this model reads text only)"
+	if got, want := fixtures.Lines(window.Build(s, p, window.Loose)), []string{"user look", left, left}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

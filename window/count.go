@@ -26,7 +26,7 @@ type countKey struct {
 	id     session.ID
 	seq    session.Seq
 	record string
-	edit   session.Seq // the edit in effect
+	change session.Seq // the last record that changes it
 	same   bool        // the model that is asked wrote it
 	plain  bool        // without images
 }
@@ -86,8 +86,8 @@ func (c *Counter) stable(text string) int {
 }
 
 // record counts what is sent of r.
-func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[string]session.Record) counted {
-	k := countKey{id: id, seq: r.Seq, record: r.ID, edit: edits[r.ID].Seq, plain: p.NoImages}
+func (c *Counter) record(id session.ID, r session.Record, p Prompt, ch change) counted {
+	k := countKey{id: id, seq: r.Seq, record: r.ID, change: ch.seq, plain: p.NoImages}
 	if m, ok := r.Body.(session.Message); ok && m.Role == llm.Assistant {
 		k.same = m.Provider == p.Provider && m.Model == p.Model
 	}
@@ -97,7 +97,7 @@ func (c *Counter) record(id session.ID, r session.Record, p Prompt, edits map[st
 	if ok {
 		return n
 	}
-	_, blocks := send(r, edits, p)
+	_, blocks, _ := send(r, ch, p)
 	n = c.blocks(blocks)
 	c.mu.Lock()
 	if len(c.recs) > maxCached {

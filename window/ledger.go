@@ -48,21 +48,21 @@ func Weigh(s *session.Session, p Prompt, tok Tokenizer, window int) Ledger {
 // scale weighs the records of one session for one model.
 type scale struct {
 	*Counter
-	id    session.ID
-	p     Prompt
-	comp  *session.Compaction // in effect; nil: none
-	recs  []session.Record
-	edits map[string]session.Record
-	turn  int // the user's last message
-	ratio float64
-	ref   int // the report that Used builds on; -1: none
-	after int // without one: the first record after the compaction whose TokensAfter it builds on; 0: none
+	id      session.ID
+	p       Prompt
+	comp    *session.Compaction // in effect; nil: none
+	recs    []session.Record
+	changes map[string]change
+	turn    int // the user's last message
+	ratio   float64
+	ref     int // the report that Used builds on; -1: none
+	after   int // without one: the first record after the compaction whose TokensAfter it builds on; 0: none
 }
 
 func newScale(s *session.Session, p Prompt, tok Tokenizer, window int) *scale {
 	x := &scale{Counter: counter(tok), id: s.ID, p: p, ref: -1}
 	x.comp, x.recs = Sent(s)
-	x.edits = editsOf(x.recs)
+	x.changes = changesOf(x.recs)
 	x.turn = lastTurn(x.recs)
 	refs := references(x.recs, p, window)
 	since := session.Seq(0) // the compaction: reports before it are of another context
@@ -85,7 +85,7 @@ func (x *scale) summary() int {
 	return x.scaled(x.stable(SummaryText(x.comp.Summary)) + overhead)
 }
 
-func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.edits) }
+func (x *scale) count(i int) counted { return x.record(x.id, x.recs[i], x.p, x.changes[x.recs[i].ID]) }
 
 // used is the report to build on plus a count of everything after it.
 func (x *scale) used() (n, counted int) {
@@ -212,7 +212,7 @@ func (x *scale) learn(refs []reference, since session.Seq) float64 {
 // changesPast reports whether b changes what is sent of earlier records.
 func changesPast(b session.Body) bool {
 	switch b.(type) {
-	case session.Compaction, session.Undo, session.Reset, session.Edit:
+	case session.Compaction, session.Undo, session.Reset, session.Edit, session.Refused:
 		return true
 	}
 	return false

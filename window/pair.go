@@ -2,6 +2,7 @@ package window
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"goclaw/llm"
@@ -26,21 +27,21 @@ type spot struct{ item, block int }
 //
 // A call that repeats an open one of the same turn, word for word, is a
 // duplicate: some programs store each call twice.
-func bind(items []item, whole bool) (results map[spot]llm.ToolResult, duplicates map[spot]bool) {
+func bind(items []item, whole bool) (results map[spot]spot, duplicates map[spot]bool) {
 	type open struct {
 		spot
 		turn int
 		call llm.ToolCall
 	}
-	results, duplicates = map[spot]llm.ToolResult{}, map[spot]bool{}
+	results, duplicates = map[spot]spot{}, map[spot]bool{}
 	waiting := map[string][]open{} // calls without a result, by id
-	early := map[string][]llm.ToolResult{}
+	early := map[string][]spot{}
 	answered := map[string]bool{}
 	for i, it := range items {
 		for j, b := range it.Blocks {
+			at := spot{i, j}
 			switch b := b.(type) {
 			case llm.ToolCall:
-				at := spot{i, j}
 				calls := waiting[b.ID]
 				if n := len(calls); n > 0 && calls[n-1].turn == it.turn && sameCall(calls[n-1].call, b) {
 					duplicates[at] = true
@@ -55,11 +56,15 @@ func bind(items []item, whole bool) (results map[spot]llm.ToolResult, duplicates
 			case llm.ToolResult:
 				calls := waiting[b.CallID]
 				if n := len(calls); n > 0 {
-					results[calls[n-1].spot] = b
-					waiting[b.CallID] = calls[:n-1]
+					k := n - 1
+					for k > 0 && calls[k-1].item == calls[n-1].item {
+						k-- // calls of one answer are answered in their order
+					}
+					results[calls[k].spot] = at
+					waiting[b.CallID] = slices.Delete(calls, k, k+1)
 					answered[b.CallID] = true
 				} else if !answered[b.CallID] {
-					early[b.CallID] = append(early[b.CallID], b)
+					early[b.CallID] = append(early[b.CallID], at)
 				}
 			}
 		}
@@ -71,92 +76,110 @@ func sameCall(a, b llm.ToolCall) bool {
 	return a.ID != "" && a.Name == b.Name && bytes.Equal(a.Args, b.Args)
 }
 
+// maxCalls is how many calls one message may have: OpenAI takes no more. The
+// calls after them are sent in another message, after the results of these.
+const maxCalls = 128
+
 // pair turns items into messages: results follow their calls, and roles
 // alternate. whole says that nothing before items was cut off.
-func pair(items []item, q Squeeze, whole bool) []llm.Message {
+func pair(items []item, q Squeeze, whole bool) *writer {
 	results, duplicates := bind(items, whole)
 	last := 0
 	if n := len(items); n > 0 {
 		last = items[n-1].turn
 	}
-	w := writer{ids: map[string]bool{}}
+	w := &writer{ids: map[string]bool{}}
 	for i, it := range items {
 		if it.Role == llm.User {
-			for _, b := range it.Blocks {
+			for j, b := range it.Blocks {
 				if _, ok := b.(llm.ToolResult); !ok {
-					w.put(llm.User, b)
+					w.put(llm.User, b, it.place(j))
 				}
 			}
 			continue
 		}
-		var says, answers []llm.Block
+		var says, answers []placed
+		flush := func() {
+			w.putAll(llm.Assistant, says)
+			w.putAll(llm.User, answers)
+			says, answers = nil, nil
+		}
 		for j, b := range it.Blocks {
 			c, ok := b.(llm.ToolCall)
 			if !ok {
-				says = append(says, b)
+				says = append(says, placed{b, it.place(j)})
 				continue
 			}
 			at := spot{i, j}
 			if duplicates[at] {
 				continue
 			}
+			if len(answers) == maxCalls {
+				flush()
+			}
 			c = w.call(c)
-			says = append(says, c)
-			r, ok := results[at]
-			switch {
-			case !ok:
-				r = llm.Failed(c, Interrupted)
-			case q >= Tight:
-				r = tight.cut(r)
-			case q >= Compact || q >= Results && it.turn <= last-spared:
-				r = usual.cut(r)
+			says = append(says, placed{c, it.place(j)})
+			r := llm.Failed(c, Interrupted)
+			var place Place
+			if from, ok := results[at]; ok {
+				r, place = items[from.item].Blocks[from.block].(llm.ToolResult), items[from.item].place(from.block)
+				switch {
+				case q >= Tight:
+					r = tight.cut(r)
+				case q >= Compact || q >= Results && it.turn <= last-spared:
+					r = usual.cut(r)
+				}
 			}
 			r.CallID = c.ID
-			answers = append(answers, r)
+			answers = append(answers, placed{r, place})
 		}
-		if onlyThinking(says) {
-			continue // its calls were duplicates
-		}
-		for _, b := range says {
-			w.put(llm.Assistant, b)
-		}
-		for _, r := range answers {
-			w.put(llm.User, r)
+		if slices.ContainsFunc(says, func(p placed) bool { return !isThinking(p.Block) }) { // else its calls were duplicates
+			flush()
 		}
 	}
-	return w.out
+	return w
+}
+
+// placed is a block on its way into the request, and where it is in the log.
+type placed struct {
+	llm.Block
+	Place
 }
 
 // writer collects messages whose roles alternate.
 type writer struct {
-	out []llm.Message
-	ids map[string]bool // ids in use
+	out    []llm.Message
+	places [][]Place       // of the blocks of out
+	ids    map[string]bool // ids in use
 }
 
-func (w *writer) put(role llm.Role, b llm.Block) {
-	n := len(w.out)
-	if n == 0 && role == llm.Assistant {
-		w.out = append(w.out, llm.UserText(begun))
-		n++
+func (w *writer) putAll(role llm.Role, blocks []placed) {
+	for _, b := range blocks {
+		w.put(role, b.Block, b.Place)
 	}
+}
+
+func (w *writer) put(role llm.Role, b llm.Block, at Place) {
+	if len(w.out) == 0 && role == llm.Assistant {
+		w.put(llm.User, llm.Text{Text: begun}, Place{})
+	}
+	n := len(w.out)
 	if n == 0 || w.out[n-1].Role != role {
 		w.out = append(w.out, llm.Message{Role: role, Blocks: []llm.Block{b}})
+		w.places = append(w.places, []Place{at})
 		return
 	}
 	m := &w.out[n-1]
-	if _, ok := b.(llm.Thinking); ok && !onlyThinking(m.Blocks) {
+	if isThinking(b) && slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return !isThinking(b) }) {
 		return // a second answer in the message: its thinking cannot come first
 	}
 	m.Blocks = append(m.Blocks, b)
+	w.places[n-1] = append(w.places[n-1], at)
 }
 
-func onlyThinking(blocks []llm.Block) bool {
-	for _, b := range blocks {
-		if _, ok := b.(llm.Thinking); !ok {
-			return false
-		}
-	}
-	return true
+func isThinking(b llm.Block) bool {
+	_, ok := b.(llm.Thinking)
+	return ok
 }
 
 // call returns c with an id that every API accepts and no other call has.

@@ -36,7 +36,8 @@ func Sent(s *session.Session) (c *session.Compaction, recs []session.Record) {
 	case session.Reset:
 		var said []session.Record
 		for _, r := range kept {
-			if m, ok := r.Body.(session.Message); ok && m.Role != llm.System {
+			m, ok := r.Body.(session.Message)
+			if _, refused := r.Body.(session.Refused); ok && m.Role != llm.System || refused {
 				said = append(said, r)
 			}
 		}
@@ -46,7 +47,7 @@ func Sent(s *session.Session) (c *session.Compaction, recs []session.Record) {
 }
 
 // resumed drops from kept, before the record with the id at, everything except
-// the user's messages and edits of them.
+// the user's messages and what changes them.
 func resumed(kept []session.Record, at string) []session.Record {
 	i := slices.IndexFunc(kept, func(r session.Record) bool { return r.ID == at })
 	if at == "" || i < 0 {
@@ -55,8 +56,7 @@ func resumed(kept []session.Record, at string) []session.Record {
 	var out []session.Record
 	asked := map[string]bool{}
 	for _, r := range kept[:i] {
-		e, edits := r.Body.(session.Edit)
-		if turn := session.IsTurn(r.Body); turn || edits && asked[e.Target] {
+		if turn := session.IsTurn(r.Body); turn || asked[changed(r.Body)] {
 			asked[r.ID] = asked[r.ID] || turn
 			out = append(out, r)
 		}
@@ -70,79 +70,150 @@ func SummaryText(summary string) string { return summaryOpen + summary + summary
 // item is one message on its way into the request.
 type item struct {
 	llm.Message
-	turn int // which turn it belongs to, counted from the first one sent
+	turn   int    // which turn it belongs to, counted from the first one sent
+	record string // the id of its record; "" for a summary
+	from   []int  // the block of the record that each block was made of
 }
+
+func (it item) place(block int) Place { return Place{it.record, it.from[block]} }
 
 // emit turns the context of s into messages, record by record.
 func emit(s *session.Session, p Prompt) []item {
 	c, recs := Sent(s)
 	out := make([]item, 0, len(recs)+1)
 	if c != nil {
-		out = append(out, item{Message: llm.UserText(SummaryText(c.Summary))})
+		out = append(out, item{Message: llm.UserText(SummaryText(c.Summary)), from: []int{0}})
 	}
-	edits, turn := editsOf(recs), 0
+	changes, turn := changesOf(recs), 0
 	for _, r := range recs {
 		if session.IsTurn(r.Body) {
 			turn++
 		}
-		if role, blocks := send(r, edits, p); len(blocks) > 0 {
-			out = append(out, item{llm.Message{Role: role, Blocks: blocks}, turn})
+		if role, blocks, from := send(r, changes[r.ID], p); len(blocks) > 0 {
+			out = append(out, item{llm.Message{Role: role, Blocks: blocks}, turn, r.ID, from})
 		}
 	}
 	return out
 }
 
-// editsOf returns the latest edit of each record, by the record's id.
-func editsOf(recs []session.Record) map[string]session.Record {
-	var edits map[string]session.Record
-	for _, r := range recs {
-		if e, ok := r.Body.(session.Edit); ok {
-			if edits == nil {
-				edits = map[string]session.Record{}
-			}
-			edits[e.Target] = r
-		}
-	}
-	return edits
+// change is what later records change in what is sent of a record.
+type change struct {
+	seq     session.Seq // of the last of them; 0: there are none
+	edit    *session.Edit
+	refused []session.Refused // since the edit
 }
 
-// send decides what is sent of r, without looking at its neighbours: the blocks
-// and their role. If there are no blocks, nothing is sent. Requests are built and
-// tokens are counted by it.
-func send(r session.Record, edits map[string]session.Record, p Prompt) (role llm.Role, blocks []llm.Block) {
-	var e session.Edit
-	edit, edited := edits[r.ID]
-	if edited {
-		e = edit.Body.(session.Edit)
+// changed returns the id of the record that b changes, or "".
+func changed(b session.Body) string {
+	switch b := b.(type) {
+	case session.Edit:
+		return b.Target
+	case session.Refused:
+		return b.Target
 	}
-	if e.Drop {
-		return "", nil
+	return ""
+}
+
+// changesOf returns what changes each record, by the record's id. The latest
+// edit counts, and what was refused of it.
+func changesOf(recs []session.Record) map[string]change {
+	var changes map[string]change
+	for _, r := range recs {
+		target := changed(r.Body)
+		if target == "" {
+			continue
+		}
+		if changes == nil {
+			changes = map[string]change{}
+		}
+		c := changes[target]
+		switch b := r.Body.(type) {
+		case session.Edit:
+			c = change{edit: &b}
+		case session.Refused:
+			c.refused = append(c.refused[:len(c.refused):len(c.refused)], b)
+		}
+		c.seq = r.Seq
+		changes[target] = c
 	}
+	return changes
+}
+
+// apply returns what is sent in place of blocks.
+func (c change) apply(blocks []llm.Block) []llm.Block {
+	if c.edit != nil {
+		blocks = replace(blocks, c.edit.Blocks)
+	}
+	for i, r := range c.refused {
+		if i == 0 {
+			blocks = slices.Clone(blocks)
+		}
+		if r.Block >= 0 && r.Block < len(blocks) {
+			blocks[r.Block] = leftOut(blocks[r.Block], r.Why)
+		}
+	}
+	return blocks
+}
+
+// leftOut returns what is sent in place of a block that an API refuses. The
+// result of a call that is left out has no call, and is left out with it.
+func leftOut(b llm.Block, why string) llm.Block {
+	say := func(what string) llm.Text {
+		return llm.Text{Text: fmt.Sprintf("[%s left out: the API refused it: %s]", what, why)}
+	}
+	switch b := b.(type) {
+	case llm.ToolResult:
+		b.Blocks = []llm.Block{say("result")}
+		return b
+	case llm.ToolCall:
+		return say("a call of " + b.Name)
+	case llm.Thinking:
+		return llm.Other{}
+	case llm.Image:
+		return say("image")
+	}
+	return say("text")
+}
+
+// send decides what is sent of r, without looking at its neighbours: the blocks,
+// their role, and which block of r each was made of. If there are no blocks,
+// nothing is sent. Requests are built and tokens are counted by it.
+func send(r session.Record, c change, p Prompt) (role llm.Role, blocks []llm.Block, from []int) {
+	if c.edit != nil && c.edit.Drop {
+		return "", nil, nil
+	}
+	role = llm.User
 	switch b := r.Body.(type) {
 	case session.Message:
-		if edited {
-			b.Blocks = replace(b.Blocks, e.Blocks)
-		}
-		return b.Role, messageBlocks(b, p)
+		role, b.Blocks = b.Role, c.apply(b.Blocks)
+		blocks, from = messageBlocks(b, p)
 	case session.CustomMessage:
-		if edited {
-			b.Blocks = e.Blocks
+		if c.edit != nil {
+			b.Blocks = c.edit.Blocks
+			c.edit = nil
 		}
-		return llm.User, plain(b.Blocks, p)
+		blocks, from = plain(c.apply(b.Blocks), p)
 	case session.BranchSummary:
 		if b.Summary != "" {
-			return llm.User, []llm.Block{llm.Text{Text: branchOpen + b.Summary + branchClose}}
+			blocks, from = plain(c.words(branchOpen+b.Summary+branchClose), p)
 		}
 	case session.Shell:
 		if !b.Excluded {
-			return llm.User, []llm.Block{llm.Text{Text: shellText(b)}}
+			blocks, from = plain(c.words(shellText(b)), p)
 		}
 	case session.Notice:
 		if b.As != AsSystem {
-			return llm.User, plain([]llm.Block{llm.Text{Text: b.Text}}, p)
+			blocks, from = plain(c.words(b.Text), p)
 		}
 	}
-	return "", nil
+	return role, blocks, from
+}
+
+// words returns what is sent of a record that is one text, which no edit
+// changes.
+func (c change) words(text string) []llm.Block {
+	c.edit = nil
+	return c.apply([]llm.Block{llm.Text{Text: text}})
 }
 
 // replace returns blocks in place of old. A result stays a result.
@@ -156,34 +227,35 @@ func replace(old, blocks []llm.Block) []llm.Block {
 	return blocks
 }
 
-// messageBlocks returns the blocks of m that are sent.
-func messageBlocks(m session.Message, p Prompt) []llm.Block {
+// messageBlocks returns the blocks of m that are sent, and the block of m that
+// each was made of.
+func messageBlocks(m session.Message, p Prompt) (blocks []llm.Block, from []int) {
 	switch {
 	case m.Excluded, m.Role == llm.System, m.Stop == llm.StopError, m.Synthetic():
-		return nil
+		return nil, nil
 	case m.Role != llm.Assistant:
 		return plain(m.Blocks, p)
 	}
 	same := m.Provider == p.Provider && m.Model == p.Model
-	var out []llm.Block
-	leads := true // thinking may only come before everything else
-	for _, b := range m.Blocks {
+	out := make([]llm.Block, len(m.Blocks)) // nil: not sent
+	leads := true                           // thinking may only come before everything else
+	for i, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Thinking:
 			switch {
 			case m.Stop == llm.StopAborted || b.Redacted && (!same || b.Signature == ""):
 			case !same && !llm.Blank(b.Text):
-				out = append(out, llm.Text{Text: b.Text})
+				out[i] = llm.Text{Text: b.Text}
 				leads = false
 			case same && b.Signature != "" && leads:
-				out = append(out, b)
+				out[i] = b
 			}
 		case llm.Text:
 			if !llm.Blank(b.Text) {
 				if !same {
 					b.Signature = ""
 				}
-				out = append(out, b)
+				out[i] = b
 				leads = false
 			}
 		case llm.ToolCall:
@@ -191,25 +263,26 @@ func messageBlocks(m session.Message, p Prompt) []llm.Block {
 				if !same {
 					b.Signature = ""
 				}
-				out = append(out, b)
+				out[i] = b
 				leads = false
 			}
 		}
 	}
 	if leads { // only thinking: not an answer
-		return nil
+		return nil, nil
 	}
-	return llm.Sendable(llm.Message{Role: llm.Assistant, Blocks: out})
+	return llm.Trace(llm.Message{Role: llm.Assistant, Blocks: out})
 }
 
 const noImage = "(image left out: this model reads text only)"
 
-// plain returns the blocks of a user message that are sent.
-func plain(blocks []llm.Block, p Prompt) []llm.Block {
+// plain returns the blocks of a user message that are sent, and the block that
+// each was made of.
+func plain(blocks []llm.Block, p Prompt) (sent []llm.Block, from []int) {
 	if p.NoImages {
 		blocks = withoutImages(blocks)
 	}
-	return llm.Sendable(llm.Message{Role: llm.User, Blocks: blocks})
+	return llm.Trace(llm.Message{Role: llm.User, Blocks: blocks})
 }
 
 // withoutImages replaces images with a text.
@@ -218,9 +291,6 @@ func withoutImages(blocks []llm.Block) []llm.Block {
 	for _, b := range blocks {
 		switch v := b.(type) {
 		case llm.Image:
-			if v.Data == "" {
-				continue
-			}
 			b = llm.Text{Text: noImage}
 		case llm.ToolResult:
 			v.Blocks = withoutImages(v.Blocks)

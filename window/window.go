@@ -52,14 +52,22 @@ func (q Squeeze) String() string { return [...]string{"loose", "results", "compa
 // What Build returns for a longer log begins with what it returned for the
 // shorter one, block by block, unless there is a compaction between them.
 func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
-	_, _, compacted := s.Compaction()
+	messages, _ := build(s, p, q)
 	return llm.Request{
 		Model:     p.Model,
 		System:    p.System,
-		Messages:  pair(emit(s, p), q, !compacted),
+		Messages:  messages,
 		Tail:      p.Tail,
 		Tools:     p.Tools,
 		MaxTokens: p.MaxTokens,
 		Thinking:  p.Thinking,
 	}
+}
+
+// build returns the messages of a request, and where each of their blocks is in
+// the log.
+func build(s *session.Session, p Prompt, q Squeeze) ([]llm.Message, [][]Place) {
+	_, _, compacted := s.Compaction()
+	w := pair(emit(s, p), q, !compacted)
+	return w.out, w.places
 }

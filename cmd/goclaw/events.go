@@ -132,6 +132,12 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "answer": ev.Answer, "remembered": ev.Once == ""}
 	case agent.Doubted:
 		fields = map[string]any{"model": ev.Provider + "/" + ev.Model, "window": ev.Window, "doubted": true}
+	case agent.LeftOut:
+		var records []session.Seq
+		for _, p := range ev.Parts {
+			records = append(records, p.Seq)
+		}
+		fields = map[string]any{"leftOut": records, "problem": ev.Err.Why}
 	case agent.Silent:
 		fields = map[string]any{"noReply": true}
 	case runner.Switched:

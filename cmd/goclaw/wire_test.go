@@ -20,7 +20,8 @@ import (
 // the limit on the answer's length, and asked to "overwrite" in the middle of a
 // call, and asked to "be silent" it answers NO_REPLY. What it was sent is
 // appended to the file wire.log, a request a line; asked for its models it
-// lists them. With a status it fails that way.
+// lists them. With a status it fails that way. With "refuse" and a word it
+// refuses each request with the word in it, and names the place.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: fakewire anthropic|openai [status bodyfile]")
@@ -28,7 +29,11 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	var mu sync.Mutex
 	log := ts.MkAbs("wire.log")
 	status, body := 0, ""
-	if len(args) == 3 {
+	word := ""
+	switch {
+	case len(args) == 3 && args[1] == "refuse":
+		word = args[2]
+	case len(args) == 3:
 		fmt.Sscan(args[1], &status)
 		body = ts.ReadFile(args[2])
 	}
@@ -51,6 +56,15 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 			io.WriteString(w, body)
 			return
 		}
+		if at := placeOf(raw, word); at != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			if args[0] == "openai" {
+				fmt.Fprintf(w, `{"error":{"message":"Invalid value.","type":"invalid_request_error","param":"%s","code":"invalid_value"}}`, at)
+				return
+			}
+			fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":"%s: not today"}}`, at)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		text, results := lastWords(raw)
 		if args[0] == "anthropic" {
@@ -64,6 +78,29 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	up := strings.ToUpper(args[0])
 	ts.Setenv(up+"_BASE_URL", srv.URL)
 	ts.Setenv(up+"_API_KEY", "sk-test-0123456789")
+}
+
+// placeOf returns where a request has the word, as an API names the place; "" if
+// it does not have it.
+func placeOf(raw []byte, word string) string {
+	var req struct {
+		Messages []struct{ Content json.RawMessage }
+	}
+	if json.Unmarshal(raw, &req); word == "" {
+		return ""
+	}
+	for i, m := range req.Messages {
+		var parts []json.RawMessage
+		if json.Unmarshal(m.Content, &parts) != nil && strings.Contains(string(m.Content), word) {
+			return fmt.Sprintf("messages.[%d].content", i)
+		}
+		for j, p := range parts {
+			if strings.Contains(string(p), word) {
+				return fmt.Sprintf("messages.%d.content.%d.text", i, j)
+			}
+		}
+	}
+	return ""
 }
 
 // listModels answers as the providers do when they are asked for their models.

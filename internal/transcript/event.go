@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goclaw/agent"
+	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/window"
 )
@@ -42,6 +43,8 @@ func Event(ev agent.Event) string {
 		return fmt.Sprintf("%s/%s %s: remembered", ev.Provider, ev.Model, strings.Join(what, " and "))
 	case agent.Doubted:
 		return fmt.Sprintf("%s/%s refused the request as longer than %s tokens, but %s: asking again", ev.Provider, ev.Model, window.Short(ev.Window), ev.Why)
+	case agent.LeftOut:
+		return leftOut(ev)
 	case agent.Silent:
 		return Silent
 	case runner.Switched:
@@ -52,4 +55,28 @@ func Event(ev agent.Event) string {
 		return fmt.Sprintf("waiting: this session has been locked by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 	}
 	return ""
+}
+
+// leftOut says what an API refused.
+func leftOut(ev agent.LeftOut) string {
+	var what []string
+	for _, p := range ev.Parts {
+		name := "text"
+		switch b := p.Block.(type) {
+		case llm.Image:
+			name = "image"
+		case llm.ToolCall:
+			name = "call of " + Printable(b.Name)
+		case llm.ToolResult:
+			name = "result of " + Printable(b.Name)
+		case llm.Thinking:
+			name = "thinking"
+		}
+		what = append(what, fmt.Sprintf("the %s in record %d", name, p.Seq))
+	}
+	const most = 3
+	if n := len(what) - most; n > 0 {
+		what = append(what[:most], fmt.Sprintf("%d more", n))
+	}
+	return fmt.Sprintf("the API refuses %s (%s): asking again without it; the log keeps it, and later requests leave it out", strings.Join(what, ", "), Printable(ev.Err.Why))
 }

@@ -87,20 +87,45 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 	if err != nil {
 		return err
 	}
-	return p.api.Do(ctx, out,
+	err = p.api.Do(ctx, out,
 		func() error { return p.try(ctx, body, header, out) },
 		func(err error) (error, bool) { return p.classify(err, req.Model, out.Sent) })
+	return wire.Refused(err, func(s wire.Spot) (message, block int) { return find(req, s) })
 }
 
-// withoutThinking returns req without thinking blocks.
+// find returns the message of req and the block of it that are sent at s; -1 is
+// neither, or no block in particular.
+func find(req llm.Request, s wire.Spot) (message, block int) {
+	n := 0
+	for i, m := range req.Messages {
+		blocks, from := llm.Trace(m)
+		switch {
+		case len(blocks) == 0:
+			continue
+		case n < s.Message:
+			n++
+			continue
+		case s.Part >= len(from): // the tail
+			return -1, -1
+		case s.Part >= 0:
+			return i, from[s.Part]
+		}
+		return i, -1
+	}
+	return -1, -1
+}
+
+// withoutThinking returns req without thinking. Every other block keeps its
+// place.
 func withoutThinking(req llm.Request) llm.Request {
 	msgs := make([]llm.Message, 0, len(req.Messages))
 	for _, m := range req.Messages {
 		kept := llm.Message{Role: m.Role}
 		for _, b := range m.Blocks {
-			if _, ok := b.(llm.Thinking); !ok {
-				kept.Blocks = append(kept.Blocks, b)
+			if _, ok := b.(llm.Thinking); ok {
+				b = llm.Other{} // never sent
 			}
+			kept.Blocks = append(kept.Blocks, b)
 		}
 		msgs = append(msgs, kept)
 	}

@@ -116,7 +116,7 @@ func (p *Provider) judge(r reply, model string, sent bool) (err error, again boo
 	case r.status == http.StatusOK && r.typ == "":
 		say(llm.ErrNetwork, "the answer is not a stream: is "+p.api.Base+" an Anthropic API?")
 	default:
-		say(llm.ErrRefused, "the request was refused")
+		say(llm.ErrRefused, wire.RequestRefused)
 	}
 	return api, wire.Again(r.header, again)
 }

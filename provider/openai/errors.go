@@ -135,6 +135,7 @@ func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, aga
 // request may succeed later.
 func (p *Provider) judge(r reply, req llm.Request, sent bool) (err error, again bool) {
 	api := p.api.Reply(r.status, r.header, cmp.Or(r.code, r.typ), r.msg)
+	api.Param = r.param
 	say := func(kind error, words string) { wire.Say(api, kind, words) }
 	if over := overflow(r, api, req.MaxTokens); over != nil && !sent {
 		wire.SayOverflow(over, api)
@@ -166,7 +167,7 @@ func (p *Provider) judge(r reply, req llm.Request, sent bool) (err error, again 
 	case r.status == http.StatusOK && !r.known:
 		say(llm.ErrNetwork, "the answer is not a stream: is "+p.api.Base+" an OpenAI-compatible API?")
 	default:
-		say(llm.ErrRefused, "the request was refused")
+		say(llm.ErrRefused, wire.RequestRefused)
 	}
 	return api, wire.Again(r.header, again)
 }

@@ -167,7 +167,12 @@ func (p *Provider) ask(ctx context.Context, req llm.Request, out *wire.Sink) err
 }
 
 func (p *Provider) call(ctx context.Context, body []byte, req llm.Request, out *wire.Sink) error {
-	return p.api.Do(ctx, out,
+	err := p.api.Do(ctx, out,
 		func() error { return p.try(ctx, body, req, out) },
 		func(err error) (error, bool) { return p.classify(err, req, out.Sent) })
+	return wire.Refused(err, func(s wire.Spot) (message, block int) {
+		w := p.writer(req)
+		w.messages(req)
+		return w.find(s)
+	})
 }

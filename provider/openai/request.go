@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,7 @@ type function struct {
 func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 	settings := p.settings(req)
 	settings.Effort = effort
-	w := writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
+	w := p.writer(req)
 	body, err := wire.Body(size(req), func(out []byte) []byte {
 		w.B = append(out, '[')
 		w.messages(req)
@@ -57,6 +58,10 @@ func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: request: %w", p.api.Name, err)
 	}
 	return body, nil
+}
+
+func (p *Provider) writer(req llm.Request) *writer {
+	return &writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
 }
 
 // settings is everything but the messages and the effort.
@@ -178,14 +183,56 @@ func effort(f flavour, req llm.Request) string {
 type writer struct {
 	rawjson.Writer
 	marks bool
+
+	from []int   // the block of the llm.Message that each block being written was made of
+	now  int     // its index; -1: none
+	sent []place // of every message that was written
+}
+
+// place says what a message on the wire was made of: the index of a message of
+// the request, and its blocks by part of the content and by call. -1 is none in
+// particular.
+type place struct {
+	message      int
+	parts, calls []int
+}
+
+// find returns the message of the request and the block of it that are at s.
+func (w *writer) find(s wire.Spot) (message, block int) {
+	if s.Message >= len(w.sent) {
+		return -1, -1
+	}
+	p := w.sent[s.Message]
+	all := slices.Concat(p.parts, p.calls)
+	switch {
+	case s.Part >= len(p.parts) || s.Call >= len(p.calls):
+		return -1, -1
+	case s.Part >= 0:
+		return p.message, p.parts[s.Part]
+	case s.Call >= 0:
+		return p.message, p.calls[s.Call]
+	case len(all) == 1:
+		return p.message, all[0]
+	}
+	return p.message, -1
+}
+
+// of returns the block of the llm.Message that block i of what is sent was made
+// of.
+func (w *writer) of(i int) int {
+	if i < 0 {
+		return -1
+	}
+	return w.from[i]
 }
 
 // Text writes a string. Bytes that are not UTF-8 become U+FFFD.
 func (w *writer) Text(k, s string) { w.Writer.Text(k, wire.Valid(s)) }
 
 func (w *writer) messages(req llm.Request) {
+	w.now = -1
 	if !llm.Blank(req.System) {
-		w.message("system", []part{{text: req.System, marked: true}})
+		w.message("system", []part{{text: req.System, marked: true, block: -1}})
 	}
 	tail := req.Tail
 	if llm.Blank(tail) {
@@ -193,7 +240,8 @@ func (w *writer) messages(req llm.Request) {
 	}
 	last := len(req.Messages) - 1
 	for i, m := range req.Messages {
-		m.Blocks = llm.Sendable(m)
+		w.now = i
+		m.Blocks, w.from = llm.Trace(m)
 		switch {
 		case m.Role == llm.Assistant:
 			w.assistant(m)
@@ -205,7 +253,8 @@ func (w *writer) messages(req llm.Request) {
 		}
 	}
 	if tail != "" {
-		w.message("user", []part{{text: tail}})
+		w.now = -1
+		w.message("user", []part{{text: tail, block: -1}})
 	}
 }
 
@@ -214,10 +263,16 @@ type part struct {
 	text   string
 	url    string
 	marked bool
+	block  int // that it was made of; -1: several, or none
 }
 
 // message writes a message of parts.
 func (w *writer) message(role string, parts []part) {
+	at := place{message: w.now}
+	for _, p := range parts {
+		at.parts = append(at.parts, w.of(p.block))
+	}
+	w.sent = append(w.sent, at)
 	w.Object("", func() {
 		w.Text("role", role)
 		if len(parts) == 1 && parts[0].url == "" && !w.marks {
@@ -250,6 +305,16 @@ func (w *writer) assistant(m llm.Message) {
 	if text == "" && len(calls) == 0 {
 		return
 	}
+	at := place{message: w.now}
+	for i, b := range m.Blocks {
+		switch b.(type) {
+		case llm.Text:
+			at.parts = append(at.parts, w.of(i))
+		case llm.ToolCall:
+			at.calls = append(at.calls, w.of(i))
+		}
+	}
+	w.sent = append(w.sent, at)
 	w.Object("", func() {
 		w.Text("role", "assistant")
 		if text != "" {
@@ -281,16 +346,21 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 	var texts []string
 	var parts []part
 	var results []llm.ToolResult
-	for _, b := range m.Blocks {
+	said := -1 // the block of the text, if it is one
+	for i, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
+			if said = i; len(texts) > 0 {
+				said = -1
+			}
 			texts = append(texts, b.Text)
 		case llm.Image:
-			parts = append(parts, picture(b))
+			parts = append(parts, picture(b, i))
 		case llm.ToolResult:
 			results = append(results, b)
-			if images := pictures(b); len(images) > 0 {
-				parts = append(parts, part{text: fmt.Sprintf("[from %s, call %s]", b.Name, llm.CallID(b.CallID))})
+			w.sent = append(w.sent, place{w.now, []int{w.of(i)}, nil})
+			if images := pictures(b, i); len(images) > 0 {
+				parts = append(parts, part{text: fmt.Sprintf("[from %s, call %s]", llm.CallName(b.Name), llm.CallID(b.CallID)), block: i})
 				parts = append(parts, images...)
 			}
 		}
@@ -312,10 +382,10 @@ func (w *writer) user(m llm.Message, tail string, marked bool) {
 		text, tail = join(text, tail), ""
 	}
 	if text != "" {
-		parts = append(parts, part{text: text, marked: marked})
+		parts = append(parts, part{text: text, marked: marked, block: said})
 	}
 	if tail != "" {
-		parts = append(parts, part{text: tail})
+		parts = append(parts, part{text: tail, block: -1})
 	}
 	if len(parts) > 0 {
 		w.message("user", parts)
@@ -329,12 +399,14 @@ func join(text, tail string) string {
 	return text + "\n\n" + tail
 }
 
-func picture(img llm.Image) part { return part{url: "data:" + img.MIME + ";base64," + img.Data} }
+func picture(img llm.Image, block int) part {
+	return part{url: "data:" + img.MIME + ";base64," + img.Data, block: block}
+}
 
-func pictures(r llm.ToolResult) (out []part) {
+func pictures(r llm.ToolResult, block int) (out []part) {
 	for _, b := range r.Blocks {
 		if img, ok := b.(llm.Image); ok {
-			out = append(out, picture(img))
+			out = append(out, picture(img, block))
 		}
 	}
 	return out
@@ -344,7 +416,7 @@ func pictures(r llm.ToolResult) (out []part) {
 // so the text says it, unless it does already.
 func result(r llm.ToolResult) string {
 	text := r.Text()
-	if n := len(pictures(r)); n > 0 {
+	if n := llm.SizeOf(r.Blocks).Images; n > 0 {
 		text = join(text, fmt.Sprintf("[images: %d, see the next message]", n))
 	}
 	if r.IsError && !(len(text) >= 5 && strings.EqualFold(text[:5], "error")) {

@@ -95,6 +95,8 @@ func bodySize(b session.Body) int {
 		return len(b.Text)
 	case session.Title:
 		return len(b.Title)
+	case session.Refused:
+		return len(b.Why)
 	}
 	return 0
 }

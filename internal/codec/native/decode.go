@@ -199,9 +199,10 @@ func (d *Decoder) header() session.Header {
 
 // The customTypes of goclaw's own records.
 const (
-	typeNotice = "goclaw.notice"
-	typeUndo   = "goclaw.unfold"
-	typeMoved  = "goclaw.key"
+	typeNotice  = "goclaw.notice"
+	typeUndo    = "goclaw.unfold"
+	typeMoved   = "goclaw.key"
+	typeRefused = "goclaw.refused"
 )
 
 func (d *Decoder) custom(typ string, data int) session.Body {
@@ -215,6 +216,8 @@ func (d *Decoder) custom(typ string, data int) session.Body {
 		return session.Undo{Target: text("targetId")}
 	case is(typeMoved, "key"):
 		return session.Moved{Key: session.Key(text("key"))}
+	case is(typeRefused, "targetId"):
+		return session.Refused{Target: text("targetId"), Block: d.Int(get("block")), Why: text("problem")}
 	}
 	return session.Custom{Type: typ, Data: d.keep(data)}
 }

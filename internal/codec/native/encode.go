@@ -104,7 +104,7 @@ func typeOf(r session.Record) string {
 		return "checkpoint"
 	case session.BranchSummary:
 		return "branch_summary"
-	case session.Custom, session.Notice, session.Undo, session.Moved:
+	case session.Custom, session.Notice, session.Undo, session.Moved, session.Refused:
 		return "custom"
 	case session.ModelChange:
 		return "model_change"
@@ -223,6 +223,13 @@ func (w *writer) body(r session.Record) {
 	case session.Moved:
 		w.Text("customType", typeMoved)
 		w.Object("data", func() { w.Text("key", string(b.Key)) })
+	case session.Refused:
+		w.Text("customType", typeRefused)
+		w.Object("data", func() {
+			w.Text("targetId", b.Target)
+			w.Int("block", b.Block)
+			w.Text("problem", b.Why)
+		})
 	case session.ModelChange:
 		w.Text("provider", b.Provider)
 		w.Text("modelId", b.Model)

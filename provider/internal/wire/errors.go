@@ -159,6 +159,10 @@ func (a API) Reply(status int, h http.Header, code, msg string) *llm.APIError {
 	return &llm.APIError{Provider: a.Name, Status: status, Code: code, Message: msg, RetryAfter: a.Retry.After(h)}
 }
 
+// RequestRefused is what is said of a request that the server refuses for a
+// reason that has no kind.
+const RequestRefused = "the request was refused"
+
 // Say gives e its kind and puts words before the server's message.
 func Say(e *llm.APIError, kind error, words string) {
 	e.Kind = kind
