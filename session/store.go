@@ -100,8 +100,8 @@ func (q Query) Match(in Info) bool {
 	return true
 }
 
-// Damage is a place in a log that cannot be read. As an error it does not end
-// the reading.
+// Damage is a place in a log that cannot be read, or is not what was written.
+// As an error it does not end the reading.
 type Damage struct {
 	File   string // or the table, if there is no file
 	Line   int    // 1 is the first; 0 if there are no lines
@@ -111,6 +111,9 @@ type Damage struct {
 	// Unfinished: it is the last line of a file and has no line end. Its writer
 	// may be about to complete it, or was interrupted.
 	Unfinished bool
+	// Changed is the number of a record that differs from its checksum, else 0.
+	// The record can be read.
+	Changed Seq
 }
 
 func (d *Damage) Error() string {
@@ -118,7 +121,10 @@ func (d *Damage) Error() string {
 	if d.Line > 0 {
 		at += fmt.Sprint(":", d.Line)
 	}
-	if d.Size == 0 { // not known
+	switch {
+	case d.Changed > 0:
+		return fmt.Sprintf("%s: %s", at, d.Reason)
+	case d.Size == 0: // not known
 		return fmt.Sprintf("%s: %s (after record %d)", at, d.Reason, d.After)
 	}
 	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", at, d.Reason, d.Size, d.After)

@@ -391,6 +391,10 @@ func (s *nativeStream) Line(_ int, line []byte, out []session.Record) ([]session
 	}
 	if s.version < session.Version && s.version > 0 {
 		if up := s.upgrade.Line(&d.Tape, s.version); !bytes.Equal(up, line) {
+			if _, sealed := native.Unseal(line); sealed { // goclaw has appended to an old file
+				up, _ = native.Unseal(up)
+				up = native.Seal(up)
+			}
 			if r, err = d.Record(up); err != nil {
 				return out, err
 			}

@@ -17,9 +17,9 @@ import (
 )
 
 // Check reads the whole database and reports what is wrong: damage of the file,
-// records that cannot be read or are missing, and rows of sessions that differ
-// from what their logs add up to. The id is empty for problems of no session. An
-// error means that the check could not continue.
+// records that cannot be read, are missing or differ from their checksums, and
+// rows of sessions that differ from what their logs add up to. The id is empty
+// for problems of no session. An error means that the check could not continue.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
 	found, err := lent(ctx, &s.readers, findings)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 	if d := differences(l.info, in); d != "" && s.late == nil {
 		report(id, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
 	}
-	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.path, l.n) })
+	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.checked(l.n)) })
 	if len(wrong) > 0 {
 		report(id, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
 			len(wrong), wrong[0].Seq, session.ErrStale))
@@ -84,9 +84,13 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 // page can cause hundreds.
 const maxFindings = 4
 
-// misfiled returns the records of session n whose columns differ from their
-// lines.
-func misfiled(c *sqlx.Conn, path string, n int64) (wrong []sqlstore.Line, err error) {
+// misfiled returns the records of the session p.n whose columns differ from their
+// lines. If a line has changed since it was written, its columns are not wrong.
+func misfiled(c *sqlx.Conn, p piece) (wrong []sqlstore.Line, err error) {
+	n, sum := p.n, "NULL"
+	if p.summed {
+		sum = "crc32c"
+	}
 	end, err := last(c, n)
 	if err != nil {
 		return nil, err
@@ -94,17 +98,17 @@ func misfiled(c *sqlx.Conn, path string, n int64) (wrong []sqlstore.Line, err er
 	for at := session.Seq(0); at < end; {
 		err := c.Each(func(r sqlx.Row) error {
 			at = session.Seq(r.Int(0))
-			rec, damage := sqlstore.Decode(path, at, r.Bytes(5), func() (string, string, string) { return "", "", "" })
-			if damage != nil {
+			rec, damage := sqlstore.Decode(p.file, at, r.Bytes(4), func() (string, string, string) { return "", "", "" })
+			if damage != nil || p.changed(at, r) != nil {
 				return nil // replay reports it; there is no line to compare with
 			}
-			l := sqlstore.NewLine(rec, r.Bytes(5))
-			if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(4) != l.Time {
+			l := sqlstore.NewLine(rec, r.Bytes(4))
+			if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(6) != l.Time {
 				l.Data = nil
 				wrong = append(wrong, l)
 			}
 			return nil
-		}, "SELECT pos & 4294967295, id, parent, type, time, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos", pos(n, int64(at)+1), pos(n, int64(end)))
+		}, "SELECT pos & 4294967295, id, parent, type, data, "+sum+", time"+inRange, pos(n, int64(at)+1), pos(n, int64(end)))
 		if !unreadable(err) {
 			return wrong, err
 		}
@@ -169,7 +173,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 // rebuild computes the row of l and the columns beside its lines. It reports
 // whether the row was changed.
 func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error) (changed bool, err error) {
-	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.path, l.n) })
+	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.checked(l.n)) })
 	if err == nil && len(wrong) > 0 {
 		err = do(func() error { return s.writer.refile(l.n, wrong) })
 	}
@@ -292,7 +296,7 @@ func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
 func (s *Store) replay(ctx context.Context, l log) (in session.Info, damage []*session.Damage, err error) {
 	o := session.NewOutline(l.id())
 	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		for r, err := range records(c, s.path, l.n) {
+		for r, err := range s.checked(l.n).all(c) {
 			var d *session.Damage
 			if errors.As(err, &d) {
 				damage = append(damage, d)

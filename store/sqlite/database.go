@@ -27,7 +27,7 @@ type database struct {
 	syncDir  func(dir string) error // makes the names in a folder durable
 	places   places                 // of a database that can be written
 	still    bool                   // no process writes to it: SQLite reads it without shared memory
-	older    bool                   // it has an older schema and stays as it is
+	older    int                    // its older schema, if it stays as it is; else 0
 }
 
 // first opens the first connection and returns the version of the schema.
@@ -162,7 +162,7 @@ func (d *database) reader() (*sqlx.Conn, error) {
 		flags = sqlite3.OPEN_READONLY
 	}
 	pragmas := pragmas + "; PRAGMA cache_size = -4000;"
-	if d.older {
+	if d.older == 1 || d.older == 2 {
 		pragmas += newNames
 	}
 	return d.dial(flags, pragmas)

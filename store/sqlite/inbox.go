@@ -110,7 +110,7 @@ func place(c *sqlx.Conn, path string, id session.ID, lines []sqlstore.Line) erro
 		return err
 	}
 	for _, l := range lines {
-		if err := c.Run("INSERT OR IGNORE"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data); err != nil {
+		if err := c.Run("INSERT OR IGNORE"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data, l.Sum); err != nil {
 			return err
 		}
 	}

@@ -26,22 +26,37 @@ const (
 // Read implements session.Store. It ends at the record that is the last when
 // the reading starts.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
-	after = max(after, 0)
-	if l, ok := s.late[id]; ok {
-		return l.after(s.path, after, s.read(ctx, id, after))
-	}
-	return s.read(ctx, id, after)
+	return s.read(ctx, id, piece{file: s.path, at: max(after, 0)})
 }
 
-func (s *Store) read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+// ReadChecked implements storekit.Checker.
+func (s *Store) ReadChecked(ctx context.Context, id session.ID) iter.Seq2[session.Record, error] {
+	return s.read(ctx, id, s.checked(0))
+}
+
+// checked is the beginning of the log n, whose records are compared with their
+// checksums.
+func (d *database) checked(n int64) piece {
+	return piece{file: d.path, n: n, check: true, summed: d.older == 0}
+}
+
+func (s *Store) read(ctx context.Context, id session.ID, p piece) iter.Seq2[session.Record, error] {
+	if l, ok := s.late[id]; ok {
+		return l.after(s.path, p.at, p.follow(ctx, s, id))
+	}
+	return p.follow(ctx, s, id)
+}
+
+// follow yields the records of the log id after p.
+func (p piece) follow(ctx context.Context, s *Store, id session.ID) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		p := piece{file: s.path, at: after}
+		p := p
 		for !p.done {
 			err := s.lend(ctx, func(c *sqlx.Conn) error {
 				if err := c.Run("BEGIN"); err != nil {
 					return err
 				}
-				if err := s.locate(c, &p, id); err != nil {
+				if err := p.locate(c, s, id); err != nil {
 					return err
 				}
 				if err := p.read(c); err != nil {
@@ -80,6 +95,8 @@ type piece struct {
 	last    session.Seq // the last record to read
 	done    bool
 	many    bool // not the first piece
+	check   bool // compare records with their checksums
+	summed  bool // the table has a column for them
 	entries []entry
 }
 
@@ -89,7 +106,7 @@ type entry struct {
 }
 
 // locate finds the log id. A log that is purged during the reading is not found.
-func (s *Store) locate(c *sqlx.Conn, p *piece, id session.ID) error {
+func (p *piece) locate(c *sqlx.Conn, s *Store, id session.ID) error {
 	n, err := s.number(c, id)
 	if err != nil {
 		return err
@@ -117,7 +134,11 @@ func last(c *sqlx.Conn, n int64) (session.Seq, error) {
 }
 
 // The range starts at a record, not after one: that one may be on a damaged page.
-const selectRecords = "SELECT pos, id, parent, type, data FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
+const (
+	inRange       = " FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
+	selectRecords = "SELECT pos, id, parent, type, data" + inRange
+	selectSummed  = "SELECT pos, id, parent, type, data, crc32c" + inRange
+)
 
 // read reads the next piece and skips what cannot be read.
 func (p *piece) read(c *sqlx.Conn) error {
@@ -165,6 +186,10 @@ func (p *piece) next(c *sqlx.Conn) error {
 		most = pieceRecords
 	}
 	p.many = true
+	query := selectRecords
+	if p.check && p.summed {
+		query = selectSummed
+	}
 	err := c.Each(func(r sqlx.Row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
 		if seq <= p.at {
@@ -178,6 +203,9 @@ func (p *piece) next(c *sqlx.Conn) error {
 			p.entries = append(p.entries, entry{err: d})
 		} else {
 			p.good = seq
+			if d := p.changed(seq, r); d != nil {
+				p.entries = append(p.entries, entry{err: d})
+			}
 		}
 		p.entries = append(p.entries, entry{rec: rec})
 		p.at = seq
@@ -189,7 +217,7 @@ func (p *piece) next(c *sqlx.Conn) error {
 			return sqlx.ErrStop
 		}
 		return nil
-	}, selectRecords, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
+	}, query, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
 	if unreadable(err) {
 		err = p.skip(c)
 		p.done = p.at >= p.last
@@ -200,6 +228,18 @@ func (p *piece) next(c *sqlx.Conn) error {
 		return nil
 	}
 	return err
+}
+
+// changed returns damage if the record seq, in the row r, is to be compared with
+// its checksum and differs.
+func (p *piece) changed(seq session.Seq, r sqlx.Row) *session.Damage {
+	switch {
+	case !p.check:
+		return nil
+	case p.summed && r.ColumnType(5) != sqlite3.NULL:
+		return sqlstore.Changed(p.file, seq, r.Bytes(4), r.Int(5), true)
+	}
+	return sqlstore.Changed(p.file, seq, r.Bytes(4), 0, false)
 }
 
 // missing adds damage for the records up to to, which were not found.

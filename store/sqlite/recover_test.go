@@ -371,7 +371,7 @@ func TestRecoverOlder(t *testing.T) {
 		must(t, err)
 		return dst
 	}
-	path, _ := schema2(t)
+	path, _ := older(t, 2)
 	dst := recoverAll(path)
 	for id, want := range map[session.ID]int{"straight": 8, "branched": 6, "trashed": 3} {
 		in, err := session.Stat(bg, dst, id)

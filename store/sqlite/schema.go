@@ -17,14 +17,22 @@ const appID = 0x676f636c
 //
 //	1  has a table inbox; settle puts what is in it in place
 //	2  has the older names of two columns
-//	3  schema
-const schemaVersion = 3
+//	3  has no column for checksums
+//	4  schema
+//
+// A process of schema 3 that has the database open while it is brought up to
+// date goes on writing records without a checksum; it refuses to open it again.
+const schemaVersion = 4
 
 // rename brings a database of version 1 or 2 to the names of version 3.
 const rename = `
 ALTER TABLE sessions RENAME COLUMN folds TO compactions;
 ALTER TABLE sessions RENAME COLUMN crook TO last_bend;
 `
+
+// addChecksums brings a database of an older version to version 4. It writes no
+// row: older records have no checksum.
+const addChecksums = "ALTER TABLE records ADD COLUMN crc32c INTEGER"
 
 // newNames gives the columns of version 1 or 2 their new names for a connection
 // that must not write.
@@ -35,7 +43,8 @@ CREATE TEMP VIEW sessions AS SELECT *, folds AS compactions, crook AS last_bend 
 
 // A record's pos is made of its session's number and its own, so that the
 // records of a session are adjacent without another index. session and seq are
-// computed from it.
+// computed from it. crc32c is the checksum of data, NULL if the record was
+// written by an older version.
 const schema = `
 CREATE TABLE sessions (
 	n                 INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -77,7 +86,8 @@ CREATE TABLE records (
 	parent  TEXT NOT NULL,
 	type    TEXT NOT NULL,
 	time    TEXT NOT NULL,
-	data    BLOB NOT NULL
+	data    BLOB NOT NULL,
+	crc32c  INTEGER
 );
 CREATE INDEX records_id ON records (session, id);
 `
@@ -135,10 +145,14 @@ func migrate(c *sqlx.Conn, path string) error {
 		if err != nil || v == schemaVersion {
 			return err
 		}
-		if v == 0 {
+		switch v {
+		case 0:
 			err = c.Exec(schema)
-		} else {
+		case 1, 2:
 			err = c.Exec(rename)
+		}
+		if err == nil && v > 0 {
+			err = c.Exec(addChecksums)
 		}
 		if err == nil && v == 1 {
 			err = settle(c, path)

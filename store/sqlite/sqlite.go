@@ -117,8 +117,11 @@ func Open(path string, opts ...Option) (*Store, error) {
 
 // readOlder prepares the reading of a database that stays at the schema v.
 func (s *Store) readOlder(c *sqlx.Conn, v int) error {
-	s.older = true
-	err := c.Exec(newNames)
+	s.older = v
+	var err error
+	if v < 3 {
+		err = c.Exec(newNames)
+	}
 	if err == nil && v == 1 {
 		err = s.overlay(c)
 	}

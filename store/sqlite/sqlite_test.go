@@ -144,7 +144,7 @@ func TestRefuses(t *testing.T) {
 		{"a folder", dir, "is a folder", nil},
 		{"another program's", db("other.db", "CREATE TABLE notes (text)"), "is a database of another program", nil},
 		{"another program's mark", db("mark.db", "PRAGMA application_id = 7"), "is a database of another program", nil},
-		{"newer", newer, "has schema 7, this version knows up to 3: a newer goclaw wrote it", nil},
+		{"newer", newer, "has schema 7, this version knows up to 4: a newer goclaw wrote it", nil},
 		{"nothing, to be read", filepath.Join(dir, "none.db"), "no such file", []Option{ReadOnly()}},
 		{"empty, to be read", empty, "is an empty database", []Option{ReadOnly()}},
 	} {

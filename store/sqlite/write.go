@@ -301,12 +301,12 @@ func insertSession(c *sqlx.Conn, in session.Info) (int64, error) {
 	return c.LastInsertRowID(), err
 }
 
-const insertRecord = " INTO records (pos, id, parent, type, time, data) VALUES ($1, $2, $3, $4, $5, $6)"
+const insertRecord = " INTO records (pos, id, parent, type, time, data, crc32c) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
 // insert writes records of session n.
 func (w *writer) insert(n int64, lines []sqlstore.Line) error {
 	for _, l := range lines {
-		err := w.c.Run("INSERT"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data)
+		err := w.c.Run("INSERT"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data, l.Sum)
 		if errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) || errors.Is(err, sqlite3.CONSTRAINT_ROWID) {
 			return fmt.Errorf("session %d has record %d already, its row must be rebuilt: %w", n, l.Seq, errors.Join(err, session.ErrStale))
 		}
@@ -389,10 +389,15 @@ func (w *writer) records(n int64) iter.Seq2[session.Record, error] { return reco
 // records yields the log n, and damage together with the record that holds its
 // place.
 func records(c *sqlx.Conn, path string, n int64) iter.Seq2[session.Record, error] {
+	return piece{file: path, n: n}.all(c)
+}
+
+// all yields the whole log p.n.
+func (p piece) all(c *sqlx.Conn) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		p := piece{file: path, n: n}
+		p := p
 		var err error
-		if p.last, err = last(c, n); err != nil {
+		if p.last, err = last(c, p.n); err != nil {
 			yield(session.Record{}, err)
 			return
 		}

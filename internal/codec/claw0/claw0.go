@@ -492,7 +492,9 @@ func (s *Stream) emit(out []session.Record, a *draft) []session.Record {
 			r.Link = session.Absent
 		}
 	}
-	line, err := native.Encode(r)
+	// Without a checksum, so that a file gives the lines that it gave to older
+	// versions.
+	line, err := native.Bare(r)
 	if err != nil {
 		// It was read from JSON, so only its size can be wrong. Its bytes are kept.
 		return append(out, session.Record{Link: session.Absent, Time: r.Time, Body: session.Unknown{}, Raw: a.lines[0]})

@@ -17,8 +17,14 @@ import (
 )
 
 // Encode returns the line of r: Raw if there is one. The fields are in the
-// order in which pi writes them, goclaw's own after them.
-func Encode(r session.Record) ([]byte, error) {
+// order in which pi writes them, goclaw's own after them, the checksum last.
+func Encode(r session.Record) ([]byte, error) { return encode(r, true) }
+
+// Bare is Encode without a checksum, for a line that is not complete yet or that
+// is compared with one written by an older version.
+func Bare(r session.Record) ([]byte, error) { return encode(r, false) }
+
+func encode(r session.Record, seal bool) ([]byte, error) {
 	fail := func(format string, args ...any) ([]byte, error) {
 		return nil, fmt.Errorf("codec: record %d (%q): "+format, append([]any{r.Seq, r.ID}, args...)...)
 	}
@@ -42,6 +48,9 @@ func Encode(r session.Record) ([]byte, error) {
 		}
 	}()
 	w.record(r)
+	if seal {
+		w.B = Seal(w.B)
+	}
 	switch {
 	case w.Err != nil:
 		return fail("%w", w.Err)

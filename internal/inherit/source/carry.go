@@ -20,7 +20,9 @@ import (
 func Carry(r session.Record, name string, line []byte) session.Record {
 	line = bytes.TrimSpace(line)
 	verbatim := session.Record{Link: session.Absent, Time: r.Time, Body: session.Unknown{Type: name}, Raw: line}
-	own, err := codec.Native.Encode(r)
+	// Without a checksum, so that a file gives the lines that it gave to older
+	// versions.
+	own, err := native.Bare(r)
 	if err != nil {
 		return verbatim
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/session/storekit"
@@ -236,7 +237,8 @@ func (t *Transcript) Opened(r session.Record, id session.ID) session.Record {
 	}
 	out := session.Record{Seq: 1, Time: r.Time, Body: h}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(r.Raw, &fields) != nil {
+	bare, _ := native.Unseal(r.Raw)
+	if json.Unmarshal(bare, &fields) != nil {
 		return out
 	}
 	var more []string
@@ -249,7 +251,7 @@ func (t *Transcript) Opened(r session.Record, id session.ID) session.Record {
 		return out
 	}
 	slices.Sort(more)
-	line, err := codec.Native.Encode(out)
+	line, err := native.Bare(out)
 	if err != nil {
 		return out
 	}
@@ -258,7 +260,7 @@ func (t *Transcript) Opened(r session.Record, id session.ID) session.Record {
 		name, _ := json.Marshal(k)
 		line = append(append(append(append(line, ','), name...), ':'), fields[k]...)
 	}
-	if recs, err := codec.Native.Decode(append(line, '}')); err == nil && len(recs) == 1 {
+	if recs, err := codec.Native.Decode(native.Seal(append(line, '}'))); err == nil && len(recs) == 1 {
 		recs[0].Seq = 1
 		return recs[0]
 	}

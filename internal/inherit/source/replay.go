@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/session"
 )
 
@@ -53,8 +54,12 @@ func Linked(r session.Record, parent string) session.Record {
 	if r.Link == session.Given && r.Parent == parent || r.ID == "" {
 		return r
 	}
-	line, err := relink(r.Raw, parent)
+	bare, sealed := native.Unseal(r.Raw)
+	line, err := relink(bare, parent)
 	if err == nil {
+		if sealed {
+			line = native.Seal(line)
+		}
 		if recs, err := codec.Native.Decode(line); err == nil && len(recs) == 1 {
 			recs[0].Seq = r.Seq
 			return recs[0]

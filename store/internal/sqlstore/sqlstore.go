@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/session"
 )
 
@@ -208,7 +209,8 @@ type Line struct {
 	Type   string
 	Time   string // a Stamp
 	Data   []byte
-	Moves  bool // it changes the key of its session
+	Sum    int64 // the CRC-32C of Data
+	Moves  bool  // it changes the key of its session
 }
 
 // Encode returns recs and their lines. The times in recs are those of the lines,
@@ -231,7 +233,7 @@ func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 // NewLine returns the Line of r, whose line is data.
 func NewLine(r session.Record, data []byte) Line {
 	_, moves := r.Body.(session.Moved)
-	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Moves: moves}
+	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Sum: int64(native.Checksum(data)), Moves: moves}
 }
 
 // typeOf returns the type of a line.
@@ -266,6 +268,20 @@ func Decode(file string, seq session.Seq, data []byte, beside func() (id, parent
 		r.Link = session.Blank
 	}
 	return r, &session.Damage{File: file, After: seq - 1, Size: int64(len(data)), Reason: reason}
+}
+
+// Changed returns damage if data is not the line that was written as the record
+// seq: sum is its checksum then, if summed. A native line has one of its own as
+// well.
+func Changed(file string, seq session.Seq, data []byte, sum int64, summed bool) *session.Damage {
+	_, err := native.Check(data)
+	if got := int64(native.Checksum(data)); summed && got != sum {
+		err = fmt.Errorf("its line has the CRC-32C %08x, its checksum is %08x", got, sum)
+	}
+	if err == nil {
+		return nil
+	}
+	return &session.Damage{File: file, After: seq - 1, Size: int64(len(data)), Changed: seq, Reason: fmt.Sprintf("record %d has changed since it was written: %v", seq, err)}
 }
 
 // Missing returns what Read yields for lost records, from from to to: one
