@@ -29,7 +29,9 @@ Exits 0 when all is well, 1 when not.
 
 With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
 Codex or goclaw is examined instead (read-only). The report says what is
-damaged, on which line, and what is lost. --repair-to writes a repaired copy.`,
+damaged, on which line, and what is lost. --repair-to writes a repaired copy.
+Of goclaw's own databases every page is read, also where SQLite finds nothing
+any more, and the copy is a new database with every record that is left.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -112,14 +114,14 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	keys := map[session.ID]session.Key{}
 	for in, err := range st.List(ctx, session.Query{}) {
 		if err != nil {
-			d.add(storeFinding("", "", err))
+			d.add(storeFinding(c.Session.Path, "", "", err))
 			break
 		}
 		d.Sessions++
 		d.Records += in.Records
 		keys[in.ID] = in.Key
 	}
-	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(id, keys[id], problem)) }); err != nil {
+	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(c.Session.Path, id, keys[id], problem)) }); err != nil {
 		d.add(finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
 	}
 	index, err := a.search.examine(ctx, fix)
@@ -134,8 +136,9 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	return d, nil
 }
 
-// storeFinding is what a store reports of the session id, and what to do about it.
-func storeFinding(id session.ID, key session.Key, problem error) finding {
+// storeFinding is what the store at path reports of the session id, and what to
+// do about it.
+func storeFinding(path string, id session.ID, key session.Key, problem error) finding {
 	f := finding{What: "store", Session: id, Key: key, Problem: oneLine(problem)}
 	var d *session.Damage
 	switch {
@@ -143,8 +146,10 @@ func storeFinding(id session.ID, key session.Key, problem error) finding {
 		f.Hint = "goclaw doctor --fix rebuilds it from the logs"
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
 		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records", id, id)
+	case errors.As(problem, &d):
+		f.Hint = fmt.Sprintf("goclaw doctor %s --repair-to NEW makes a copy without it", path)
 	case id == "":
-		f.Hint = "keep this file; goclaw sessions copy DIR copies everything readable into a new store"
+		f.Hint = fmt.Sprintf("keep this file; goclaw doctor %s --repair-to NEW, or goclaw sessions copy DIR, makes a new store from everything readable", path)
 	}
 	return f
 }

@@ -43,11 +43,19 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 	if err != nil {
 		return err
 	}
+	if !folder && ownDatabase(abs) {
+		return doctorOwn(ctx, a, abs, repairTo, asJSON)
+	}
 	cat, err := inherit.Find(ctx, []string{abs}, inherit.FindOptions{Home: a.getenv("HOME")})
 	if err != nil {
 		return err
 	}
 	defer cat.Close()
+	if own, to := ownInside(abs, repairTo, folder); own != "" && len(cat.Transcripts) == 0 {
+		return doctorOwn(ctx, a, own, to, asJSON)
+	} else if own != "" {
+		cat.Problems = append(cat.Problems, inherit.Problem{Path: own, What: "goclaw's own database: goclaw doctor " + own + " examines it"})
+	}
 	if len(cat.Transcripts) == 0 && len(cat.Problems) == 0 && !asJSON {
 		return fmt.Errorf("%s holds no transcript of a known program", path)
 	}
@@ -92,6 +100,11 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 // examinable checks that path exists and that repairTo is a new place outside it.
 func examinable(path, repairTo string) (abs string, folder bool, err error) {
 	fi, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, e := os.Stat(path + "-wal"); e == nil { // of a database that is missing
+			err = nil
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, fmt.Errorf("%s: there is no such file or folder", path)

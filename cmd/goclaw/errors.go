@@ -8,6 +8,7 @@ import (
 	"goclaw/internal/naming"
 	"goclaw/internal/secrets"
 	"goclaw/session"
+	"goclaw/store/sqlite"
 )
 
 // errQuiet fails without a message: what is wrong was already shown.
@@ -33,6 +34,16 @@ type hinted struct {
 }
 
 func (h *hinted) Unwrap() error { return h.error }
+
+// told is an error that says itself what to do.
+type told struct{ error }
+
+func (t *told) Unwrap() error { return t.error }
+
+// rescueHint says what to do about a damaged database.
+func rescueHint(d *sqlite.DamagedError) string {
+	return fmt.Sprintf("goclaw doctor %s --repair-to NEW.db makes a new database from every record that is left", d.Path)
+}
 
 // noRecord adds how to find the records of the session id, if err is that there
 // is no such record.
@@ -61,7 +72,11 @@ func hint(err error) string {
 	var amb *naming.AmbiguousError
 	var held *session.HeldError
 	var own *hinted
+	var damaged *sqlite.DamagedError
+	var said *told
 	switch {
+	case errors.As(err, &said):
+		return ""
 	case errors.As(err, &own):
 		return own.hint
 	case errors.As(err, &amb):
@@ -70,6 +85,8 @@ func hint(err error) string {
 		return "wait for it, or continue in a copy: goclaw sessions fork " + held.Name
 	case errors.Is(err, session.ErrNotFound):
 		return "goclaw sessions lists what there is; goclaw sessions --trash lists what was deleted"
+	case errors.As(err, &damaged):
+		return rescueHint(damaged)
 	case errors.Is(err, session.ErrStale):
 		return "goclaw doctor --fix rebuilds the index from the logs"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/store/sqlite"
 )
 
 // place decides where goclaw's own sessions are. A folder in which another
@@ -51,6 +52,9 @@ func notForeign(path string) error {
 	case inherit.OpenClaw:
 		return fmt.Errorf("%s is OpenClaw's and goclaw does not write to it: set session.path to another file, and goclaw import %s imports its sessions (%d)", path, path, n)
 	default:
+		if sqlite.HasRecords(path) { // only its mark is damaged
+			return nil
+		}
 		return fmt.Errorf("%s is a database of another program, and goclaw does not write to it: move it away, or set session.path to another file", path)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 
@@ -47,6 +48,10 @@ func (ss *stores) open() (store, error) {
 		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], ReadOnlyProjections: ss.readOnly})
 	} else if err = notForeign(c.Session.Path); err == nil {
 		st, err = sqlite.Open(c.Session.Path)
+	}
+	var damaged *sqlite.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, &told{fmt.Errorf("%w: %s", err, rescueHint(damaged))}
 	}
 	if err != nil {
 		return nil, err

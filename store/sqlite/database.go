@@ -28,6 +28,7 @@ type database struct {
 	places   places                 // of a database that can be written
 	still    bool                   // no process writes to it: SQLite reads it without shared memory
 	older    int                    // its older schema, if it stays as it is; else 0
+	cut      bool                   // it is damaged so that SQLite opens it only when told to
 }
 
 // first opens the first connection and returns the version of the schema.
@@ -38,6 +39,9 @@ func (d *database) first() (c *sqlx.Conn, v int, err error) {
 	// Another process may be creating it: version needs one snapshot.
 	if err = c.Run("BEGIN"); err == nil {
 		v, err = version(c, d.path)
+		if err == nil && v > 0 {
+			err = complete(c, d.path)
+		}
 		err = errors.Join(err, c.Run("ROLLBACK"))
 	}
 	if err != nil {
@@ -162,6 +166,9 @@ func (d *database) reader() (*sqlx.Conn, error) {
 		flags = sqlite3.OPEN_READONLY
 	}
 	pragmas := pragmas + "; PRAGMA cache_size = -4000;"
+	if d.cut { // SQLite would refuse a file that is shorter than its header says
+		pragmas = "PRAGMA writable_schema = ON; " + pragmas
+	}
 	if d.older == 1 || d.older == 2 {
 		pragmas += newNames
 	}
@@ -201,6 +208,10 @@ func (d *database) wrap(err error) error {
 	var e *sqlite3.Error
 	var code sqlite3.ErrorCode
 	var more sqlite3.ExtendedErrorCode
+	var known *DamagedError
+	if unreadable(err) && !errors.As(err, &known) {
+		return &DamagedError{Path: d.path, Err: err}
+	}
 	if errors.As(err, &e) || errors.As(err, &code) || errors.As(err, &more) {
 		return fmt.Errorf("sqlite: %s: %w", d.path, err)
 	}

@@ -18,10 +18,6 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// ErrDamaged means that the file of a database is damaged. Recover reads what
-// is left of it.
-var ErrDamaged = errors.New("the file is damaged")
-
 // Recovered says what Recover has found.
 type Recovered struct {
 	Sessions int
@@ -276,7 +272,7 @@ func (s *salvager) all(ctx context.Context) error {
 		}
 	}
 	if s.rowless > 0 {
-		s.report("", fmt.Errorf("%s: the rows of %d sessions are lost: what they said is computed from the records, except which of the sessions were in the trash", s.path, s.rowless))
+		s.report("", fmt.Errorf("%s: %d session rows are lost: what they said is computed from the records, except which sessions were in the trash", s.path, s.rowless))
 	}
 	return nil
 }

@@ -14,8 +14,24 @@ import (
 
 // A page that cannot be read loses only what is on it: records around it are
 // found by their numbers, session rows by theirs, and a lost row is computed
-// from its records. The file is not repaired in place; copying all that can be
-// read makes a new store.
+// from its records. The file is not repaired in place; Recover makes a new store
+// of all that can be read.
+
+// DamagedError is damage of the file that an operation has met.
+type DamagedError struct {
+	Path string
+	Err  error
+	what string // has happened, for the text; "": nothing but Err
+}
+
+func (e *DamagedError) Error() string {
+	if e.what != "" {
+		return fmt.Sprintf("sqlite: %s %s: %v", e.Path, e.what, e.Err)
+	}
+	return fmt.Sprintf("sqlite: %s: %v", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // unreadable reports whether err means that a page of the file cannot be read or
 // is malformed.

@@ -118,21 +118,40 @@ func version(c *sqlx.Conn, path string) (int, error) {
 	if tables, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil {
 		return 0, foreign(path, err)
 	} else if tables > 0 || v != 0 || app != 0 {
-		return 0, fmt.Errorf("sqlite: %s is a database of another program", path)
+		err := fmt.Errorf("sqlite: %s is a database of another program", path)
+		if HasRecords(path) {
+			err = &DamagedError{path, fmt.Errorf("its header says %#x instead of goclaw's mark", app), "is damaged"}
+		}
+		return 0, err
 	}
 	return 0, nil
+}
+
+// complete returns an error if the schema lacks what a database of goclaw's has.
+func complete(c *sqlx.Conn, path string) error {
+	for _, sql := range []string{"SELECT n, id, key FROM sessions LIMIT 0", "SELECT pos, data FROM records LIMIT 0"} {
+		if err := c.Run(sql); err != nil && errors.Is(err, sqlite3.ERROR) {
+			return &DamagedError{path, err, "is damaged"}
+		}
+	}
+	return nil
 }
 
 // foreign explains why a file cannot be opened.
 func foreign(path string, err error) error {
 	st, statErr := os.Stat(path)
 	switch {
+	case errors.Is(err, sqlite3.NOTADB) && HasRecords(path):
+		return &DamagedError{path, err, "is damaged"}
 	case errors.Is(err, sqlite3.NOTADB):
 		return fmt.Errorf("sqlite: %s is not an SQLite database", path)
 	case statErr == nil && st.IsDir():
 		return fmt.Errorf("sqlite: %s is a folder", path)
 	case statErr != nil:
 		return fmt.Errorf("sqlite: %w", statErr)
+	}
+	if unreadable(err) {
+		return &DamagedError{path, err, "is damaged"}
 	}
 	return fmt.Errorf("sqlite: open %s: %w", path, err)
 }
@@ -161,7 +180,11 @@ func migrate(c *sqlx.Conn, path string) error {
 			err = c.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", appID, schemaVersion))
 		}
 		if err != nil {
-			err = fmt.Errorf("sqlite: %s cannot be brought from schema %d to %d: %w", path, v, schemaVersion, err)
+			what := fmt.Sprintf("cannot be brought from schema %d to %d", v, schemaVersion)
+			if unreadable(err) || v > 0 && errors.Is(err, sqlite3.ERROR) {
+				return &DamagedError{path, err, what}
+			}
+			err = fmt.Errorf("sqlite: %s %s: %w", path, what, err)
 		}
 		return err
 	})

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"goclaw/internal/sqlx"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
@@ -56,8 +58,9 @@ func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 
 // Open opens the database path. It creates the file (0600) and its folder
 // (0700) if they do not exist. A file of another kind, or of a newer version,
-// is refused and left as it is. A file without write permission is opened for
-// reading, and methods that would change it return the reason.
+// is refused and left as it is. A file without write permission, or one of which
+// the end is missing, is opened for reading, and methods that would change it
+// return the reason. A file that is damaged further gives a *DamagedError.
 func Open(path string, opts ...Option) (*Store, error) {
 	abs, err := resolve(path)
 	if err != nil {
@@ -83,6 +86,11 @@ func Open(path string, opts ...Option) (*Store, error) {
 		// The file for shared memory cannot be created here. Without it SQLite
 		// reads a database only if it is told that no process writes to it.
 		s.still = true
+		c, v, err = s.first()
+	}
+	if err != nil && unreadable(err) && !errors.Is(err, sqlite3.NOTADB) {
+		// Part of it can still be read.
+		s.cut, s.readOnly, s.denied = true, true, err
 		c, v, err = s.first()
 	}
 	if err != nil {

@@ -10,10 +10,10 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"os"
 	"time"
@@ -49,7 +49,8 @@ const (
 // maxPayload is the largest row that is read. A record has at most 32 MiB.
 const maxPayload = 64 << 20
 
-// Open opens the file at path and the write-ahead log next to it.
+// Open opens the file at path and the write-ahead log next to it. One of them may
+// be missing.
 func Open(path string) (*File, error) {
 	f := &File{}
 	err := f.open(path)
@@ -61,12 +62,13 @@ func Open(path string) (*File, error) {
 }
 
 func (f *File) open(path string) (err error) {
-	if f.db, err = regular(path); err != nil {
-		return err
+	missing := error(nil)
+	if f.db, missing = regular(path); missing != nil && !errors.Is(missing, os.ErrNotExist) {
+		return missing
 	}
 	f.wal, err = regular(path + "-wal")
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	if err != nil && (missing != nil || !errors.Is(err, os.ErrNotExist)) {
+		return cmp.Or(missing, err)
 	}
 	if f.written, err = f.stamps(); err != nil {
 		return err
@@ -136,9 +138,9 @@ func (f *File) Changed() bool {
 }
 
 // read returns n bytes at off. What cannot be read is zero.
-func (f *File) read(from io.ReaderAt, off, n int64) []byte {
+func (f *File) read(from *os.File, off, n int64) []byte {
 	b := make([]byte, n)
-	_, _ = from.ReadAt(b, off) // a short read leaves zeros, as SQLite has it
+	_, _ = from.ReadAt(b, off) // a short read, or no file, leaves zeros
 	return b
 }
 
