@@ -163,7 +163,7 @@ func header(db *source.Database) (found []string) {
 	if mark := number("PRAGMA application_id"); mark != ownMark {
 		found = append(found, fmt.Sprintf("%s: its header says %#x instead of goclaw's mark", db.Path, mark))
 	}
-	if v := number("PRAGMA user_version"); v > 0 && v < 3 && !db.Has("sessions", "folds") {
+	if v := number("PRAGMA user_version"); v < 3 && db.Has("sessions", "compactions") || v == 3 && db.Has("records", "crc32c") {
 		found = append(found, fmt.Sprintf("%s: its header says schema %d, and its tables are those of a later one", db.Path, v))
 	}
 	return found

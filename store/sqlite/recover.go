@@ -36,6 +36,10 @@ type Recovered struct {
 // of free pages are not read, if that list is whole: they may hold what was
 // purged.
 func Recover(ctx context.Context, path string, dst session.Store, report func(session.ID, error)) (Recovered, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return Recovered{}, fmt.Errorf("sqlite: %w", err)
+	}
 	f, err := pages.Open(path)
 	if err != nil {
 		return Recovered{}, fmt.Errorf("sqlite: %w", err)
@@ -59,6 +63,10 @@ func Recover(ctx context.Context, path string, dst session.Store, report func(se
 // HasRecords reports whether the file at path has a row of the table records,
 // whatever else is in it.
 func HasRecords(path string) bool {
+	path, err := resolve(path)
+	if err != nil {
+		return false
+	}
 	f, err := pages.Open(path)
 	if err != nil {
 		return false
@@ -135,6 +143,15 @@ func (t table) bytes(v []pages.Value, column string) []byte {
 		return v[i].Bytes
 	}
 	return nil
+}
+
+// number returns the number in a column, if there is one.
+func (t table) number(v []pages.Value, column string) (n int64, ok bool) {
+	i := slices.Index(t.columns, column)
+	if i < 0 || i >= len(v) || v[i].Null {
+		return 0, false
+	}
+	return v[i].Int, true
 }
 
 // infoRow is a row of the table sessions as sqlstore.Scan reads it.
@@ -347,8 +364,9 @@ func (s *salvager) withInbox(spots []spot, id session.ID) []spot {
 }
 
 // record returns the record at p: that of the first row whose line can be parsed
-// and agrees with the columns beside it. If there is no such row, doubt says what
-// is wrong with the one returned; it is not ok if none can be parsed.
+// and agrees with its checksum and with the columns beside it. If there is no such
+// row, doubt says what is wrong with the one returned; it is not ok if none can be
+// parsed.
 func (s *salvager) record(p spot) (rec session.Record, doubt error, ok bool) {
 	for _, c := range p.rows {
 		v, err := s.file.Values(c.Row)
@@ -356,31 +374,42 @@ func (s *salvager) record(p spot) (rec session.Record, doubt error, ok bool) {
 			doubt = cmp.Or(doubt, fmt.Errorf("page %d: %w", c.Page, err))
 			continue
 		}
-		data := recordTable.bytes(v, "data")
-		r, err := s.decode(p.seq, data)
+		r, err := s.decode(p.seq, recordTable.bytes(v, "data"))
 		if err != nil {
 			doubt = cmp.Or(doubt, fmt.Errorf("page %d: %w", c.Page, err))
 			continue
 		}
-		l := sqlstore.NewLine(r, data)
-		column := func(name string) string { return string(recordTable.bytes(v, name)) }
-		same := column("id") == l.ID && column("parent") == l.Parent && column("type") == l.Type && column("time") == l.Time
-		switch {
-		case same && !c.Later:
+		wrong := s.doubt(c, p.seq, r, v)
+		if wrong == nil {
 			return r, nil, true
-		case ok:
-			continue
-		case same:
-			doubt = fmt.Errorf("page %d: record %d is from a damaged or unfinished part of the write-ahead log: it may be damaged", c.Page, p.seq)
-		default:
-			doubt = fmt.Errorf("page %d: the line of record %d differs from the columns beside it: one of them is damaged", c.Page, p.seq)
 		}
-		rec, ok = r, true
+		if !ok {
+			rec, doubt, ok = r, fmt.Errorf("page %d: %w", c.Page, wrong), true
+		}
 	}
 	if r, err := s.decode(p.seq, p.line); p.line != nil && err == nil {
 		return r, nil, true
 	}
 	return rec, doubt, ok
+}
+
+// doubt returns what is wrong with the record r, which was read from the values
+// of a row.
+func (s *salvager) doubt(c candidate, seq session.Seq, r session.Record, v []pages.Value) error {
+	data := recordTable.bytes(v, "data")
+	column := func(name string) string { return string(recordTable.bytes(v, name)) }
+	sum, summed := recordTable.number(v, "crc32c")
+	if d := sqlstore.Changed(s.path, seq, data, sum, summed); d != nil {
+		return errors.New(d.Reason)
+	}
+	l := sqlstore.NewLine(r, data)
+	switch {
+	case column("id") != l.ID || column("parent") != l.Parent || column("type") != l.Type || column("time") != l.Time:
+		return fmt.Errorf("the line of record %d differs from the columns beside it: one of them is damaged", seq)
+	case c.Later && !summed:
+		return fmt.Errorf("record %d is from a damaged or unfinished part of the write-ahead log: it may be damaged", seq)
+	}
+	return nil
 }
 
 func (s *salvager) decode(seq session.Seq, data []byte) (session.Record, error) {
@@ -404,8 +433,8 @@ func (s *salvager) one(ctx context.Context, n int64, spots []spot) error {
 	}
 	var key session.Key // that the header says
 	if len(spots) > 0 && spots[0].seq == 1 {
-		first, _, _ := s.record(spots[0])
-		if h, ok := first.Body.(session.Header); ok && h.ID != "" {
+		first, doubt, _ := s.record(spots[0])
+		if h, ok := first.Body.(session.Header); ok && h.ID != "" && (doubt == nil || !known) {
 			in.ID, key = h.ID, h.Key
 		}
 	}

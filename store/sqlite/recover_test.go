@@ -328,6 +328,9 @@ func TestRecoverDamaged(t *testing.T) {
 				c.check(t, m.one(i), &n)
 			}
 			t.Logf("%d pages, %v", size/pageSize, &n)
+			if n.silent > 0 {
+				t.Errorf("%d records were changed, and nothing says so", n.silent)
+			}
 			if n.kept == 0 || n.lost == 0 {
 				t.Errorf("too little was damaged or left: %v", &n)
 			}
@@ -360,6 +363,9 @@ func TestRecoverLog(t *testing.T) {
 			}}, &n)
 	}
 	t.Log(&n)
+	if n.silent > 0 {
+		t.Errorf("%d records were changed, and nothing says so", n.silent)
+	}
 }
 
 // Databases of older schemas are recovered as well, with what is in their

@@ -181,7 +181,7 @@ func migrate(c *sqlx.Conn, path string) error {
 		}
 		if err != nil {
 			what := fmt.Sprintf("cannot be brought from schema %d to %d", v, schemaVersion)
-			if unreadable(err) || v > 0 && errors.Is(err, sqlite3.ERROR) {
+			if unreadable(err) || errors.Is(err, sqlite3.ERROR) {
 				return &DamagedError{path, err, what}
 			}
 			err = fmt.Errorf("sqlite: %s %s: %w", path, what, err)

@@ -76,8 +76,9 @@ func (t Type) size() int64 {
 	return 0
 }
 
-// Value is one value of a row. The zero Value is NULL.
+// Value is one value of a row.
 type Value struct {
+	Null  bool
 	Int   int64
 	Bytes []byte // of a text or a blob
 }
@@ -263,6 +264,8 @@ func (f *File) Values(r Row) ([]Value, error) {
 		b := payload[at : at+int(size)]
 		at += int(size)
 		switch {
+		case t.Null():
+			values[i].Null = true
 		case t >= 12:
 			values[i].Bytes = b
 		case t == 9:
