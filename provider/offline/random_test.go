@@ -31,7 +31,7 @@ func plainSpecs() []llm.ToolSpec {
 func someText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		s := rapid.OneOf(rapid.SampledFrom(phrases), rapid.String(), rapid.StringMatching(`[a-zA-Z ,.?:"'`+"`"+`\n/%{}-]{1,60}`)).Draw(t, "text")
-		if strings.TrimSpace(s) == "" {
+		if llm.Blank(s) {
 			s = "x" + s
 		}
 		return s

@@ -78,6 +78,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 		o(s)
 	}
 	if err := s.files(); err != nil {
+		if filepath.Base(abs) != filepath.Base(path) {
+			err = fmt.Errorf("%w (%s is a link to it)", err, path)
+		}
 		return nil, err
 	}
 	before := look(abs)
