@@ -1,6 +1,7 @@
 package main
 
 import (
+	"goclaw/internal/terminal"
 	"io"
 )
 
@@ -14,7 +15,7 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
-	e := &env{in: in, out: out, err: errOut, getenv: getenv}
+	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := &stores{env: e}
 	return &app{env: e, stores: ss, models: &models{env: e}, search: &searcher{stores: ss}}
 }

@@ -102,7 +102,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 // openEditor opens the editor of a terminal, with the lines that were typed in
 // earlier chats.
 func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
-	t, err := line.Open(a.in.(*os.File), a.out.(*os.File), c.Interrupt)
+	t, err := line.Open(a.in.(*os.File), a.out.Under().(*os.File), c.Interrupt)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func showConfig(e *env, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "%-42s %s  %s\n", l.Key, v, st.Dim("("+l.Source+")"))
+		fmt.Fprintf(e.out, "%-42s %s  %s\n", transcript.Name(l.Key), v, st.Dim("("+transcript.Name(l.Source)+")"))
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	if first {
 		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
 	}
-	fmt.Fprintln(a.out, st.Dim(m.name()+" "+x.Budget.String()))
+	fmt.Fprintln(a.out, st.Dim(transcript.Name(m.name())+" "+x.Budget.String()))
 	a.damage(s.Damage...)
 	return nil
 }

@@ -156,9 +156,9 @@ func storeFinding(path string, id session.ID, key session.Key, problem error) fi
 
 func printDiagnosis(e *env, d *diagnosis, fix bool) {
 	st, c := e.style(), e.conf.Session
-	fmt.Fprintf(e.out, "model %s: %s\n", transcript.Printable(d.Model.Name), d.Model.Did)
+	fmt.Fprintf(e.out, "model %s: %s\n", transcript.Name(d.Model.Name), transcript.Name(d.Model.Did))
 	for _, f := range d.Known {
-		fmt.Fprintln(e.out, transcript.Printable(fmt.Sprintf("remembered: %s %s; goclaw models forget %s", f.Name, f.Text, f.Name)))
+		fmt.Fprintln(e.out, transcript.Name(fmt.Sprintf("remembered: %s %s; goclaw models forget %s", f.Name, f.Text, f.Name)))
 	}
 	for _, f := range d.Findings {
 		line := f.Problem
@@ -168,9 +168,9 @@ func printDiagnosis(e *env, d *diagnosis, fix bool) {
 		case f.Session != "":
 			line = string(f.Session) + ": " + line
 		}
-		fmt.Fprintln(e.out, st.Red(f.What)+": "+line)
+		fmt.Fprintln(e.out, st.Red(f.What)+": "+transcript.Name(line))
 		if f.Hint != "" {
-			fmt.Fprintln(e.out, "  "+f.Hint)
+			fmt.Fprintln(e.out, "  "+transcript.Name(f.Hint))
 		}
 	}
 	if fix {

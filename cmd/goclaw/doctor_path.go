@@ -61,7 +61,7 @@ func doctorPath(ctx context.Context, a *app, path, repairTo string, asJSON bool)
 	}
 	wrong := func(s fmt.Stringer) {
 		if !asJSON {
-			fmt.Fprintln(a.out, a.style().Yellow("✗ ")+transcript.Printable(s.String()))
+			fmt.Fprintln(a.out, a.style().Yellow("✗ ")+transcript.Name(s.String()))
 		}
 	}
 	for _, p := range cat.Problems {

@@ -17,6 +17,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -25,7 +26,7 @@ import (
 // configuration.
 type env struct {
 	in       io.Reader
-	out, err io.Writer
+	out, err *terminal.Writer // see data for what is not for people
 	getenv   func(string) string
 
 	conf    *config.Loaded // nil until config has loaded it
@@ -57,12 +58,12 @@ func (e *env) warn(format string, args ...any) { say(e.err, "goclaw: "+format, a
 
 // note tells the user, dimmed and on standard error, what is not the answer.
 func (e *env) note(format string, args ...any) {
-	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, args...)), columnsOf(e.err))))
+	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, transcript.Fields(args)...)), columnsOf(e.err))))
 }
 
 // say writes a line of prose. On a terminal it is broken between words.
 func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, args...), columnsOf(w)))
+	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, transcript.Fields(args)...), columnsOf(w)))
 }
 
 // print writes lines to standard output.
@@ -80,7 +81,7 @@ func (e *env) result(asJSON bool, v any, format string, args ...any) error {
 	if asJSON {
 		return e.printJSON(v)
 	}
-	return e.print(fmt.Sprintf(format, args...))
+	return e.print(fmt.Sprintf(format, transcript.Fields(args)...))
 }
 
 func (e *env) printJSON(v any) error { return writeJSON(e.out, v) }
@@ -109,9 +110,27 @@ func (e *env) style() transcript.Style {
 	return transcript.Style{Colour: isTerminal(e.out) && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"}
 }
 
+// data returns standard output for what another program reads byte for byte. A
+// terminal gets text nevertheless.
+func (e *env) data() io.Writer {
+	if isTerminal(e.out) {
+		return e.out
+	}
+	return e.out.Under()
+}
+
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
+	f, ok := fileOf(stream)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// fileOf returns the file that stream is or writes to.
+func fileOf(stream any) (*os.File, bool) {
+	if w, ok := stream.(*terminal.Writer); ok {
+		stream = w.Under()
+	}
+	f, ok := stream.(*os.File)
+	return f, ok
 }
 
 // columns returns the width of the terminal that is written to, or 0 if there
@@ -128,7 +147,7 @@ func (e *env) width() int { return cmp.Or(columnsOf(e.out), 100) }
 // columnsOf returns the width of the terminal w; 0 if w is no terminal, or
 // reports an implausible width.
 func columnsOf(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := fileOf(w); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
 			return n
 		}
@@ -141,7 +160,7 @@ func (e *env) confirm(question string) bool {
 	if !isTerminal(e.in) {
 		return false
 	}
-	answer, err := line.NewPlain(e.in, e.err).Ask(context.Background(), question+" [y/N] ")
+	answer, err := line.NewPlain(e.in, e.err).Ask(context.Background(), transcript.Name(question)+" [y/N] ")
 	if err != nil {
 		return false
 	}

@@ -44,7 +44,7 @@ note unless --secrets is given; lines are always complete.`,
 // there at all.
 func (e *env) output(path string, write func(io.Writer) error) error {
 	if path == "" {
-		return write(e.out)
+		return write(e.data())
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

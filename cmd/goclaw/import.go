@@ -159,9 +159,9 @@ func showFound(a *app, cat *inherit.Catalogue, given, asJSON bool) error {
 // foundLine shows a transcript in one line or, if that is wider than the
 // terminal (0: none), with its path on a separate line.
 func foundLine(t *inherit.Transcript, columns int) string {
-	who, path := fmt.Sprintf("%-11s %s", t.Program, transcript.Printable(string(t.Key))), transcript.Printable(t.Path)
+	who, path := fmt.Sprintf("%-11s %s", t.Program, transcript.Name(t.Key)), transcript.Name(t.Path)
 	if t.Archive != "" {
-		path += "  (" + t.Archive + ")"
+		path += "  (" + transcript.Name(t.Archive) + ")"
 	}
 	if line := who + "  " + path; transcript.Wrap(line, columns) == line {
 		return line

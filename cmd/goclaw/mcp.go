@@ -28,7 +28,7 @@ Other agents start it themselves, for example with
 			for _, t := range ix.Tools() {
 				tools = append(tools, t)
 			}
-			return mcpd.Serve(cmd.Context(), tools, version(), a.in, a.out)
+			return mcpd.Serve(cmd.Context(), tools, version(), a.in, a.data())
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/terminal"
 )
 
 // bar shows the progress of an import: on a terminal in one line that is
@@ -31,7 +31,7 @@ func newBar(e *env) *bar {
 	now := time.Now()
 	b := &bar{w: e.err, begin: now, said: now, plain: !isTerminal(e.err) || e.getenv("TERM") == "dumb"}
 	b.width = func() int {
-		if f, ok := e.err.(*os.File); ok {
+		if f, ok := fileOf(e.err); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 				return w
 			}
@@ -45,7 +45,7 @@ func (b *bar) show(p inherit.Progress) {
 	now := time.Now()
 	switch {
 	case !b.plain:
-		fmt.Fprint(b.w, "\r"+progressLine(p, now.Sub(b.begin), b.width()-1)+"\x1b[K")
+		fmt.Fprint(b.w, terminal.Return()+progressLine(p, now.Sub(b.begin), b.width()-1)+terminal.Control("K"))
 		b.shown = true
 	case now.Sub(b.said) >= sayEvery:
 		fmt.Fprintln(b.w, progressLine(p, now.Sub(b.begin), 0))
@@ -56,7 +56,7 @@ func (b *bar) show(p inherit.Progress) {
 // end clears the line, however the import has ended.
 func (b *bar) end() {
 	if b.shown {
-		fmt.Fprint(b.w, "\r\x1b[K")
+		fmt.Fprint(b.w, terminal.Return()+terminal.Control("K"))
 		b.shown = false
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
@@ -163,7 +164,7 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
 	x.embedding = true
 	n, err := ix.Embed(ctx)
 	if isTerminal(x.err) {
-		fmt.Fprint(x.err, "\r\x1b[K")
+		fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))
 	}
 	if errors.Is(err, context.Canceled) {
 		x.warn("stopped with %s new: run goclaw search --index to continue", transcript.Count(n, "vector"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goclaw/internal/config"
+	"goclaw/internal/terminal"
 	"goclaw/recall"
 	"goclaw/tool"
 )
@@ -47,15 +48,15 @@ func (x *searcher) index() (*recall.Index, error) {
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
 			if isTerminal(x.err) {
-				fmt.Fprintf(x.err, "\rindexing: %d of %d records ", done, total)
+				fmt.Fprintf(x.err, terminal.Return()+"indexing: %d of %d records ", done, total)
 				if done >= total {
-					fmt.Fprint(x.err, "\r\x1b[K")
+					fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))
 				}
 			}
 		},
 		Embedded: func(made int) {
 			if x.embedding && isTerminal(x.err) {
-				fmt.Fprintf(x.err, "\rmaking vectors: %d ", made)
+				fmt.Fprintf(x.err, terminal.Return()+"making vectors: %d ", made)
 			}
 		},
 	}

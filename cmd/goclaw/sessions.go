@@ -114,8 +114,8 @@ func sessionTable(infos []session.Info) [][]string {
 		if in.Used > 0 {
 			used = window.Short(in.Used)
 		}
-		cells = append(cells, []string{name, transcript.OneLine(transcript.Printable(in.Title), 40),
-			transcript.OneLine(in.ModelName(), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Source(in)})
+		cells = append(cells, []string{name, transcript.OneLine(transcript.Name(in.Title), 40),
+			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Source(in)})
 	}
 	return cells
 }

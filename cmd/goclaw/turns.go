@@ -13,6 +13,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
 	"goclaw/recall"
@@ -150,6 +151,7 @@ func (e *env) approver() tool.Approver {
 	}
 	// Lines are read when there is a question, and not before: what is typed
 	// ahead is for someone else, and standard input is never an answer.
-	in := line.NewPlain(tty, tty)
-	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(tty, text) }, Ask: in.Ask, Allow: e.allow}
+	out := terminal.NewWriter(tty)
+	in := line.NewPlain(tty, out)
+	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(out, text) }, Ask: in.Ask, Allow: e.allow}
 }

@@ -47,7 +47,7 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 		verdicts = append(verdicts, v)
 		for _, p := range v.Problems {
 			if !asJSON {
-				fmt.Fprintf(a.out, "%s (%s): %s\n", v.Key, v.ID, p)
+				fmt.Fprintf(a.out, "%s (%s): %s\n", transcript.Name(v.Key), transcript.Name(v.ID), transcript.Name(p))
 			}
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/tool"
 )
@@ -25,7 +27,7 @@ type Approver struct {
 
 // Approve implements tool.Approver. The end of the input means no.
 func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
-	a.Show(a.Style.Yellow(req.Tool+" wants to run") + a.Style.Dim(" in "+transcript.Printable(req.Dir)) + ":")
+	a.Show(a.Style.Yellow(transcript.OneLine(transcript.Name(req.Tool), 64)+" wants to run") + a.Style.Dim(" in "+transcript.Name(req.Dir)) + ":")
 	a.Show(exactly(req.Command))
 	prompt := "[y]es once, [a]lways this command, [N]o: "
 	if req.Private {
@@ -59,7 +61,8 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 // exactly shows a command as it is, quoted if something in it would be
 // invisible.
 func exactly(command string) string {
-	if transcript.Printable(command) != command {
+	invisible := func(r rune) bool { return r != '\n' && r != '\t' && terminal.Invisible(r) }
+	if strings.ContainsFunc(command, invisible) || !utf8.ValidString(command) {
 		return fmt.Sprintf("  %q", command)
 	}
 	return "  " + strings.ReplaceAll(strings.TrimRight(command, "\n"), "\n", "\n  ")

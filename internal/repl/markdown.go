@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"goclaw/internal/terminal"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -237,19 +238,19 @@ func (s sgr) on() string {
 	if len(codes) == 0 {
 		return ""
 	}
-	return "\x1b[" + strings.Join(codes, ";") + "m"
+	return terminal.Control(strings.Join(codes, ";") + "m")
 }
 
 func (s sgr) off() string {
 	if s == 0 {
 		return ""
 	}
-	return "\x1b[0m"
+	return terminal.Control("0m")
 }
 
 // within sets text in s inside of outer, and goes back to outer.
 func (s sgr) within(outer sgr, text string) string {
-	return (outer | s).on() + text + "\x1b[0m" + outer.on()
+	return (outer | s).on() + text + terminal.Control("0m") + outer.on()
 }
 
 // marks give the text between two of them a style.

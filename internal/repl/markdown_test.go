@@ -2,6 +2,7 @@ package repl
 
 import (
 	"fmt"
+	"goclaw/internal/terminal"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -26,7 +27,7 @@ func shown(pieces ...string) string {
 		m.Write(p)
 	}
 	m.Close()
-	return escape.ReplaceAllString(b.String(), "<$1>")
+	return escape.ReplaceAllString(terminal.Text(b.String()), "<$1>")
 }
 
 func TestMarkdown(t *testing.T) {
@@ -131,8 +132,8 @@ func TestMarkdownStreams(t *testing.T) {
 		{"Hel", "Hel"}, {"lo wor", "Hello wor"}, {"ld, **bo", "Hello world, "}, {"ld** ", "Hello world, \x1b[1mbold\x1b[0m "}, {"x", "Hello world, \x1b[1mbold\x1b[0m x"},
 	} {
 		m.Write(step.in)
-		if b.String() != step.want {
-			t.Fatalf("after %q the screen has %q, want %q", step.in, b.String(), step.want)
+		if got := terminal.Text(b.String()); got != step.want {
+			t.Fatalf("after %q the screen has %q, want %q", step.in, got, step.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 )
 
@@ -74,7 +75,7 @@ func (s *screen) frame(n int) {
 		return
 	}
 	line := spinner(n, s.label, took, s.width())
-	s.write(s.out, "\r"+s.style.Dim(line)+"\x1b[K")
+	s.write(s.out, terminal.Return()+s.style.Dim(line)+terminal.Control("K"))
 	s.drawn = true
 }
 
@@ -100,7 +101,7 @@ func (s *screen) waiting(label string) {
 // clear removes the spinner.
 func (s *screen) clear() {
 	if s.drawn {
-		s.write(s.out, "\r\x1b[K")
+		s.write(s.out, terminal.Return()+terminal.Control("K"))
 		s.drawn = false
 	}
 	s.since = time.Now()

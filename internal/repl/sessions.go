@@ -205,7 +205,7 @@ func (c *commands) model(ctx context.Context, spec string) error {
 		if m.Budget.Window > 0 {
 			size = fmt.Sprintf(", a window of %s tokens", window.Short(m.Budget.Window))
 		}
-		c.view.print("%s%s", m.Name, size)
+		c.view.print("%s%s", transcript.Name(m.Name), size)
 		return nil
 	}
 	m, err := c.o.Choose(ctx, spec)
@@ -234,9 +234,9 @@ func (c *commands) title(ctx context.Context, text string) error {
 			return err
 		}
 		if t := naming.Title(ctx, c.o.Store, c.cur.Info); t != "" {
-			c.view.print("%s", transcript.Printable(t))
+			c.view.print("%s", transcript.Name(t))
 		} else {
-			c.view.print("%s has no title yet", c.cur.Key)
+			c.view.print("%s has no title yet", transcript.Name(c.cur.Key))
 		}
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/internal/secrets"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/recall"
@@ -28,7 +29,7 @@ type view struct {
 
 func newView(o Options) *view {
 	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint}
-	v.screen = &screen{out: o.Out, notes: o.Err, style: o.Style, live: o.Live, width: v.width}
+	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width}
 	return v
 }
 
@@ -49,7 +50,7 @@ func (v *view) width() int {
 
 // note shows something that nobody asked for.
 func (v *view) note(format string, args ...any) {
-	v.tell(v.style.Dim(transcript.Printable(fmt.Sprintf(format, args...))))
+	v.tell(v.style.Dim(transcript.Printable(fmt.Sprintf(format, transcript.Fields(args)...))))
 }
 
 // tell is note for text that is printable and painted already.

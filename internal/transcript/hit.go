@@ -15,14 +15,14 @@ func Hit(n int, h recall.Hit, query string, st Style, columns int) string {
 	width := cmp.Or(columns, 100)
 	var head []string
 	if h.File != "" {
-		head = append(head, st.Cyan(OneLine(Printable(h.Cite()), max(width-4, 20))))
+		head = append(head, st.Cyan(OneLine(Name(h.Cite()), max(width-4, 20))))
 		if h.Heading != "" && width >= 80 {
-			head = append(head, st.Dim(OneLine(Printable(h.Heading), 60)))
+			head = append(head, st.Dim(OneLine(Name(h.Heading), 60)))
 		}
 	} else {
-		head = append(head, st.Cyan(OneLine(Printable(string(h.Key)), max(min(48, width-30), 8))), st.Green(string(h.Role)))
+		head = append(head, st.Cyan(OneLine(Name(h.Key), max(min(48, width-30), 8))), st.Green(Name(h.Role)))
 		if h.Title != "" && width >= 80 {
-			head = append(head, OneLine(Printable(h.Title), 48))
+			head = append(head, OneLine(Name(h.Title), 48))
 		}
 		head = append(head, st.Dim(fmt.Sprintf("record %d", h.Seq)))
 	}

@@ -9,22 +9,25 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/clipperhouse/displaywidth"
 
+	"goclaw/internal/terminal"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
 )
 
-// Style is how plain text is coloured. The zero value colours nothing.
+// Style is how plain text is coloured, for a terminal.Writer. The zero value
+// colours nothing.
 type Style struct{ Colour bool }
 
 func (s Style) paint(code, text string) string {
 	if !s.Colour || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return terminal.Paint(code, text)
 }
 
 // Bold, Dim, Red and so on paint text.
@@ -43,7 +46,7 @@ func Line(r session.Record, st Style, width int) string {
 	if !r.Time.IsZero() {
 		stamp = r.Time.Local().Format(time.TimeOnly)
 	}
-	switch who {
+	switch who = OneLine(Name(who), 24); who {
 	case "user":
 		who = st.Green(who)
 	case "assistant":
@@ -122,7 +125,7 @@ func resultText(r llm.ToolResult) string {
 		t = "(image)"
 	}
 	if r.Name != "" {
-		t = r.Name + ": " + t
+		t = OneLine(Name(r.Name), 64) + ": " + t
 	}
 	return t
 }
@@ -133,21 +136,35 @@ func CallLine(c llm.ToolCall) string {
 	if args == "{}" {
 		args = ""
 	}
-	return fmt.Sprintf("%s(%s)", c.Name, OneLine(Printable(args), 120))
+	return fmt.Sprintf("%s(%s)", OneLine(Name(c.Name), 64), OneLine(Printable(args), 120))
 }
 
-// Printable replaces characters that could move a terminal's cursor or change
-// its colours: a log may contain anything.
+// Printable replaces the characters that a terminal.Writer would escape, so that
+// text can be measured before it is written: a log may contain anything.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+		if terminal.Hidden(r) {
 			return '\uFFFD'
 		}
 		return r
 	}, s)
+}
+
+// Name shows a key, a title or the name of a tool, in one line and without
+// invisible characters: what looks the same is the same.
+func Name[S ~string](s S) string {
+	before := ' '
+	return strings.Map(func(r rune) rune {
+		joins := (r == 0x200c || r == 0x200d) && before > unicode.MaxASCII // as in 👩‍👧
+		before = r
+		switch {
+		case r == '\n' || r == '\t' || unicode.Is(unicode.Zs, r):
+			return ' '
+		case terminal.Invisible(r) && !joins:
+			return '\uFFFD'
+		}
+		return r
+	}, string(s))
 }
 
 // OneLine joins lines, collapses white space and cuts to n columns.
@@ -210,11 +227,11 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 			}
 			fmt.Fprintln(w, st.Dim("← "+t))
 		case llm.Image:
-			fmt.Fprintf(w, "(image %s, %d bytes)\n", b.MIME, len(b.Data)*3/4)
+			fmt.Fprintf(w, "(image %s, %d bytes)\n", Name(b.MIME), len(b.Data)*3/4)
 		}
 	}
 	if m.Error != "" {
-		fmt.Fprintln(w, st.Red(Wrap("["+Printable(m.Error)+"]", width)))
+		fmt.Fprintln(w, st.Red(Wrap("["+Name(m.Error)+"]", width)))
 	} else if m.Stop == llm.StopAborted {
 		fmt.Fprintln(w, st.Red("[stopped]"))
 	}
@@ -347,19 +364,19 @@ func dollars(usd float64) string {
 
 // Model says that a session uses another model than before.
 func Model(name, before string) string {
-	return fmt.Sprintf("model: %s (this session last used %s)", Printable(name), Printable(before))
+	return fmt.Sprintf("model: %s (this session last used %s)", Name(name), Name(before))
 }
 
 // GoneOn says that a mirror has messages that its continuation own does not
 // have, and how to add them.
 func GoneOn(mirror, own session.Info, n int, how string) string {
-	return fmt.Sprintf("%s has %s that %s does not have: %s adds them", mirror.Key, Count(n, "new message"), own.Key, how)
+	return fmt.Sprintf("%s has %s that %s does not have: %s adds them", Name(mirror.Key), Count(n, "new message"), Name(own.Key), Name(how))
 }
 
 // Merged says what a merge added.
 func Merged(mirror, own session.Info, n int) string {
 	if n == 0 {
-		return fmt.Sprintf("there is nothing new in %s", mirror.Key)
+		return fmt.Sprintf("there is nothing new in %s", Name(mirror.Key))
 	}
-	return fmt.Sprintf("%s of %s added at the end of %s", Count(n, "message"), mirror.Key, own.Key)
+	return fmt.Sprintf("%s of %s added at the end of %s", Count(n, "message"), Name(mirror.Key), Name(own.Key))
 }

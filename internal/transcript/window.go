@@ -98,7 +98,7 @@ func Checkpoints(s *session.Session, st Style) []string {
 		}
 		by := ""
 		if cp.Model != "" {
-			by = ", by " + cp.Model
+			by = ", by " + Name(cp.Model)
 		}
 		out = append(out, fmt.Sprintf("%s  %s", st.Bold(fmt.Sprintf("record %d", r.Seq)), st.Dim(fmt.Sprintf("%s, %s, %s tokens%s", r.Time.Local().Format("2006-01-02 15:04"), Count(cp.Messages, "message"), window.Short(cp.Tokens), by))))
 		for _, l := range []struct {
@@ -121,7 +121,7 @@ func Checkpoints(s *session.Session, st Style) []string {
 func Notices(given []window.Given, st Style) []string {
 	var out []string
 	for _, n := range given {
-		as := n.As
+		as := Name(n.As)
 		if n.Once {
 			as += ", in that turn only"
 		}

@@ -11,6 +11,27 @@ import (
 	"goclaw/session"
 )
 
+// Fields returns args for a format of one line: keys, titles, paths and errors
+// come from outside and may hold line ends.
+func Fields(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case session.Key:
+			out[i] = Name(a)
+		case session.ID:
+			out[i] = Name(a)
+		case string:
+			out[i] = strings.ReplaceAll(a, "\n", " ")
+		case error:
+			out[i] = strings.ReplaceAll(a.Error(), "\n", "; ")
+		default:
+			out[i] = a
+		}
+	}
+	return out
+}
+
 // Count returns a number with its noun: 1 turn, 2 turns.
 func Count(n int, noun string) string {
 	if n != 1 {
@@ -43,14 +64,14 @@ func Stamp(t time.Time) string {
 }
 
 // Source returns the program that a session came from.
-func Source(in session.Info) string { return cmp.Or(in.Origin.Program, "goclaw") }
+func Source(in session.Info) string { return Name(cmp.Or(in.Origin.Program, "goclaw")) }
 
 // Called names a session by its key, and by its title if it has one.
 func Called(in session.Info) string {
 	if in.Title == "" {
-		return string(in.Key)
+		return Name(in.Key)
 	}
-	return fmt.Sprintf("%s (%s)", in.Key, OneLine(Printable(in.Title), 60))
+	return fmt.Sprintf("%s (%s)", Name(in.Key), OneLine(Name(in.Title), 60))
 }
 
 // Names returns the names of sessions in a list: their keys, cut to width. If two
@@ -60,7 +81,7 @@ func Names(infos []session.Info, width int) []string {
 	out := make([]string, len(infos))
 	same := map[string][]int{}
 	for i, in := range infos {
-		out[i] = OneLine(Printable(string(in.Key)), width)
+		out[i] = OneLine(Name(in.Key), width)
 		same[out[i]] = append(same[out[i]], i)
 	}
 	for _, group := range same {
@@ -78,7 +99,7 @@ func Names(infos []session.Info, width int) []string {
 		}
 		for _, i := range group {
 			id := string(infos[i].ID)
-			out[i] += " (" + Printable(id[:min(n, len(id))]) + ")"
+			out[i] += " (" + Name(id[:min(n, len(id))]) + ")"
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/compact"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
@@ -45,7 +46,7 @@ func TestNames(t *testing.T) {
 func TestTable(t *testing.T) {
 	rows := [][]string{{"KEY", "TITLE", "TURNS"}, {"main", "潮の時間", "12"}, {"a:b:c", "", "3"}}
 	got := transcript.Table(rows, transcript.Style{Colour: true}, 0)
-	want := []string{"\x1b[1mKEY    TITLE     TURNS\x1b[0m", "main   潮の時間  12", "a:b:c            3"}
+	want := []string{terminal.Paint("1", "KEY    TITLE     TURNS"), "main   潮の時間  12", "a:b:c            3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

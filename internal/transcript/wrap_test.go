@@ -25,7 +25,7 @@ func TestWrap(t *testing.T) {
 		"mixed":           {"go 東京 today", "go 東京\ntoday"},
 		"emoji":           {"👩‍👩‍👧 👍🏽 🇩🇪 ❤️ x", "👩‍👩‍👧 👍🏽 🇩🇪\n❤️ x"},
 		"painted":         {red("one two") + " three", red("one two") + "\nthree"},
-		"painted inside":  {red("one two three"), "\x1b[31mone two\nthree\x1b[0m"},
+		"painted inside":  {red("one two three"), red("one two\nthree")},
 		"fence":           {"```\na long line of code\n```\none two three", "```\na long line of code\n```\none two\nthree"},
 		"open fence":      {"~~~ sh\na long line of code", "~~~ sh\na long line of code"},
 		"code by indent":  {"so:\n\n    a long line of code\n\ta long line of code", "so:\n\n    a long line of code\n\ta long line of code"},

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"goclaw/internal/terminal"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -62,7 +63,7 @@ func visible(v string, w int) (string, int) {
 		return "    ", 4
 	}
 	for _, r := range v {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if terminal.Hidden(r) {
 			return "\uFFFD", 1
 		}
 	}

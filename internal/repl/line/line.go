@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"goclaw/internal/terminal"
 	"io"
 	"os"
 	"sync"
@@ -25,7 +26,8 @@ var ErrInterrupt = errors.New("line: interrupted")
 // Terminal is a terminal that lines are read from. One goroutine reads at a
 // time.
 type Terminal struct {
-	in, out *os.File
+	in, tty *os.File
+	out     *terminal.Writer // to tty
 	cooked  *term.State
 
 	// Complete, History and Paint (which colours the prompt) may be nil.
@@ -45,7 +47,7 @@ type Terminal struct {
 // terminal marks pastes. interrupt is called when Ctrl-C is pressed while no line
 // is being read. Close releases the terminal.
 func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
-	t := &Terminal{in: in, out: out, ready: make(chan struct{}, 1), interrupt: interrupt}
+	t := &Terminal{in: in, tty: out, out: terminal.NewWriter(out), ready: make(chan struct{}, 1), interrupt: interrupt}
 	if err := t.hold(); err != nil {
 		return nil, err
 	}
@@ -62,13 +64,13 @@ func (t *Terminal) hold() error {
 	if err := cookOutput(int(t.in.Fd())); err != nil {
 		return errors.Join(fmt.Errorf("the terminal cannot be set up: %w", err), term.Restore(int(t.in.Fd()), cooked))
 	}
-	_, err = io.WriteString(t.out, "\x1b[?2004h")
+	_, err = io.WriteString(t.out, terminal.Control("?2004h"))
 	return err
 }
 
 // Close restores the terminal.
 func (t *Terminal) Close() error {
-	_, err := io.WriteString(t.out, "\x1b[?2004l")
+	_, err := io.WriteString(t.out, terminal.Control("?2004l"))
 	return errors.Join(err, term.Restore(int(t.in.Fd()), t.cooked))
 }
 
@@ -165,7 +167,7 @@ func (t *Terminal) setAside() []key {
 }
 
 func (t *Terminal) size() (w, h int) {
-	w, h, err := term.GetSize(int(t.out.Fd()))
+	w, h, err := term.GetSize(int(t.tty.Fd()))
 	if err != nil || w < 1 || h < 1 {
 		return 80, 24
 	}
@@ -251,7 +253,7 @@ func (t *Terminal) read(ctx context.Context, prompt string, h *History, c Comple
 				t.sleep()
 				v = view{t: t, prompt: prompt}
 			case cleared:
-				io.WriteString(t.out, "\x1b[H\x1b[2J")
+				io.WriteString(t.out, terminal.Control("H")+terminal.Control("2J"))
 				v = view{t: t, prompt: prompt}
 			}
 			if len(e.options) > 0 {

@@ -2,6 +2,7 @@ package line
 
 import (
 	"fmt"
+	"goclaw/internal/terminal"
 	"io"
 	"strings"
 
@@ -41,10 +42,10 @@ func (v *view) draw(e *editor) {
 	}
 	var b strings.Builder
 	v.first(&b)
-	b.WriteString("\x1b[J")
+	b.WriteString(terminal.Control("J"))
 	b.WriteString(strings.Join(rows, "\n"))
 	move(&b, len(rows)-1-row, 'A')
-	b.WriteByte('\r')
+	b.WriteString(terminal.Return())
 	move(&b, col, 'C')
 	io.WriteString(v.t.out, b.String())
 	v.text, v.row, v.col, v.rows, v.drawn = e.text, row, col, len(rows), true
@@ -76,7 +77,7 @@ func (v *view) append(e *editor, width int) bool {
 
 // first moves the cursor to the first row drawn.
 func (v *view) first(b *strings.Builder) {
-	b.WriteByte('\r')
+	b.WriteString(terminal.Return())
 	if v.drawn {
 		move(b, v.row, 'A')
 	}
@@ -111,6 +112,6 @@ func (v *view) list(e *editor, options []string) {
 
 func move(b *strings.Builder, n int, dir byte) {
 	if n > 0 {
-		fmt.Fprintf(b, "\x1b[%d%c", n, dir)
+		b.WriteString(terminal.Control(fmt.Sprintf("%d%c", n, dir)))
 	}
 }
