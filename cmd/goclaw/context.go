@@ -138,7 +138,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	o := compactOptions(a.conf.Session)
 	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: m.tokens})
 	if asJSON {
-		return printContextJSON(a.out, contextJSON(m, x, first, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)), next)
+		return printContextJSON(a.data(), contextJSON(m, x, first, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)), next)
 	}
 	if err := printContext(a.env, p, next); err != nil {
 		return err
