@@ -266,6 +266,10 @@ type Part struct {
 	Block llm.Block
 }
 
+// Miscounted says that the provider reported numbers of tokens that cannot be
+// true, once in a turn. Estimates are recorded instead.
+type Miscounted struct{ Reported llm.Usage }
+
 // Silent says that the model answered a question with NO_REPLY, which is not
 // shown.
 type Silent struct{}
@@ -287,6 +291,7 @@ func (NotCompacted) event() {}
 func (Learnt) event()       {}
 func (Doubted) event()      {}
 func (LeftOut) event()      {}
+func (Miscounted) event()   {}
 func (Silent) event()       {}
 func (Done) event()         {}
 
@@ -302,6 +307,10 @@ type Env struct {
 	// Price returns what usage of the model costs; nil: unknown.
 	Price    func(llm.Usage) llm.Cost
 	MaxSteps int // questions to the model in one turn; 0: 200
+	MaxCalls int // calls of one answer that are run; 0: 128. The model is told that the others were not
+	// Before is asked before each request, with what the turn has used so far:
+	// an error ends the turn. nil: nothing is asked.
+	Before func(ctx context.Context, used llm.Usage) error
 
 	// Accepted is the longest prompt, in tokens, that the model is known to have
 	// taken. A refusal that names a smaller window is not worth remembering.

@@ -52,7 +52,8 @@ type turn struct {
 	left   bool          // parts of the request were left out in this turn because the API refused them
 	again  bool          // the last answer was stopped before its first word, and is wanted after all
 
-	doubted bool // a refusal was not believed, and the request repeated
+	miscounted bool // the provider reported usage that cannot be true
+	doubted    bool // a refusal was not believed, and the request repeated
 }
 
 func (t *turn) fail(err error) bool {
@@ -96,10 +97,7 @@ func (t *turn) result(r llm.ToolResult) bool {
 }
 
 func (t *turn) loop() bool {
-	limit := t.env.MaxSteps
-	if limit == 0 {
-		limit = 200
-	}
+	limit := cmp.Or(t.env.MaxSteps, 200)
 	squeeze := window.Loose
 	for asked := 0; ; {
 		b := t.measure()
@@ -122,6 +120,9 @@ func (t *turn) loop() bool {
 				return false
 			}
 		case Compact:
+			if err := t.before(); err != nil {
+				return t.fail(err)
+			}
 			if !t.compact(a.Cut) {
 				return false
 			}
@@ -131,6 +132,9 @@ func (t *turn) loop() bool {
 		case Ask:
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
+			}
+			if err := t.before(); err != nil {
+				return t.fail(err)
 			}
 			flush := flushing(t.s)
 			err := t.ask(a.Squeeze, b)
@@ -396,7 +400,7 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 			if rest := held.end(); rest != "" && !t.yield(Said{llm.Delta{Text: rest}}, nil) {
 				return errOver
 			}
-			return t.complete(*d.End, began)
+			return t.complete(*d.End, req, began)
 		}
 		part.add(d)
 		if d.Begun != nil {
@@ -411,13 +415,49 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	return t.broken(&part, req, began, fmt.Errorf("agent: the answer of %s broke off: %w", req.Model, llm.ErrNetwork))
 }
 
+// before asks whether the next request may be sent.
+func (t *turn) before() error {
+	if t.env.Before == nil {
+		return nil
+	}
+	return t.env.Before(t.ctx, t.usage)
+}
+
+// tooMany is how often the window, at most, a model is believed to have counted.
+const tooMany = 100
+
+// believable reports whether u can be the usage of one call.
+func (t *turn) believable(u llm.Usage) bool {
+	return u.Within(tooMany * cmp.Or(t.env.Budget.Window, 10_000_000))
+}
+
+// counted returns the usage of an answer: as reported or, if that cannot be
+// true, as estimated, which is said once. ok is false if the turn is over.
+func (t *turn) counted(u llm.Usage, blocks []llm.Block, req llm.Request) (_ llm.Usage, ok bool) {
+	if t.believable(u) {
+		return u, true
+	}
+	said := t.miscounted
+	t.miscounted = true
+	estimated := llm.Usage{Estimated: true}
+	if t.env.Tokens != nil {
+		estimated.Input = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
+		estimated.Output = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Blocks: blocks}}})
+	}
+	return estimated, said || t.yield(Miscounted{u}, nil)
+}
+
 // complete records an answer that came to its end.
-func (t *turn) complete(a llm.Answer, began time.Time) error {
+func (t *turn) complete(a llm.Answer, req llm.Request, began time.Time) error {
 	flush := flushing(t.s)
 	if !flush {
 		t.stop = a.Stop
 	}
-	a.Usage = t.priced(a.Usage)
+	u, ok := t.counted(a.Usage, a.Message.Blocks, req)
+	if !ok {
+		return errOver
+	}
+	a.Usage = t.priced(u)
 	t.usage = t.usage.Add(a.Usage)
 	if !t.answer(a, began, "") {
 		return errOver
@@ -445,6 +485,9 @@ func (t *turn) spent(part *partial, req llm.Request, blocks []llm.Block) llm.Usa
 		return llm.Usage{}
 	}
 	u := part.reported
+	if !t.believable(u) {
+		u = llm.Usage{Estimated: true}
+	}
 	if t.env.Tokens != nil {
 		estimate := func(req llm.Request) int { return window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req) }
 		if u.Prompt() == 0 {
@@ -528,6 +571,8 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	defer running.Wait() // no tool outlives its turn
 	defer cancel()
 	cut, why := cutCall(t.s)
+	limit := min(cmp.Or(t.env.MaxCalls, 128), len(calls))
+	calls, rest := calls[:limit], calls[limit:]
 	var failed error
 	for len(calls) > 0 {
 		n := t.parallel(calls)
@@ -573,6 +618,9 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			}
 		}
 	}
+	if !t.refuse(rest, limit) {
+		return false
+	}
 	if t.ctx.Err() != nil {
 		failed = t.ctx.Err()
 		if !t.answer(llm.Answer{Stop: llm.StopAborted}, t.env.Clock.Now(), "stopped by the user") {
@@ -581,6 +629,18 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	}
 	if failed != nil {
 		return t.fail(failed)
+	}
+	return true
+}
+
+// refuse answers the calls of an answer that has more than limit of them. The
+// user sees the first.
+func (t *turn) refuse(calls []llm.ToolCall, limit int) bool {
+	for i, c := range calls {
+		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(calls), limit))
+		if i == 0 && !t.yield(Called{c, r}, nil) || !t.result(r) {
+			return false
+		}
 	}
 	return true
 }

@@ -222,6 +222,12 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 	for try := 0; ; try++ {
 		req := llm.Request{Model: m.Name, System: instructions, Messages: []llm.Message{llm.UserText(ask)}, MaxTokens: out}
 		text, u, err := say(ctx, m.Provider, req)
+		if !u.Within(100 * max(m.Window, 10_000)) { // it cannot be true
+			u = llm.Usage{Estimated: true}
+			if m.Tokens != nil {
+				u.Input, u.Output = m.count(instructions+ask), m.count(text)
+			}
+		}
 		if m.Price != nil {
 			u.Cost = m.Price(u)
 		}

@@ -211,6 +211,11 @@ func (c Cost) Add(d Cost) Cost {
 // Prompt is the number of tokens sent.
 func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }
 
+// Within reports whether every number is from 0 to most.
+func (u Usage) Within(most int) bool {
+	return min(u.Input, u.Output, u.CacheRead, u.CacheWrite) >= 0 && max(u.Input, u.Output, u.CacheRead, u.CacheWrite) <= most
+}
+
 // Total is the number of tokens sent and received: what the context holds
 // after the call.
 func (u Usage) Total() int { return u.Prompt() + u.Output }

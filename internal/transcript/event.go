@@ -45,6 +45,9 @@ func Event(ev agent.Event) string {
 		return fmt.Sprintf("%s/%s refused the request as longer than %s tokens, but %s: asking again", ev.Provider, ev.Model, window.Short(ev.Window), ev.Why)
 	case agent.LeftOut:
 		return leftOut(ev)
+	case agent.Miscounted:
+		u := ev.Reported
+		return fmt.Sprintf("the server reported numbers of tokens that cannot be true (%d in, %d out): estimates are recorded", u.Input+u.CacheRead+u.CacheWrite, u.Output)
 	case agent.Silent:
 		return Silent
 	case runner.Switched:
