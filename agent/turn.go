@@ -120,7 +120,7 @@ func (t *turn) loop() bool {
 				return false
 			}
 		case Compact:
-			if err := t.before(); err != nil {
+			if err := t.env.before(t.ctx, t.usage); err != nil {
 				return t.fail(err)
 			}
 			if !t.compact(a.Cut) {
@@ -133,7 +133,7 @@ func (t *turn) loop() bool {
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
 			}
-			if err := t.before(); err != nil {
+			if err := t.env.before(t.ctx, t.usage); err != nil {
 				return t.fail(err)
 			}
 			flush := flushing(t.s)
@@ -416,35 +416,29 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 }
 
 // before asks whether the next request may be sent.
-func (t *turn) before() error {
-	if t.env.Before == nil {
+func (e Env) before(ctx context.Context, used llm.Usage) error {
+	if e.Before == nil {
 		return nil
 	}
-	return t.env.Before(t.ctx, t.usage)
+	return e.Before(ctx, used)
 }
 
 // tooMany is how often the window, at most, a model is believed to have counted.
 const tooMany = 100
 
 // believable reports whether u can be the usage of one call.
-func (t *turn) believable(u llm.Usage) bool {
-	return u.Within(tooMany * cmp.Or(t.env.Budget.Window, 10_000_000))
+func (e Env) believable(u llm.Usage) bool {
+	return u.Within(tooMany * cmp.Or(e.Budget.Window, 10_000_000))
 }
 
-// counted returns the usage of an answer: as reported or, if that cannot be
-// true, as estimated, which is said once. ok is false if the turn is over.
-func (t *turn) counted(u llm.Usage, blocks []llm.Block, req llm.Request) (_ llm.Usage, ok bool) {
-	if t.believable(u) {
-		return u, true
+// estimated returns what an answer with blocks to req has probably used.
+func (e Env) estimated(s *session.Session, req llm.Request, blocks []llm.Block) llm.Usage {
+	u := llm.Usage{Estimated: true}
+	if e.Tokens != nil {
+		u.Input = window.Estimate(s, e.Prompt, e.Tokens, req)
+		u.Output = window.Estimate(s, e.Prompt, e.Tokens, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Blocks: blocks}}})
 	}
-	said := t.miscounted
-	t.miscounted = true
-	estimated := llm.Usage{Estimated: true}
-	if t.env.Tokens != nil {
-		estimated.Input = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, req)
-		estimated.Output = window.Estimate(t.s, t.env.Prompt, t.env.Tokens, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Blocks: blocks}}})
-	}
-	return estimated, said || t.yield(Miscounted{u}, nil)
+	return u
 }
 
 // complete records an answer that came to its end.
@@ -453,11 +447,14 @@ func (t *turn) complete(a llm.Answer, req llm.Request, began time.Time) error {
 	if !flush {
 		t.stop = a.Stop
 	}
-	u, ok := t.counted(a.Usage, a.Message.Blocks, req)
-	if !ok {
-		return errOver
+	if u := a.Usage; !t.env.believable(u) {
+		a.Usage = t.env.estimated(t.s, req, a.Message.Blocks)
+		if !t.miscounted && !t.yield(Miscounted{u}, nil) {
+			return errOver
+		}
+		t.miscounted = true
 	}
-	a.Usage = t.priced(u)
+	a.Usage = t.priced(a.Usage)
 	t.usage = t.usage.Add(a.Usage)
 	if !t.answer(a, began, "") {
 		return errOver
@@ -485,7 +482,7 @@ func (t *turn) spent(part *partial, req llm.Request, blocks []llm.Block) llm.Usa
 		return llm.Usage{}
 	}
 	u := part.reported
-	if !t.believable(u) {
+	if !t.env.believable(u) {
 		u = llm.Usage{Estimated: true}
 	}
 	if t.env.Tokens != nil {
@@ -618,8 +615,11 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			}
 		}
 	}
-	if !t.refuse(rest, limit) {
-		return false
+	for i, c := range rest { // the user sees the first
+		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(rest), limit))
+		if i == 0 && !t.yield(Called{c, r}, nil) || !t.result(r) {
+			return false
+		}
 	}
 	if t.ctx.Err() != nil {
 		failed = t.ctx.Err()
@@ -629,18 +629,6 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	}
 	if failed != nil {
 		return t.fail(failed)
-	}
-	return true
-}
-
-// refuse answers the calls of an answer that has more than limit of them. The
-// user sees the first.
-func (t *turn) refuse(calls []llm.ToolCall, limit int) bool {
-	for i, c := range calls {
-		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(calls), limit))
-		if i == 0 && !t.yield(Called{c, r}, nil) || !t.result(r) {
-			return false
-		}
 	}
 	return true
 }
