@@ -35,6 +35,10 @@ type Options struct {
 	Stream Stream          // reads the lines, whatever Form says
 	Header *session.Header // comes first in a file that has no header
 
+	// Each is called with each line before it is read, unless it is blank or too
+	// long.
+	Each func(n int, line []byte)
+
 	// Where the reader begins if not at the beginning of its file: the bytes,
 	// lines and records before it, and Leaf, the end of the branch so far. A
 	// file can be entered before or after a record for which WholeLine is true;
@@ -198,6 +202,9 @@ func (s *Scanner) step() {
 	}
 	if len(native.Trim(line)) == 0 {
 		return
+	}
+	if s.o.Each != nil {
+		s.o.Each(s.line, line)
 	}
 	stream := s.stream
 	if stream == nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Check reads every log from its first byte to its last and reports what is
-// wrong: damage with file and line, an index that differs from the log, files
-// that are not read. It changes nothing. Problems of no session are reported
+// wrong: damage with file and line, records that differ from their checksums, an
+// index that differs from the log, files that are not read. It changes nothing. Problems of no session are reported
 // with the id "".
 //
 // A sessions.json is compared with the logs only if the projections are
@@ -105,12 +105,14 @@ func byproduct(name string) bool {
 
 // checkLog reads l and compares what the store knows of it with that.
 func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, error)) error {
+	known := s.readSums(l.id) // before the log, which may grow
 	return l.use(ctx, func() error {
 		path := l.where()
 		if first := s.folder.known(l.id); first != nil && first != l {
 			report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, first.where()))
+			known = nil // of the other one
 		}
-		sess, headless, err := l.replay(ctx)
+		sess, headless, err := l.replay(ctx, known)
 		if err != nil {
 			return err
 		}
@@ -136,15 +138,16 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 	})
 }
 
-// replay reads the whole log. headless says that its first record is not a
-// header. The caller holds mu.
-func (l *log) replay(ctx context.Context) (sess *session.Session, headless bool, err error) {
+// replay reads the whole log and compares it with its checksums and those known
+// of lines of others. headless says that its first record is not a header. The
+// caller holds mu.
+func (l *log) replay(ctx context.Context, known []uint32) (sess *session.Session, headless bool, err error) {
 	f, err := l.disk.open(l.where(), os.O_RDONLY)
 	if err != nil {
 		return nil, false, gone(err)
 	}
 	defer f.Close()
-	all := records(ctx, l.scan(l.where(), f, firstMark, l.view.stat.size), l.tableKey())
+	all := l.checked(ctx, reader{file: f, name: l.where(), from: firstMark, size: l.view.stat.size, key: l.tableKey()}, known)
 	sess, err = session.Replay(l.id, func(yield func(session.Record, error) bool) {
 		for r, err := range all {
 			if _, ok := r.Body.(session.Header); r.Seq == 1 && !ok {

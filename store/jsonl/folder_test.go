@@ -582,12 +582,13 @@ func TestCheckAndRebuild(t *testing.T) {
 			broken := strings.Replace(string(text), `"type":"message"`, `"type":"massage"`, 1)
 			must(t, os.WriteFile(path, []byte(broken), 0o600))
 			must(t, os.Chtimes(path, time.Time{}, fi.ModTime()))
-			check("s0: the index and " + path + " differ: turns: 1 in the index, 0 in the log")
+			changed := "s0: " + path + ":2: record 2 has changed since it was written: "
+			check(changed, "s0: the index and "+path+" differ: turns: 1 in the index, 0 in the log")
 			rebuild(2) // s1 and sessions.json, which has its turns
-			check()
+			check(changed)
 
 			addTo(t, path, "\x00garbage\n")
-			check("s0: " + path + ":" + fmt.Sprint(strings.Count(broken, "\n")+1) + ": ")
+			check("s0: "+path+":"+fmt.Sprint(strings.Count(broken, "\n")+1)+": ", changed)
 			before, err := os.ReadFile(path)
 			must(t, err)
 			rebuild(0)
@@ -598,7 +599,7 @@ func TestCheckAndRebuild(t *testing.T) {
 			table := st.path(y.index(filepath.Dir(y.place("main:cli:me", "s0"))))
 			must(t, os.WriteFile(table, []byte("{oops"), 0o600))
 			must(t, os.WriteFile(st.proj.indexPath(), []byte("oops"), 0o600))
-			check(st.proj.indexPath()+" is damaged", table+" cannot be read", "s0: "+path)
+			check(st.proj.indexPath()+" is damaged", table+" cannot be read", "s0: "+path, changed)
 			backups, err := filepath.Glob(table + ".bak.*")
 			must(t, err)
 			if len(backups) != 1 {

@@ -6,7 +6,8 @@
 // sessions.json for the other programs, and .goclaw/index, which has the list
 // row of each log. Both are written now and then, never with an append, and
 // they are always compared with the logs. If they are lost, old or damaged, the
-// store rebuilds them.
+// store rebuilds them. The checksums of lines that other programs wrote are in
+// .goclaw as well, a file for each log that has such lines.
 //
 // A log is only ever appended to: by one process at a time, under a lock, in
 // one write that is durable before Append returns. The store notices if other

@@ -19,14 +19,7 @@ import (
 // place is known: at least the first one of the context and the end are.
 func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
-		var r reader
-		var err error
-		for again := true; again && err == nil; {
-			err = s.with(ctx, id, func(l *log) (err error) {
-				r, again, err = l.reader(max(after, 0))
-				return err
-			})
-		}
+		r, err := openLog(ctx, s, id, after)
 		if err != nil {
 			yield(session.Record{}, err)
 			return
@@ -41,6 +34,32 @@ func (s *Store) Read(ctx context.Context, id session.ID, after session.Seq) iter
 				return
 			}
 		}
+	}
+}
+
+// openLog opens the log id of s for the records after seq after.
+func openLog(ctx context.Context, s *Store, id session.ID, after session.Seq) (r reader, err error) {
+	for again := true; again && err == nil; {
+		err = s.with(ctx, id, func(l *log) (err error) {
+			r, again, err = l.reader(max(after, 0))
+			return err
+		})
+	}
+	return r, err
+}
+
+// ReadChecked implements storekit.Checker. It yields the records that differ
+// from their checksums after all others.
+func (s *Store) ReadChecked(ctx context.Context, id session.ID) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		known := s.readSums(id) // before the log, which may grow
+		r, err := openLog(ctx, s, id, 0)
+		if err != nil {
+			yield(session.Record{}, err)
+			return
+		}
+		defer r.file.Close()
+		s.checked(ctx, r, known)(yield)
 	}
 }
 

@@ -69,8 +69,13 @@ func (r *root) here() error {
 
 // scan reads f from the mark from to end. name is the file in a damage report.
 func (r *root) scan(name string, f io.ReaderAt, from mark, end int64) *codec.Scanner {
+	return r.scanEach(name, f, from, end, nil)
+}
+
+// scanEach is scan that calls each with each line.
+func (r *root) scanEach(name string, f io.ReaderAt, from mark, end int64, each func(n int, line []byte)) *codec.Scanner {
 	return codec.NewScanner(name, io.NewSectionReader(f, from.off, end-from.off),
-		codec.Options{Form: r.layout.form(), Offset: from.off, Line: from.line - 1, After: from.seq - 1})
+		codec.Options{Form: r.layout.form(), Offset: from.off, Line: from.line - 1, After: from.seq - 1, Each: each})
 }
 
 // decode returns the records of the lines b.

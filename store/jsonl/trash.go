@@ -41,6 +41,7 @@ func (s *Store) Purge(ctx context.Context, id session.ID) error {
 		}
 		l.view = view{}
 		s.folder.forget(l)
+		_ = s.disk.remove(s.sumsPath(id))
 		// Removed while it is locked: a process that waits for it locks a new one.
 		_ = s.disk.remove(s.own(lockName(id) + ".lock"))
 		return s.disk.syncDir(filepath.Dir(path))

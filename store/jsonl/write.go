@@ -154,6 +154,7 @@ func (l *log) write(f file, ls lines) error {
 	if batch != "" {
 		_ = l.disk.remove(batch)
 	}
+	_ = l.addSums(ls.buf, old == 0) // without them, lines of others are not checked
 	l.count(f, begin, int64(len(buf)), ls, cut)
 	return nil
 }

@@ -2,7 +2,8 @@ package native
 
 import (
 	"bytes"
-	"errors"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 )
@@ -19,9 +20,6 @@ const (
 	sumSize = len(sumName) + 8 + len(sumEnd)
 )
 
-// ErrChecksum is wrapped by the errors of Check.
-var ErrChecksum = errors.New("the checksum does not match")
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Checksum returns the CRC-32C of b.
@@ -31,9 +29,18 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // It may write to the memory after line.
 func Seal(line []byte) []byte {
 	if n := len(line) - 1; n > 1 && line[n] == '}' {
-		return fmt.Appendf(line[:n], `%s%08x%s`, sumName, Checksum(line[:n]), sumEnd)
+		sum := digits(line[:n])
+		return append(append(append(line[:n], sumName...), sum[:]...), sumEnd...)
 	}
 	return line
+}
+
+// digits returns the checksum of b in hex.
+func digits(b []byte) (d [8]byte) {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], Checksum(b))
+	hex.Encode(d[:], sum[:])
+	return d
 }
 
 // Check compares a line with its checksum. sealed says whether it has one. A
@@ -46,15 +53,15 @@ func Check(line []byte) (sealed bool, err error) {
 	}
 	at := n + len(sumName)
 	name, sum, end := line[n:at], line[at:at+8], line[at+8:]
-	want := fmt.Appendf(nil, "%08x", Checksum(line[:n]))
+	want := digits(line[:n])
 	named := string(name) == sumName && string(end) == sumEnd
-	switch right := bytes.Equal(sum, want); {
+	switch right := bytes.Equal(sum, want[:]); {
 	case named && right:
 		return true, nil
 	case named:
-		return true, fmt.Errorf("its bytes have the CRC-32C %s, its checksum is %q: %w", want, sum, ErrChecksum)
+		return true, fmt.Errorf("its bytes have the CRC-32C %s, its checksum is %q", want, sum)
 	case right:
-		return true, fmt.Errorf("the field of its checksum is damaged: %q: %w", line[n:], ErrChecksum)
+		return true, fmt.Errorf("the field of its checksum is damaged: %q", line[n:])
 	}
 	return false, nil
 }
