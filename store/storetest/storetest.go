@@ -62,6 +62,7 @@ func Run(t *testing.T, open Opener) {
 		{"cancelled", s.cancelled},
 		{"closed", s.closed},
 		{"copy", s.copies},
+		{"checksums", s.checksums},
 		{"faults", s.faults},
 	} {
 		t.Run(c.name, c.run)
