@@ -144,6 +144,8 @@ func storeFinding(path string, id session.ID, key session.Key, problem error) fi
 	switch {
 	case errors.Is(problem, session.ErrStale):
 		f.Hint = "goclaw doctor --fix rebuilds it from the logs"
+	case errors.As(problem, &d) && d.Changed > 0:
+		f.Hint = fmt.Sprintf("it can still be read: goclaw sessions show %s --around %d; restore it from a backup, or import it again", id, d.Changed)
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
 		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records", id, id)
 	case errors.As(problem, &d):

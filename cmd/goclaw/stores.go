@@ -10,6 +10,7 @@ import (
 	"goclaw/internal/naming"
 	"goclaw/recall"
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
 )
@@ -25,6 +26,7 @@ type stores struct {
 // store is what both stores can do beyond session.Store.
 type store interface {
 	session.Store
+	storekit.Checker
 	Check(ctx context.Context, report func(session.ID, error)) error
 	Rebuild(ctx context.Context) (changed int, err error)
 }

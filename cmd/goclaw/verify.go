@@ -15,7 +15,11 @@ func verifyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [KEY...]",
 		Short: "Read every record of conversations and report damage",
-		RunE:  func(cmd *cobra.Command, args []string) error { return verifyAll(cmd.Context(), a, args, asJSON) },
+		Long: `Reads every record of conversations, all of them or those of KEY..., compares it
+with its checksum, and reports what is damaged, missing or has changed since it
+was written. Changes nothing. Records of older versions have no checksum.
+Exits 0 when all is well, 1 when not.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return verifyAll(cmd.Context(), a, args, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
 	return cmd
@@ -59,9 +63,9 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 }
 
 // verify reads one log from its first record and says what is wrong with it.
-func verify(ctx context.Context, st session.Store, in session.Info) []string {
+func verify(ctx context.Context, st store, in session.Info) []string {
 	problems := []string{}
-	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
+	s, err := session.Replay(in.ID, st.ReadChecked(ctx, in.ID))
 	if err != nil {
 		return append(problems, err.Error())
 	}
