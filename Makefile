@@ -35,8 +35,8 @@ bench-all: ## every speed claim: the three above, one after another
 	@status=0; for t in bench bench-import bench-recall; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
-soak: ## the long forms of the crash, power failure and two-process tests (SOAK=2m each)
-	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut|TestPowerFailure' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
+soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
+	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut|TestPowerFailure|Flip' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
 
 .PHONY: soak-window
 soak-window: ## 3,000-turn sessions on three windows against bad models (docs/lab/window.md)
