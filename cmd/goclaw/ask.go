@@ -57,6 +57,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 	show := a.jsonEvents()
 	if !asJSON {
 		approve, show = a.approver(), a.plainEvents()
+		a.models.permit.ask = asker(a.env)
 	}
 	r, err := newTurns(ctx, a, approve)
 	if err != nil {

@@ -31,9 +31,11 @@ func chat(ctx context.Context, a *app, ref string) error {
 	if interactive {
 		o.Err, o.Width = a.out, a.width
 		approve = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return c.Approve(ctx, req) })
+		a.models.permit.ask = func(ctx context.Context, question string) (bool, error) { return c.Confirm(ctx, question) }
 	} else {
 		o.Style.Colour = false
 		approve = a.approver()
+		a.models.permit.ask = asker(a.env)
 	}
 	run, err := newTurns(ctx, a, approve)
 	if err != nil {
@@ -57,6 +59,9 @@ func chat(ctx context.Context, a *app, ref string) error {
 		return err
 	}
 	setModels(a, &o, run.tools.Specs())
+	if o.Live {
+		defer warmUp(a, &o)()
+	}
 	restore := func() {} // the terminal
 	o.Abort = func() { restore(); os.Exit(130) }
 	c = repl.New(o)
@@ -69,11 +74,6 @@ func chat(ctx context.Context, a *app, ref string) error {
 		}
 		defer t.Close()
 		in, t.Paint, restore = t, o.Style.Green, func() { t.Close() }
-		// The first turn should not wait for the vocabulary: it is built while
-		// the user types.
-		if m, err := a.models.choose(ctx); err == nil {
-			defer time.AfterFunc(300*time.Millisecond, func() { m.tokens.Count("") }).Stop()
-		}
 	case interactive:
 		in = line.NewPlain(a.in, a.out)
 	default:
@@ -113,6 +113,26 @@ func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
 	return t, nil
 }
 
+// warmUp builds the vocabulary of the first model that is decided on while the
+// user types, so that the first turn need not wait for it.
+func warmUp(a *app, o *repl.Options) (stop func()) {
+	var timer *time.Timer
+	decide := o.Decide
+	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
+		m, problem, err := decide(ctx, s)
+		if err == nil && timer == nil {
+			tokens := a.models.now.tokens
+			timer = time.AfterFunc(300*time.Millisecond, func() { tokens.Count("") })
+		}
+		return m, problem, err
+	}
+	return func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
 // setModels lets the chat know the model in use, and choose another.
 func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
 	o.Models = a.models.names
@@ -129,6 +149,7 @@ func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
 		if err != nil {
 			return repl.Model{}, err
 		}
+		a.models.allowNamed(m)
 		a.models.now, a.models.flag = m, "" // this choice goes before --model
 		return chatModel(a, tools), nil
 	}

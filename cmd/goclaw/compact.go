@@ -105,6 +105,7 @@ func tellModel(ctx context.Context, a *app, in session.Info) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.models.permit.ask = asker(a.env)
 	m, err := a.models.decideOnce(ctx, s)
 	if err != nil {
 		return nil, err

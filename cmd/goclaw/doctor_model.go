@@ -73,9 +73,7 @@ func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding)
 		return fail(fmt.Errorf("%s cannot be asked: %w", d.Name, err), modelHint(err))
 	}
 	d.Usable = true
-	if m.note != "" {
-		d.Did += "; " + m.note
-	}
+	d.Did = sentences(sentences(d.Did, m.note), a.models.how)
 	return d, nil
 }
 

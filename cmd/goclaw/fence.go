@@ -20,7 +20,7 @@ func fence(c *config.Loaded) tool.Fence {
 		f.Open = append(f.Open, filepath.Join(usual, "workspace"))
 	}
 	// By name as well: in the home they may be links to somewhere else.
-	for _, name := range []string{"config.json", "allowed", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
+	for _, name := range []string{"config.json", "allowed", "consent.json", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
 		f.Private = append(f.Private, filepath.Join(c.Home, name))
 	}
 	for _, db := range []string{c.Session.Path, indexAt(c), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")} {

@@ -17,7 +17,7 @@ import (
 // fact is something that goclaw remembers about models and that nobody wrote
 // into the configuration. Other programs read it.
 type fact struct {
-	What  string    `json:"what"` // window, answer, accepted
+	What  string    `json:"what"` // window, answer, accepted; server, session
 	Name  string    `json:"name"` // what goclaw models forget takes
 	Value any       `json:"value"`
 	At    time.Time `json:"at,omitzero"`
@@ -53,6 +53,19 @@ func facts(c *config.Loaded) []fact {
 		add("answer", l.Answer, l.AnswerFrom, "answers with at most %d tokens")
 		add("accepted", l.Accepted, lesson{}, "took a prompt of %d tokens")
 	}
+	for _, a := range consents(c.Home) {
+		f := fact{What: "server", Name: a.Provider + "/" + a.Model, Value: a.Allowed, At: a.At}
+		verb, to := "may be sent", "conversations at "+a.Address
+		if a.Session != "" {
+			f.What, f.Name, to = "session", string(a.Session), "to "+a.Provider
+		}
+		said := "allowed"
+		if !a.Allowed {
+			verb, said = "is not sent", "refused"
+		}
+		f.Text = transcript.Printable(fmt.Sprintf("%s %s (%s %s)", verb, to, said, day(a.At)))
+		out = append(out, f)
+	}
 	slices.SortStableFunc(out, func(x, y fact) int { return cmp.Compare(x.Name, y.Name) })
 	return out
 }
@@ -66,13 +79,19 @@ func modelsCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "Show what is remembered about models",
-		Long: `Shows what goclaw has learnt about models from the refusals of their servers:
-windows and longest answers, each with the day and the server's message. It
-counts for seven days, and never against the configuration
-(models.NAME.contextWindow).`,
-		Example: `  goclaw models                       what is remembered
-  goclaw models forget openai/gpt-5   forget what was learnt about a model`,
+		Short: "Show what is remembered about models: where conversations may go, and windows",
+		Long: `Shows what goclaw remembers about models.
+
+Where conversations may go: which model servers on this machine you allowed or
+refused, and which sessions you let move to another vendor. After "forget" you
+are asked again.
+
+What was learnt from the refusals of servers: windows and longest answers, each
+with the day and the server's message. It counts for seven days, and never
+against the configuration (models.NAME.contextWindow).`,
+		Example: `  goclaw models                          what is remembered
+  goclaw models forget openai/gpt-5      forget what was learnt about a model
+  goclaw models forget ollama/llama3.2   be asked again`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.config()
@@ -97,7 +116,7 @@ counts for seven days, and never against the configuration
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
 	forget := &cobra.Command{
 		Use:   "forget NAME",
-		Short: "Forget what is remembered about a model",
+		Short: "Forget what is remembered about a model or a session",
 		Args:  exactly("NAME"),
 		RunE:  func(_ *cobra.Command, args []string) error { return forgetFacts(a.env, args[0]) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -138,7 +157,13 @@ func forgetFacts(e *env, name string) error {
 			did = append(did, f.Text)
 		}
 	}
-	if err := changeLimits(c.Home, func(m map[string]limits) { delete(m, name) }); err != nil {
+	err = changeLimits(c.Home, func(m map[string]limits) { delete(m, name) })
+	if err == nil {
+		err = changeConsents(c.Home, func(all []consent) []consent {
+			return slices.DeleteFunc(all, func(a consent) bool { return a.Provider+"/"+a.Model == name || string(a.Session) == name })
+		})
+	}
+	if err != nil {
 		return err
 	}
 	return e.print(transcript.Printable(fmt.Sprintf("forgotten: %s %s", name, strings.Join(did, "; "))))

@@ -59,9 +59,9 @@ const (
 var bases = map[string]string{
 	"openai":     openai.DefaultBaseURL,
 	"openrouter": "https://openrouter.ai/api/v1",
-	"ollama":     "http://127.0.0.1:11434/v1",
-	"lmstudio":   "http://127.0.0.1:1234/v1",
-	"llamacpp":   "http://127.0.0.1:8080/v1",
+	"ollama":     local.OllamaURL + "/v1",
+	"lmstudio":   local.LMStudioURL + "/v1",
+	"llamacpp":   local.LlamaCppURL + "/v1",
 	"vllm":       "http://127.0.0.1:8000/v1",
 }
 

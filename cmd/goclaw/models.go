@@ -21,7 +21,10 @@ type models struct {
 	flag   string            // --model
 	now    *model            // the model that is asked now; nil until one is chosen
 	byName map[string]*model // those that were asked for so far
-	server *local.Server     // on this machine; nil until it was looked for
+	permit permissions
+	found  []local.Server // on this machine
+	looked bool           // for them
+	how    string         // why no server here is asked, and how to allow it
 }
 
 // decide chooses the model that s is asked with. It is the one rule, for every
@@ -33,6 +36,8 @@ type models struct {
 //  4. the model that s names last, whoever wrote that, if it can be asked here
 //  5. whichever key or local server there is; else the built-in model
 //
+// A server here is asked only if the user has named it or agreed to it, and
+// another vendor than the one of s only if the user has named or agreed to that.
 // problem says which choice is not available, and why.
 func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, problem string, err error) {
 	c, err := ms.config()
@@ -40,20 +45,49 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 		return nil, "", err
 	}
 	before := ms.now
-	ms.now = nil
+	ms.now, ms.how = nil, ""
+	named := ms.flag != "" || c.Model != ""
 	if chosen, ok := s.Chosen(); ok && ms.flag == "" {
-		name := chosen.Body.(session.ModelChange).Name()
-		if ms.now, err = ms.named(name); err != nil {
-			problem = fmt.Sprintf("%s, which was chosen for this session, is not available (%s)", name, oneLine(err))
+		change := chosen.Body.(session.ModelChange)
+		if ms.now, err = ms.chosen(ctx, s, change); err != nil {
+			problem = fmt.Sprintf("%s, which was chosen for this session, is not available (%s)", change.Name(), oneLine(err))
 		}
+		named = named || ms.now != nil
 	}
-	if last, ok := s.LastModel(); ok && ms.now == nil && ms.flag == "" && c.Model == "" {
+	if last, ok := lastAsked(s); ok && ms.now == nil && !named {
 		ms.now = ms.available(ctx, last)
 	}
-	if m, err = ms.choose(ctx); err != nil {
-		ms.now = before
+	m, err = ms.choose(ctx)
+	if err == nil && !named {
+		var refused string
+		m, refused, err = ms.move(ctx, s, m)
+		ms.now, problem = m, sentences(problem, refused)
 	}
-	return m, problem, err
+	if err != nil {
+		ms.now = before
+		return nil, problem, err
+	}
+	return m, sentences(problem, ms.how), nil
+}
+
+// sentences joins what there is of two.
+func sentences(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// chosen returns the model that was chosen in s. In a session that came from
+// elsewhere, somebody else may have chosen a server on this machine.
+func (ms *models) chosen(ctx context.Context, s *session.Session, c session.ModelChange) (*model, error) {
+	if !unnamed(ms.conf, c.Provider) || !s.Mirror() && s.Origin.ID == "" {
+		return ms.named(c.Name())
+	}
+	if m := ms.available(ctx, c); m != nil {
+		return m, nil
+	}
+	return nil, errors.New(cmp.Or(ms.how, "no server here has it"))
 }
 
 // decideOnce is decide for a command that answers once: it shows the problem.
@@ -90,13 +124,19 @@ func (ms *models) choose(ctx context.Context) (*model, error) {
 }
 
 // keyless returns the model that is asked where there is no key: one of a
-// server on this machine, or the built-in one.
+// server on this machine, if the user agrees, or the built-in one.
 func (ms *models) keyless(ctx context.Context) (*model, error) {
-	if s, ok := ms.localServer(ctx); ok {
-		return ms.local(s, s.Models[0])
+	s, lm, how, ok := ms.allowedHere(ctx)
+	if ok {
+		return ms.local(s, lm)
 	}
+	ms.how = how
 	m, err := ms.named(offline.Name)
-	if err == nil && m.note == "" {
+	switch {
+	case err != nil || m.note != "":
+	case how != "":
+		m.tell("the built-in offline model answers (it is not a language model)")
+	default:
 		m.tell("no API key and no local model server found: the built-in offline model answers (it is not a language model)")
 	}
 	return m, err
@@ -104,17 +144,27 @@ func (ms *models) keyless(ctx context.Context) (*model, error) {
 
 // available returns the model c if it can be asked here, as far as that is
 // known without asking it: there is a key for it, or a server on this machine
-// has it. The built-in model is not returned: it answers where nothing else can.
+// has it and the user agrees. The built-in model is not returned: it answers
+// where nothing else can.
 func (ms *models) available(ctx context.Context, c session.ModelChange) *model {
 	if c.Provider == offline.Name {
 		return nil
 	}
 	var m *model
 	var err error
-	if strings.HasPrefix(bases[c.Provider], "http://127.0.0.1:") && ms.conf.Providers[c.Provider].BaseURL == "" {
-		s, ok := ms.localServer(ctx)
+	if unnamed(ms.conf, c.Provider) {
+		servers := ms.localServers(ctx)
+		at := slices.IndexFunc(servers, func(s local.Server) bool { return s.Name == c.Provider })
+		if at < 0 {
+			return nil
+		}
+		s := servers[at]
 		i := slices.IndexFunc(s.Models, func(m local.Model) bool { return m.Name == c.Model })
-		if !ok || s.Name != c.Provider || i < 0 {
+		if i < 0 {
+			return nil
+		}
+		var ok bool
+		if ok, ms.how = ms.may(ctx, s, c.Model); !ok {
 			return nil
 		}
 		m, err = ms.local(s, s.Models[i])
@@ -127,16 +177,15 @@ func (ms *models) available(ctx context.Context, c session.ModelChange) *model {
 	return m
 }
 
-// localServer looks once for a server on this machine that has a model.
-func (ms *models) localServer(ctx context.Context) (local.Server, bool) {
+// localServers looks once for servers on this machine that have a model.
+func (ms *models) localServers(ctx context.Context) []local.Server {
 	if ms.getenv("GOCLAW_NO_LOCAL") != "" {
-		return local.Server{}, false
+		return nil
 	}
-	if ms.server == nil {
-		s, _ := local.Find(ctx, nil)
-		ms.server = &s
+	if !ms.looked {
+		ms.found, ms.looked = addresses(ms.conf).Find(ctx, nil), true
 	}
-	return *ms.server, len(ms.server.Models) > 0
+	return ms.found
 }
 
 // local returns the model lm of the server s.
@@ -148,7 +197,7 @@ func (ms *models) local(s local.Server, lm local.Model) (*model, error) {
 		return m, err
 	}
 	m.noImages = !lm.Images
-	if ms.conf.ContextWindow == 0 && lm.Window+lm.Trained > 0 {
+	if !m.fixed && lm.Window+lm.Trained > 0 {
 		m.budget.Window = lm.Usable()
 		m.note = m.reserve(ms.conf)
 	}
@@ -187,8 +236,12 @@ func (ms *models) forContext(ctx context.Context, s *session.Session, file bool)
 		m, _, err = ms.decide(ctx, s)
 	}
 	var key *keyError
-	if errors.As(err, &key) {
+	var move *moveError
+	switch {
+	case errors.As(err, &key):
 		m, err = key.model, nil
+	case errors.As(err, &move):
+		m, err = move.model, nil
 	}
 	if err != nil || !file || ms.flag != "" || s.Model == "" {
 		return m, err

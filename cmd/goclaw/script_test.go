@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(program{m}, map[string]func(){"goclaw": main})
 }
 
-// program runs tests with the real goclaw in PATH, built once as users get it.
+// program runs tests with the real goclaw in PATH, built once as users get it,
+// except for the ports where it looks for model servers.
 // Scripts start it some 600 times, and a copy of the test binary, with the race
 // detector, would take ten times as long.
 type program struct{ *testing.M }
@@ -25,7 +26,7 @@ type program struct{ *testing.M }
 func (p program) Run() int {
 	bin, err := exec.LookPath("goclaw") // the copy that testscript.Main has made
 	if err == nil {
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, ".")
+		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags="+portFlags(), "-o", bin, ".")
 		build.Stdout, build.Stderr = os.Stdout, os.Stderr
 		err = build.Run()
 	}

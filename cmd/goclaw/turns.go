@@ -58,6 +58,9 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			if err != nil {
 				return agent.Env{}, err
 			}
+			if a.models.flag == m.name() {
+				a.models.allowNamed(m)
+			}
 			env := agent.Env{
 				Provider: a.models.asked(m), Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 				Accepted: m.accepted, Fixed: m.fixed,

@@ -1,5 +1,5 @@
-// Package local finds a model server on this machine: Ollama, LM Studio or
-// llama.cpp on its standard port. It also asks a server, here or elsewhere, how
+// Package local finds a model server on this machine: Ollama or LM Studio on its
+// standard port, or one at a given address. It also asks a server, here or elsewhere, how
 // many tokens one of its models takes.
 //
 // All servers are asked at once, and only for a moment, because a user waits for
@@ -16,6 +16,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,30 +52,38 @@ func (m Model) Usable() int {
 	return unchosen
 }
 
-// timeout is how long Find takes at most.
-const timeout = 150 * time.Millisecond
+// Where the servers listen unless told otherwise, and how long Find takes at
+// most. They are strings because the linker sets others in the program that
+// tests run.
+var (
+	OllamaURL   = "http://127.0.0.1:11434"
+	LMStudioURL = "http://127.0.0.1:1234"
+	LlamaCppURL = "http://127.0.0.1:8080"
+	Patience    = "150ms"
+)
 
-// addresses are where to look. An empty one is not asked.
-type addresses struct{ Ollama, LMStudio, LlamaCpp string }
-
-// standard are the ports that the servers listen on unless told otherwise.
-var standard = addresses{
-	Ollama:   "http://127.0.0.1:11434",
-	LMStudio: "http://127.0.0.1:1234",
-	LlamaCpp: "http://127.0.0.1:8080",
+func timeout() time.Duration {
+	d, err := time.ParseDuration(Patience)
+	if err != nil {
+		panic(err) // it was set to something else
+	}
+	return d
 }
 
-// Find returns the first server at its standard address that has a model.
-func Find(ctx context.Context, client *http.Client) (Server, bool) {
-	return standard.Find(ctx, client)
-}
+// Addresses are where to look. An empty one is not asked.
+type Addresses struct{ Ollama, LMStudio, LlamaCpp string }
 
-// Find returns a server that has a model, within timeout. If several have one,
-// a server with a model in memory comes before one without, and then Ollama
-// before LM Studio before llama.cpp. The first of the server's models is the
-// one to use: one in memory, or the one that was used last.
-func (a addresses) Find(ctx context.Context, client *http.Client) (Server, bool) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// Standard returns the addresses where a server is looked for without being
+// told: those that only a model server uses. Anything may listen on llama.cpp's.
+func Standard() Addresses { return Addresses{Ollama: OllamaURL, LMStudio: LMStudioURL} }
+
+// Find returns the servers that have a model, within Patience: those with a model
+// in memory before those without, and then Ollama before LM Studio before
+// llama.cpp. The first of a server's models is the one to use: one in memory, or
+// the one that was used last. The servers learn nothing but that they are asked:
+// no key is sent.
+func (a Addresses) Find(ctx context.Context, client *http.Client) []Server {
+	ctx, cancel := context.WithTimeout(ctx, timeout())
 	defer cancel()
 	if client == nil {
 		client = own()
@@ -88,48 +97,39 @@ func (a addresses) Find(ctx context.Context, client *http.Client) (Server, bool)
 		{a.LMStudio, lmStudio, "lmstudio"},
 		{a.LlamaCpp, llamaCpp, "llamacpp"},
 	}
-	type answer struct {
-		rank int
-		srv  Server
-	}
-	answers := make(chan answer, len(probes))
+	answers := make([]Server, len(probes))
+	var asked sync.WaitGroup
 	for i, p := range probes {
-		go func() {
-			got := answer{rank: i}
-			base := strings.TrimSuffix(p.base, "/")
-			if base != "" {
-				if models, err := p.ask(ctx, asker{client: client, base: base}); err == nil {
-					got.srv = Server{Name: p.name, BaseURL: base + "/v1", Models: models}
-				}
-			}
-			answers <- got
-		}()
-	}
-	var found []answer
-	for range probes {
-		// Every probe ends with ctx, so this waits no longer than timeout.
-		if got := <-answers; len(got.srv.Models) > 0 {
-			found = append(found, got)
+		base := strings.TrimSuffix(p.base, "/")
+		if base == "" {
+			continue
 		}
-	}
-	if len(found) == 0 {
-		return Server{}, false
-	}
-	best := slices.MinFunc(found, func(x, y answer) int {
-		if lx, ly := x.srv.Models[0].Loaded, y.srv.Models[0].Loaded; lx != ly {
-			if lx {
-				return -1
+		asked.Go(func() {
+			if models, err := p.ask(ctx, asker{client: client, base: base}); err == nil {
+				answers[i] = Server{Name: p.name, BaseURL: base + "/v1", Models: models}
 			}
-			return 1
+		})
+	}
+	asked.Wait() // every probe ends with ctx, so this takes no longer than that
+	found := slices.DeleteFunc(answers, func(s Server) bool { return len(s.Models) == 0 })
+	slices.SortStableFunc(found, func(x, y Server) int {
+		switch lx, ly := x.Models[0].Loaded, y.Models[0].Loaded; {
+		case lx == ly:
+			return 0
+		case lx:
+			return -1
 		}
-		return x.rank - y.rank
+		return 1
 	})
-	return best.srv, true
+	return found
 }
 
-// own returns a client for this machine: it uses no proxy, and keeps no
-// connections to servers that may go away.
-func own() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+// own returns a client for this machine: it uses no proxy, keeps no connections
+// to servers that may go away, and is not sent elsewhere by what answers.
+func own() *http.Client {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: stay}
+}
 
 // asker asks one server.
 type asker struct {

@@ -60,25 +60,25 @@ func TestFind(t *testing.T) {
 	big := Model{Name: "unsloth/Qwen3.6-35B-A3B-GGUF", Window: 65536, Loaded: true, Images: true, Tools: true}
 	for _, c := range []struct {
 		name string
-		at   addresses
+		at   Addresses
 		want Server
 		ok   bool
 	}{
-		{"Ollama", addresses{Ollama: ollamaURL}, Server{"ollama", ollamaURL + "/v1", []Model{qwen, {Name: "gemma3:4b"}}}, true},
-		{"Ollama with a model in memory", addresses{Ollama: ollamaBusy + "/"}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
-		{"LM Studio", addresses{LMStudio: studio}, Server{"lmstudio", studio + "/v1", []Model{meta, {Name: "qwen2-vl-7b-instruct", Trained: 32768, Images: true}}}, true},
-		{"LM Studio without its own API", addresses{LMStudio: older}, Server{"lmstudio", older + "/v1", []Model{{Name: "phi-2"}}}, true},
-		{"llama.cpp", addresses{LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
-		{"llama.cpp without an alias", addresses{LlamaCpp: bare}, Server{"llamacpp", bare + "/v1", []Model{{Name: "tiny.Q4", Window: 2048, Loaded: true}}}, true},
-		{"in memory before the rest", addresses{Ollama: ollamaURL, LMStudio: older, LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
-		{"in order", addresses{Ollama: ollamaBusy, LMStudio: studio, LlamaCpp: llama}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
-		{"without models", addresses{Ollama: empty}, Server{}, false},
-		{"other servers", addresses{Ollama: web, LMStudio: web, LlamaCpp: web}, Server{}, false},
-		{"nobody", addresses{Ollama: "http://127.0.0.1:1", LMStudio: "http://127.0.0.1:1", LlamaCpp: "://"}, Server{}, false},
-		{"nowhere", addresses{}, Server{}, false},
+		{"Ollama", Addresses{Ollama: ollamaURL}, Server{"ollama", ollamaURL + "/v1", []Model{qwen, {Name: "gemma3:4b"}}}, true},
+		{"Ollama with a model in memory", Addresses{Ollama: ollamaBusy + "/"}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
+		{"LM Studio", Addresses{LMStudio: studio}, Server{"lmstudio", studio + "/v1", []Model{meta, {Name: "qwen2-vl-7b-instruct", Trained: 32768, Images: true}}}, true},
+		{"LM Studio without its own API", Addresses{LMStudio: older}, Server{"lmstudio", older + "/v1", []Model{{Name: "phi-2"}}}, true},
+		{"llama.cpp", Addresses{LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
+		{"llama.cpp without an alias", Addresses{LlamaCpp: bare}, Server{"llamacpp", bare + "/v1", []Model{{Name: "tiny.Q4", Window: 2048, Loaded: true}}}, true},
+		{"in memory before the rest", Addresses{Ollama: ollamaURL, LMStudio: older, LlamaCpp: llama}, Server{"llamacpp", llama + "/v1", []Model{big}}, true},
+		{"in order", Addresses{Ollama: ollamaBusy, LMStudio: studio, LlamaCpp: llama}, Server{"ollama", ollamaBusy + "/v1", []Model{{Name: "gemma3:4b", Window: 4096, Loaded: true}, {Name: "qwen3:14b"}}}, true},
+		{"without models", Addresses{Ollama: empty}, Server{}, false},
+		{"other servers", Addresses{Ollama: web, LMStudio: web, LlamaCpp: web}, Server{}, false},
+		{"nobody", Addresses{Ollama: "http://127.0.0.1:1", LMStudio: "http://127.0.0.1:1", LlamaCpp: "://"}, Server{}, false},
+		{"nowhere", Addresses{}, Server{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok := c.at.Find(t.Context(), nil)
+			got, ok := first(c.at.Find(t.Context(), nil))
 			if diff := cmp.Diff(c.want, got); diff != "" || ok != c.ok {
 				t.Errorf("found %v, -want +got\n%s", ok, diff)
 			}
@@ -92,8 +92,8 @@ func TestHanging(t *testing.T) {
 	defer hang.Close()
 	llama := serve(t, map[string]string{"GET /props": props})
 	start := time.Now()
-	got, ok := addresses{Ollama: hang.URL, LMStudio: hang.URL, LlamaCpp: llama}.Find(t.Context(), nil)
-	if took := time.Since(start); took > timeout+100*time.Millisecond {
+	got, ok := first(Addresses{Ollama: hang.URL, LMStudio: hang.URL, LlamaCpp: llama}.Find(t.Context(), nil))
+	if took := time.Since(start); took > timeout()+100*time.Millisecond {
 		t.Errorf("took %s", took)
 	}
 	if !ok || got.Name != "llamacpp" {
@@ -102,8 +102,8 @@ func TestHanging(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	start = time.Now()
-	if _, ok := (addresses{Ollama: hang.URL}).Find(ctx, nil); ok || time.Since(start) > 100*time.Millisecond {
-		t.Errorf("found %v after %s with a context that had ended", ok, time.Since(start))
+	if found := (Addresses{Ollama: hang.URL}).Find(ctx, nil); len(found) > 0 || time.Since(start) > 100*time.Millisecond {
+		t.Errorf("found %v after %s with a context that had ended", found, time.Since(start))
 	}
 }
 
@@ -123,15 +123,54 @@ func TestUsable(t *testing.T) {
 	}
 }
 
+// Port 8080 is anybody's: nobody is asked there unless the user names it.
 func TestStandard(t *testing.T) {
-	want := addresses{"http://127.0.0.1:11434", "http://127.0.0.1:1234", "http://127.0.0.1:8080"}
-	if standard != want {
-		t.Errorf("standard addresses are %+v, want %+v", standard, want)
+	want := Addresses{Ollama: "http://127.0.0.1:11434", LMStudio: "http://127.0.0.1:1234"}
+	if got := Standard(); got != want {
+		t.Errorf("standard addresses are %+v, want %+v", got, want)
 	}
+}
+
+// All servers are returned, in their order.
+func TestFindAll(t *testing.T) {
+	at := Addresses{
+		Ollama:   serve(t, map[string]string{"GET /api/tags": ollamaTags, "POST /api/show": ollamaShow}),
+		LMStudio: serve(t, map[string]string{"GET /v1/models": studioOld}),
+		LlamaCpp: serve(t, map[string]string{"GET /props": props}),
+	}
+	var got []string
+	for _, s := range at.Find(t.Context(), nil) {
+		got = append(got, s.Name)
+	}
+	if d := cmp.Diff([]string{"llamacpp", "ollama", "lmstudio"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Whatever answers on a port does not send the probe elsewhere.
+func TestProbeIsNotRedirected(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s was asked", r.Method, r.URL)
+	}))
+	defer elsewhere.Close()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer srv.Close()
+	if found := (Addresses{Ollama: srv.URL, LMStudio: srv.URL, LlamaCpp: srv.URL}).Find(t.Context(), nil); len(found) > 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func first(found []Server) (Server, bool) {
+	if len(found) == 0 {
+		return Server{}, false
+	}
+	return found[0], true
 }
 
 func BenchmarkNobody(b *testing.B) {
 	for b.Loop() {
-		Find(b.Context(), nil)
+		Standard().Find(b.Context(), nil)
 	}
 }

@@ -214,6 +214,15 @@ func (c *Chat) yes(ctx context.Context, prompt string) bool {
 	}
 }
 
+// Confirm asks a yes-or-no question, to which Enter means no. The error says that
+// there was no answer.
+func (c *Chat) Confirm(ctx context.Context, question string) (bool, error) {
+	defer c.view.screen.pause()()
+	answer, err := c.read(ctx, c.in.Ask, question+" [y/N] ")
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", err
+}
+
 // Approve asks the user whether a command may run. It is the tool.Approver of
 // the chat's tools; if nobody can be asked the answer is no.
 func (c *Chat) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
