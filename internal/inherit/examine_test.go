@@ -14,9 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/internal/inherit"
 	"goclaw/internal/inherit/doctor"
 	"goclaw/session"
+	"goclaw/store/memory"
 )
 
 func TestExamine(t *testing.T) {
@@ -180,3 +182,89 @@ func TestRepairedReadsAlike(t *testing.T) {
 
 // replaying is a way to read a log.
 type replaying func(session.ID, iter.Seq2[session.Record, error]) (*session.Session, error)
+
+// A line of an export that has changed since goclaw wrote it is named.
+func TestExamineChangedLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.jsonl")
+	text := header("s") + "\n" + seal(userLine("1", "", "said so")) + "\n" + seal(userLine("2", "1", "indeed")) + "\n"
+	write(t, file, strings.Replace(text, "said so", "said no", 1))
+	x, err := doctor.Examine(t.Context(), found(t, file))
+	if err != nil || len(x.Findings) != 1 || x.Findings[0].Line != 2 || !strings.HasPrefix(x.Findings[0].What, "the line has changed since goclaw wrote it: ") {
+		t.Errorf("%+v, %v", x.Findings, err)
+	}
+}
+
+// Where a line gets another parent, or a header another key, its checksum is
+// that of the new line: in a repaired copy, and in what is imported strictly.
+func TestChangedLinesAreSealedAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s.jsonl")
+	lines := []string{seal(header("s")), seal(userLine("1", "", "a")), seal(userLine("2", "gone", "b")), userLine("3", "gone", "c")}
+	write(t, file, strings.Join(lines, "\n")+"\n")
+	x, err := doctor.Examine(t.Context(), found(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := &doctor.Copy{Root: file, To: filepath.Join(dir, "repaired.jsonl")}
+	if _, err := copies.Add(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	copies.Close()
+	repaired, err := os.ReadFile(copies.To)
+	if err != nil || !strings.Contains(string(repaired), `"parentId":"1"`) {
+		t.Fatalf("the repaired copy is %s (%v)", repaired, err)
+	}
+	wantSealed(t, strings.Split(strings.TrimSpace(string(repaired)), "\n"), 3)
+	st := memory.New()
+	cat, err := inherit.Find(t.Context(), []string{file}, inherit.FindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inherit.Import(t.Context(), st, cat, inherit.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for r, err := range st.Read(t.Context(), "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := codec.Native.Encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, string(line))
+	}
+	wantSealed(t, stored, 3)
+}
+
+func seal(line string) string { return string(native.Seal([]byte(line))) }
+
+// wantSealed fails unless n of lines have a checksum, and all of those match.
+func wantSealed(t *testing.T, lines []string, n int) {
+	t.Helper()
+	for _, l := range lines {
+		sealed, err := native.Check([]byte(l))
+		if err != nil {
+			t.Errorf("%s: %v", l, err)
+		}
+		if sealed {
+			n--
+		}
+		if strings.Count(l, `"crc32c"`) > 1 {
+			t.Errorf("%s has two checksums", l)
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d fewer lines than wanted have a checksum:\n%s", n, strings.Join(lines, "\n"))
+	}
+}
+
+// found is the one transcript in file.
+func found(t *testing.T, file string) *inherit.Transcript {
+	t.Helper()
+	cat, err := inherit.Find(t.Context(), []string{file}, inherit.FindOptions{})
+	if err != nil || len(cat.Transcripts) != 1 {
+		t.Fatalf("%+v, %v", cat, err)
+	}
+	return cat.Transcripts[0]
+}

@@ -161,7 +161,7 @@ func (c *comparison) differences(known []uint32) (out []*session.Damage) {
 
 // changed adds damage for l, unless it cannot be read: that is reported already.
 func (c *comparison) changed(out []*session.Damage, l summed) []*session.Damage {
-	if slices.Contains(c.broken, l.line) {
+	if _, broken := slices.BinarySearch(c.broken, l.line); broken {
 		return out
 	}
 	i, _ := slices.BinarySearch(c.records, l.line)

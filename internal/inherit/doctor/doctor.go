@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goclaw/internal/codec"
+	"goclaw/internal/codec/native"
 	"goclaw/internal/inherit/source"
 	"goclaw/llm"
 	"goclaw/session"
@@ -116,6 +117,9 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		}
 		if len(recs) == 0 && r.Raw == nil && x.Native() {
 			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
+		}
+		if _, err := native.Check(r.Raw); err != nil {
+			x.find(line, "the line has changed since goclaw wrote it: "+err.Error(), "every reader takes it as it is: restore it from a backup if you did not edit it")
 		}
 		r.ID = strings.Clone(r.ID) // not the line with it
 		if r.ID != "" {
