@@ -35,6 +35,12 @@ type Mutator interface {
 	Mutates(call llm.ToolCall) bool
 }
 
+// Checker is an optional interface of Tools that knows which calls cannot be run
+// at all. Check says why, or "".
+type Checker interface {
+	Check(call llm.ToolCall) string
+}
+
 // Action is what to do next: Ask, Call, Warn, Compact or Rest.
 type Action interface{ action() }
 
@@ -343,6 +349,10 @@ func (e Env) policy() Policy {
 
 // ErrSteps: the model kept calling tools without coming to an end.
 var ErrSteps = errors.New("agent: the turn has too many steps")
+
+// ErrFutile: the model kept making calls that cannot be run: without a name, of
+// tools that do not exist, or with arguments that the tool does not take.
+var ErrFutile = errors.New("agent: the model keeps making calls that cannot be run")
 
 // FullError says that the conversation does not fit the model's window, whatever
 // was tried. It wraps llm.ErrOverflow.

@@ -422,6 +422,47 @@ func TestEndlessCallsEnd(t *testing.T) {
 	}
 }
 
+// A model that makes only calls that cannot be run is told why each time, and
+// the turn ends soon. One that can be run begins the count again.
+func TestFutileCallsEndTheTurn(t *testing.T) {
+	n := 0
+	tools := hands{"read": func(context.Context) (string, error) { return "ok", nil }}
+	run := func(name func(n int) string) (asked int, err error) {
+		n = 0
+		model := &llmtest.Model{Rest: func(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+			if n++; n > 20 {
+				return llmtest.Say("done")(ctx, req)
+			}
+			return llmtest.Call(fmt.Sprint("c", n), name(n), `{}`)(ctx, req)
+		}}
+		_, _, err = play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: safe{tools}})
+		for _, r := range model.Requests()[1:] {
+			if rs := r.Messages[len(r.Messages)-1].Results(); len(rs) != 1 || rs[0].Text() != "ok" && !rs[0].IsError {
+				t.Errorf("the model is told %+v", rs)
+			}
+		}
+		return n, err
+	}
+	for _, name := range []string{"", " ", "functions.read_file", "读文件", strings.Repeat("n", 200)} {
+		if n, err := run(func(int) string { return name }); !errors.Is(err, agent.ErrFutile) || n != 5 {
+			t.Errorf("%.20q: asked %d times, %v", name, n, err)
+		}
+	}
+	if n, err := run(func(n int) string { return []string{"read", ""}[n%2] }); err != nil || n != 21 {
+		t.Errorf("every other call is fine: asked %d times, %v", n, err)
+	}
+}
+
+// safe are tools that answer a call of a tool that does not exist.
+type safe struct{ hands }
+
+func (s safe) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	if s.hands[c.Name] == nil {
+		return llm.Failed(c, "there is no such tool"), nil
+	}
+	return s.hands.Run(ctx, c)
+}
+
 // A turn on a long history counts no more than its new text.
 func TestCountsOnlyWhatIsNew(t *testing.T) {
 	log := []session.Body{}

@@ -49,6 +49,7 @@ type turn struct {
 	stop   llm.Stop      // of the last answer to the user
 	cut    bool          // long tool results were cut from the request that is being answered
 	larger bool          // a compaction would have made the context larger: none is tried until the next answer
+	futile int           // answers in a row with calls that cannot be run
 	left   bool          // parts of the request were left out in this turn because the API refused them
 	again  bool          // the last answer was stopped before its first word, and is wanted after all
 
@@ -109,8 +110,15 @@ func (t *turn) loop() bool {
 		case Rest:
 			return true
 		case Call:
+			why := futile(a.Calls, t.env)
 			if !t.call(a.Calls) {
 				return false
+			}
+			if t.futile++; why == "" {
+				t.futile = 0
+			}
+			if t.futile >= maxFutile {
+				return t.fail(fmt.Errorf("%w: %d answers in a row, the last because %s", ErrFutile, t.futile, why))
 			}
 		case Warn:
 			if last, _ := latest(t.s); asked == 0 && last != nil && last.Role == llm.Assistant {
@@ -162,6 +170,33 @@ func (t *turn) loop() bool {
 			}
 		}
 	}
+}
+
+// maxFutile is how many answers in a row may hold only calls that cannot be run.
+// The model is told each time why; one that has not understood it by then will
+// not.
+const maxFutile = 5
+
+// futile says why none of calls can be run; "" if one can.
+func futile(calls []llm.ToolCall, env Env) string {
+	check, ok := env.Tools.(Checker)
+	why := ""
+	for _, c := range calls {
+		switch why = ""; {
+		case strings.TrimSpace(c.Name) == "":
+			why = "a call has no name"
+		case !slices.ContainsFunc(env.Prompt.Tools, func(t llm.ToolSpec) bool { return t.Name == c.Name }):
+			why = fmt.Sprintf("there is no tool %.80q", c.Name)
+		case ok:
+			if problem := check.Check(c); problem != "" {
+				why = fmt.Sprintf("%s does not take such arguments", c.Name)
+			}
+		}
+		if why == "" {
+			return ""
+		}
+	}
+	return why
 }
 
 // refusedPlaces returns what err says that the API refuses of a request and what

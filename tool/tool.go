@@ -194,6 +194,18 @@ func (s *Set) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	return e.Run(ctx, call)
 }
 
+// Check says why call cannot be run, whatever the state of the workspace: its
+// name is wrong, or its arguments are. It is "" if neither is.
+func (s *Set) Check(call llm.ToolCall) string {
+	s.mu.RLock()
+	e := s.byName[call.Name]
+	s.mu.RUnlock()
+	if e == nil {
+		return fmt.Sprintf("there is no tool %q", call.Name)
+	}
+	return e.check(call.Args)
+}
+
 // Mutates reports whether call may change something outside the conversation.
 // Calls that do not may run at the same time as each other. A call that will
 // be refused for its name changes nothing.
@@ -237,6 +249,9 @@ func (s *Set) unknown(call llm.ToolCall) llm.ToolResult {
 		names = append(names, spec.Name)
 	}
 	text := fmt.Sprintf("there is no tool %q", call.Name)
+	if strings.TrimSpace(call.Name) == "" {
+		text = "the call has no name: nothing was run. Call again with the name of a tool"
+	}
 	if near := nearest(call.Name, names); near != "" {
 		text += fmt.Sprintf(": did you mean %s?", near)
 	}
@@ -265,7 +280,7 @@ func (e *entry) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, err
 	if len(call.Args) == 0 {
 		call.Args = []byte("{}") // some models send nothing where nothing is needed
 	}
-	if problem := e.schema.check(call.Args); problem != "" {
+	if problem := e.check(call.Args); problem != "" {
 		return llm.Failed(call, clean(problem)), nil
 	}
 	r, err := e.tool.Run(ctx, call)
@@ -276,6 +291,14 @@ func (e *entry) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, err
 		return r, fmt.Errorf("tool %s: %w", call.Name, err)
 	}
 	return r, nil
+}
+
+// check says what is wrong with arguments, or "".
+func (e *entry) check(args []byte) string {
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	return e.schema.check(args)
 }
 
 // The tools of this package cap themselves, with better notes; noteRoom is

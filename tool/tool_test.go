@@ -529,3 +529,30 @@ func TestParallel(t *testing.T) {
 		t.Errorf("%d of %d lines were kept", got, n)
 	}
 }
+
+// Calls that cannot be run are told apart from those that fail, and the model is
+// told how it called.
+func TestCallsThatCannotBeRun(t *testing.T) {
+	s := open(t, Options{}, nil)
+	for _, c := range []struct {
+		name, args string
+		runs       bool
+		says       string
+	}{
+		{"read_file", `{"path":"none"}`, true, ""},
+		{"get_current_time", ``, true, ""},
+		{"read_file", `{"_raw":"{\"path\": "}`, false, ""},
+		{"read_file", `{}`, false, "path"},
+		{"", `{}`, false, "the call has no name"},
+		{"functions.read_file", `{}`, false, `there is no tool "functions.read_file": did you mean read_file?`},
+		{"读文件", `{}`, false, `there is no tool "读文件"`},
+	} {
+		call := llm.ToolCall{ID: "c1", Name: c.name, Args: []byte(c.args)}
+		if why := s.Check(call); (why == "") != c.runs {
+			t.Errorf("Check(%q, %s) = %q", c.name, c.args, why)
+		}
+		if r, err := s.Run(t.Context(), call); err != nil || !c.runs && (!r.IsError || !strings.Contains(r.Text(), c.says)) {
+			t.Errorf("Run(%q, %s) = %q, %v; want %q", c.name, c.args, r.Text(), err, c.says)
+		}
+	}
+}
