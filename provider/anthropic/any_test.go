@@ -42,7 +42,7 @@ func FuzzAnyLog(f *testing.F) {
 
 // With many images each may be smaller only, and no request holds too many.
 func TestManyImages(t *testing.T) {
-	for _, c := range []struct{ images, sent, wide int }{{20, 20, 1}, {21, 20, 0}, {130, 100, 0}} {
+	for _, c := range []struct{ images, sent, wide int }{{20, 20, 1}, {21, 20, 0}, {130, 90, 0}} {
 		req := llm.Request{Model: "claude-sonnet-4-5"}
 		call := llm.ToolCall{ID: "c1", Name: "shoot", Args: json.RawMessage(`{}`)}
 		shown := llm.Result(call, "a picture")

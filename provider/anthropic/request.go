@@ -76,12 +76,10 @@ func settings(req llm.Request, maxTokens int) (request, http.Header) {
 	if !llm.Blank(req.System) {
 		r.System = []system{{Type: "text", Text: req.System, Cache: ephemeral}}
 	}
-	for i, t := range req.Tools {
+	tools, _ := llm.SendableTools(req.Tools)
+	for i, t := range tools {
 		tool := tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
-		if len(tool.Schema) == 0 {
-			tool.Schema = json.RawMessage(`{"type":"object"}`)
-		}
-		if i == len(req.Tools)-1 {
+		if i == len(tools)-1 {
 			tool.Cache = &ephemeral
 		}
 		r.Tools = append(r.Tools, tool)
@@ -102,58 +100,14 @@ func conversation(req llm.Request) (sent []llm.Message, size int) {
 			size += wire.Length(m.Blocks)
 		}
 	}
-	fewImages(sent)
+	images.Limit(sent)
 	trimEnd(sent)
 	return sent, size
 }
 
-// The API takes no more than maxImages in a request. In one with more than
-// manyImages each may have manySide pixels a side.
-const (
-	maxImages  = 100
-	manyImages = 20
-	manySide   = 2000
-)
-
-// fewImages puts words in the place of the images that are too many, the
-// oldest first, and of those that are too large beside so many.
-func fewImages(sent []llm.Message) {
-	total := 0
-	each(sent, func(img llm.Image) llm.Block { total++; return img })
-	if total <= manyImages {
-		return
-	}
-	n := 0
-	each(sent, func(img llm.Image) llm.Block {
-		n++
-		w, h := img.Size()
-		switch {
-		case n <= total-maxImages:
-			return llm.Text{Text: fmt.Sprintf("[image left out: %d newer ones follow]", maxImages)}
-		case w > manySide || h > manySide:
-			return llm.Text{Text: fmt.Sprintf("[image left out: %d x %d pixels are too many beside more than %d images]", w, h, manyImages)}
-		}
-		return img
-	})
-}
-
-// each replaces every image of the messages with what change makes of it.
-func each(sent []llm.Message, change func(llm.Image) llm.Block) {
-	for _, m := range sent {
-		for i, b := range m.Blocks {
-			switch b := b.(type) {
-			case llm.Image:
-				m.Blocks[i] = change(b)
-			case llm.ToolResult:
-				for j, in := range b.Blocks {
-					if img, ok := in.(llm.Image); ok {
-						b.Blocks[j] = change(img)
-					}
-				}
-			}
-		}
-	}
-}
+// images is what the API takes of images. It takes 32 MB in a request; the rest
+// is for everything else.
+var images = wire.Images{Count: 100, Bytes: 24 << 20, Many: 20, Side: 2000}
 
 // trimEnd cuts the white space that the API refuses at the end of an answer
 // that is to be continued.

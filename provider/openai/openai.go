@@ -122,7 +122,9 @@ func resolve(base string) (string, flavour) {
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		out := wire.NewSink(yield)
+		var names map[string]string
+		req.Tools, names = llm.SendableTools(req.Tools)
+		out := wire.NewSink(wire.Renamed(names, yield))
 		if p.noKey {
 			out.End(p.api.Fail(llm.ErrAuth, "no_key", "no API key"))
 			return

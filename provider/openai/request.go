@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,15 +61,28 @@ func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 	return body, nil
 }
 
+// images is what OpenAI takes of images: 500, and 50 MB in a request, which has
+// to hold everything else too. Claude takes less.
+var (
+	images       = wire.Images{Count: 500, Bytes: 40 << 20}
+	claudeImages = wire.Images{Count: 100, Bytes: 24 << 20, Many: 20, Side: 2000}
+)
+
 func (p *Provider) writer(req llm.Request) *writer {
-	return &writer{marks: p.flavour == openRouter && strings.Contains(req.Model, "claude")}
+	claude := p.flavour == openRouter && strings.Contains(req.Model, "claude")
+	w := &writer{marks: claude, images: images}
+	if claude {
+		w.images = claudeImages
+	}
+	return w
 }
 
 // settings is everything but the messages and the effort.
 func (p *Provider) settings(req llm.Request) request {
 	r := request{Model: req.Model, StreamOptions: streamOptions{IncludeUsage: true}}
-	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
+	tools, _ := llm.SendableTools(req.Tools)
+	for _, t := range tools {
+		r.Tools = append(r.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: withProperties(t.Schema)}})
 	}
 	limit := max(0, cmp.Or(req.MaxTokens, p.maxTokens))
 	if p.flavour == own || parse(base(req.Model)).reasons() {
@@ -80,6 +94,17 @@ func (p *Provider) settings(req llm.Request) request {
 		r.CacheKey = cacheKey(req)
 	}
 	return r
+}
+
+// withProperties returns the schema of an object with its properties, which
+// OpenAI demands even if there are none.
+func withProperties(schema json.RawMessage) json.RawMessage {
+	var s map[string]json.RawMessage
+	if json.Unmarshal(schema, &s) != nil || s["properties"] != nil {
+		return schema
+	}
+	rest := bytes.TrimPrefix(bytes.TrimSpace(schema), []byte("{"))
+	return append([]byte(`{"properties":{},`), rest...)
 }
 
 // size is about how long the messages are.
@@ -182,7 +207,8 @@ func effort(f flavour, req llm.Request) string {
 // a mark or not.
 type writer struct {
 	rawjson.Writer
-	marks bool
+	marks  bool
+	images wire.Images
 
 	from []int   // the block of the llm.Message that each block being written was made of
 	now  int     // its index; -1: none
@@ -238,10 +264,14 @@ func (w *writer) messages(req llm.Request) {
 	if llm.Blank(tail) {
 		tail = ""
 	}
-	last := len(req.Messages) - 1
-	for i, m := range req.Messages {
-		w.now = i
-		m.Blocks, w.from = llm.Trace(m)
+	messages, from := slices.Clone(req.Messages), make([][]int, len(req.Messages))
+	for i := range messages {
+		messages[i].Blocks, from[i] = llm.Trace(messages[i])
+	}
+	w.images.Limit(messages)
+	last := len(messages) - 1
+	for i, m := range messages {
+		w.now, w.from = i, from[i]
 		switch {
 		case m.Role == llm.Assistant:
 			w.assistant(m)
