@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
@@ -29,10 +30,11 @@ func Anthropic(body []byte) error {
 		} `json:"thinking"`
 		Tools []struct {
 			Name   string `json:"name"`
-			Schema struct {
-				Type string `json:"type"`
-			} `json:"input_schema"`
+			Schema schema `json:"input_schema"`
 		} `json:"tools"`
+	}
+	if len(body) > 32<<20 {
+		return fmt.Errorf("request_too_large: Request exceeds the maximum size")
 	}
 	if err := decode(body, &req); err != nil {
 		return err
@@ -55,12 +57,20 @@ func Anthropic(body []byte) error {
 			return fmt.Errorf("system: %w", err)
 		}
 	}
+	names := map[string]bool{}
 	for i, t := range req.Tools {
 		if err := llmtest.CheckName(t.Name); err != nil {
 			return fmt.Errorf("tools.%d: %w", i, err)
 		}
+		if names[t.Name] {
+			return fmt.Errorf("tools: Tool names must be unique")
+		}
+		names[t.Name] = true
 		if t.Schema.Type != "object" {
 			return fmt.Errorf("tools.%d.input_schema.type: Field required", i)
+		}
+		if t.Schema.OneOf != nil || t.Schema.AllOf != nil || t.Schema.AnyOf != nil {
+			return fmt.Errorf("tools.%d.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", i)
 		}
 	}
 	var c claude
@@ -86,6 +96,15 @@ func Anthropic(body []byte) error {
 		return fmt.Errorf("image.source.base64.data: at least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels")
 	}
 	return nil
+}
+
+// schema is the part of a tool's schema that APIs look at.
+type schema struct {
+	Type       string          `json:"type"`
+	Properties json.RawMessage `json:"properties"`
+	OneOf      json.RawMessage `json:"oneOf"`
+	AllOf      json.RawMessage `json:"allOf"`
+	AnyOf      json.RawMessage `json:"anyOf"`
 }
 
 // block is a content block of the Messages API.
@@ -240,12 +259,14 @@ func OpenAI(body []byte) error {
 		Tools    []struct {
 			Type     string `json:"type"`
 			Function struct {
-				Name   string `json:"name"`
-				Schema struct {
-					Type string `json:"type"`
-				} `json:"parameters"`
+				Name        string `json:"name"`
+				Description string `json:"description"`
+				Schema      schema `json:"parameters"`
 			} `json:"function"`
 		} `json:"tools"`
+	}
+	if len(body) > 50<<20 {
+		return fmt.Errorf("the request is larger than 50 MB")
 	}
 	if err := decode(body, &req); err != nil {
 		return err
@@ -258,14 +279,32 @@ func OpenAI(body []byte) error {
 	case len(req.Tools) > 128:
 		return fmt.Errorf("invalid 'tools': array too long")
 	}
+	names := map[string]bool{}
 	for i, t := range req.Tools {
 		if err := llmtest.CheckName(t.Function.Name); err != nil || t.Type != "function" || t.Function.Schema.Type != "object" {
 			return fmt.Errorf("invalid 'tools[%d]': %+v: %w", i, t, err)
 		}
+		if t.Function.Schema.Properties == nil {
+			return fmt.Errorf("invalid schema for function '%s': object schema missing properties", t.Function.Name)
+		}
+		if utf8.RuneCountInString(t.Function.Description) > 1024 {
+			return fmt.Errorf("invalid 'tools[%d].function.description': string too long", i)
+		}
+		if names[t.Function.Name] {
+			return fmt.Errorf("tools: names must be unique")
+		}
+		names[t.Function.Name] = true
 	}
+	images := 0
 	var wait, used []string
 	for i, m := range req.Messages {
 		err := m.check()
+		if images += bytes.Count(m.Content, []byte(`"image_url":{"url":"data:`)); images > 500 {
+			return fmt.Errorf("messages[%d]: too many images", i)
+		}
+		if len(m.Calls) > 128 {
+			return fmt.Errorf("invalid 'messages[%d].tool_calls': array too long", i)
+		}
 		if m.Role == "tool" {
 			at := slices.Index(wait, m.CallID)
 			if at < 0 {

@@ -55,6 +55,9 @@ func TestAnthropicRefuses(t *testing.T) {
 		{strings.Replace(with(hi, hi), `"model":"m"`, `"model":"m","system":[{"type":"text","text":""}]`, 1), "system"},
 		{strings.Replace(with(hi, hi), `"model":"m"`, `"model":"m","tools":[{"name":"x y","input_schema":{"type":"object"}}]`, 1), "tools.0"},
 		{strings.Replace(with(hi, hi), `"model":"m"`, `"model":"m","tools":[{"name":"x","input_schema":{}}]`, 1), "input_schema"},
+		{strings.Replace(with(hi, hi), `"model":"m"`, `"model":"m","tools":[{"name":"x","input_schema":{"type":"object","anyOf":[]}}]`, 1), "anyOf"},
+		{strings.Replace(with(hi, hi), `"model":"m"`, `"model":"m","tools":[{"name":"x","input_schema":{"type":"object"}},{"name":"x","input_schema":{"type":"object"}}]`, 1), "unique"},
+		{with(hi, hi+strings.Repeat(" ", 32<<20)), "request_too_large"},
 	} {
 		err := Anthropic([]byte(c.body))
 		if (err == nil) != (c.says == "") || !strings.Contains(fmt.Sprint(err), c.says) {
@@ -75,6 +78,16 @@ func TestOpenAIRefuses(t *testing.T) {
 		return `{"model":"m","messages":[` + strings.Join(append(msgs, `{"role":"user","content":"q"}`), ",") + `]}`
 	}
 	good := call("c1", "read", "{}")
+	const tool = `{"type":"function","function":{"name":"a","parameters":{"type":"object","properties":{}}}}`
+	png := `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + llmtest.Images[0].Data + `"}}`
+	many := func(n int) []string {
+		var calls, msgs []string
+		for i := range n {
+			calls = append(calls, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"read","arguments":"{}"}}`, i))
+			msgs = append(msgs, res(fmt.Sprint("c", i), `"ok"`))
+		}
+		return append([]string{`{"role":"assistant","tool_calls":[` + strings.Join(calls, ",") + `]}`}, msgs...)
+	}
 	for i, c := range []struct{ body, says string }{
 		{with(good, res("c1", `"ok"`)), ""},
 		{with(good), "did not have response"},
@@ -95,6 +108,12 @@ func TestOpenAIRefuses(t *testing.T) {
 		{`{"model":"m","messages":[]}`, "too short"},
 		{strings.Replace(with(), `"model":"m"`, `"model":""`, 1), "model"},
 		{strings.Replace(with(), `"model":"m"`, `"model":"m","tools":[{"type":"function","function":{"name":"a b","parameters":{"type":"object"}}}]`, 1), "tools[0]"},
+		{strings.Replace(with(), `"model":"m"`, `"model":"m","tools":[{"type":"function","function":{"name":"a","parameters":{"type":"object"}}}]`, 1), "missing properties"},
+		{strings.Replace(with(), `"model":"m"`, `"model":"m","tools":[`+tool+`,`+tool+`]`, 1), "unique"},
+		{strings.Replace(with(), `"model":"m"`, `"model":"m","tools":[`+strings.Replace(tool, `"a"`, `"a","description":"`+strings.Repeat("d", 1025)+`"`, 1)+`]`, 1), "string too long"},
+		{with(many(129)...), "array too long"},
+		{with(many(128)...), ""},
+		{with(`{"role":"user","content":[` + strings.Repeat(png+",", 500) + png + `]}`), "too many images"},
 		{with()[:20], "not valid JSON"},
 	} {
 		err := OpenAI([]byte(c.body))
