@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -32,7 +33,7 @@ func NewImage(data []byte) (Image, error) {
 		}
 		return Image{}, ErrNoImage
 	case "image/png":
-		whole = bytes.Contains(data, []byte("IEND"))
+		whole = wholePNG(data)
 	case "image/jpeg":
 		whole = bytes.Contains(data, []byte{0xff, 0xd9})
 	case "image/gif":
@@ -44,13 +45,37 @@ func NewImage(data []byte) (Image, error) {
 	case len(data) > MaxImage:
 		return Image{}, fmt.Errorf("the image (%s, %.1f MB) is larger than the %.1f MB that can be sent; make a smaller copy", mime, float64(len(data))/(1<<20), float64(MaxImage)/(1<<20))
 	case !whole:
-		return Image{}, fmt.Errorf("the image (%s) is damaged: it is cut short", mime)
+		return Image{}, fmt.Errorf("the image (%s) is damaged or cut short", mime)
 	case w <= 0 || h <= 0:
 		return Image{}, fmt.Errorf("the image (%s) is damaged: it has no pixels", mime)
 	case w > maxImageSide || h > maxImageSide:
 		return Image{}, fmt.Errorf("the image (%s, %d x %d pixels) exceeds the %d pixels a side that can be sent; make a smaller copy", mime, w, h, maxImageSide)
 	}
 	return im, nil
+}
+
+// wholePNG reports whether the chunks of a PNG are there up to the last one, and
+// undamaged: their checksums say so.
+func wholePNG(data []byte) bool {
+	pixels := false
+	for at := 8; at+12 <= len(data); {
+		n := int64(binary.BigEndian.Uint32(data[at:]))
+		if n > int64(len(data)-at-12) {
+			return false
+		}
+		end := at + 8 + int(n)
+		if crc32.ChecksumIEEE(data[at+4:end]) != binary.BigEndian.Uint32(data[end:]) {
+			return false
+		}
+		switch string(data[at+4 : at+8]) {
+		case "IDAT":
+			pixels = true
+		case "IEND":
+			return pixels
+		}
+		at = end + 4
+	}
+	return false
 }
 
 // DecodeText returns data as text, and whether it is text: UTF-8, or UTF-16 with

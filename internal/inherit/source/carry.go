@@ -203,14 +203,18 @@ func Arguments(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"input":` + string(text) + `}`)
 }
 
-// DataURL reads an image that is written as an address.
+// DataURL reads an image that is written as an address. One that is not base64
+// stays as it is: the request says that it cannot be sent.
 func DataURL(url string) (llm.Image, bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
 		return llm.Image{}, false
 	}
 	mime, data, ok := strings.Cut(rest, ";base64,")
-	return llm.Image{MIME: mime, Data: data}, ok
+	if !ok {
+		return llm.Image{Data: url}, true
+	}
+	return llm.Image{MIME: mime, Data: data}, true
 }
 
 // ISOTime reads a time as JavaScript writes it; the zero time if it is not one.
