@@ -106,6 +106,9 @@ func (s *Store) enter(ctx context.Context) error {
 	if closed {
 		return session.ErrClosed
 	}
+	if err := s.here(); err != nil {
+		return err
+	}
 	s.loadIndex()
 	return nil
 }
@@ -238,9 +241,6 @@ func (s *Store) Lock(ctx context.Context, name, who string) (func(), error) {
 				return nil, h
 			}
 		}
-	}
-	if err := s.here(); err != nil { // the folder of a lock is made
-		return nil, err
 	}
 	release, err := lock.Try(s.own("hold-"+storekit.FileName(name)+".lock"), who)
 	var h *session.HeldError

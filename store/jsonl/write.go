@@ -19,9 +19,6 @@ import (
 // exist has moved; then the error is errGone, else the file is made. The caller
 // holds mu.
 func (l *log) append(ctx context.Context, recs []session.Record, elsewhere func() (bool, error)) (begun bool, err error) {
-	if err := l.here(); err != nil {
-		return false, err
-	}
 	unlock, err := l.lock(ctx)
 	if err != nil {
 		return false, err

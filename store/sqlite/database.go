@@ -183,8 +183,7 @@ func (d *database) dial(flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, err
 	if d.still {
 		q.Set("immutable", "1")
 	}
-	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: q.Encode()}
-	return dial(u.String(), flags|sqlite3.OPEN_URI, pragmas)
+	return dial(uri(d.path, q), flags|sqlite3.OPEN_URI, pragmas)
 }
 
 func (d *database) writable() error {
