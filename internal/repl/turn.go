@@ -21,6 +21,9 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	if err != nil {
 		c.failed = true
 		c.view.problem(err)
+		if len(in.Blocks) > 0 {
+			c.unsaved(false, err)
+		}
 		return
 	}
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
@@ -51,9 +54,23 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	default:
 		c.failed = true
 		c.view.problem(err)
+		c.unsaved(kept, err)
 		if t, ok := c.unfinished(ctx); ok && kept && (t.Waits || len(t.Calls) > 0) && !errors.Is(err, llm.ErrOverflow) {
 			c.view.note("  your message is saved: /continue asks again")
 		}
+	}
+}
+
+// unsaved tells what of a turn that failed with err is not in the log: the
+// user's message if it was not kept, or what came after it.
+func (c *Chat) unsaved(kept bool, err error) {
+	switch {
+	case !kept && c.o.Interactive:
+		c.view.note("  your message is not saved: the arrow up brings it back")
+	case !kept:
+		c.view.note("  your message is not saved")
+	case errors.Is(err, session.ErrMoved), errors.Is(err, session.ErrFull):
+		c.view.note("  what was shown last is not saved: copy what you need of it")
 	}
 }
 
