@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,8 +17,8 @@ import (
 	"goclaw/session"
 )
 
-// Piece is a file of a store at one moment: a log with its Info, or a
-// sessions.json without one.
+// Piece is a file of a store at one moment: a log with its Info, or a file of
+// checksums or a sessions.json without one.
 type Piece struct {
 	Path string // relative to the store
 	Info session.Info
@@ -39,6 +40,8 @@ func (s *Store) Pieces(ctx context.Context) iter.Seq2[Piece, error] {
 		}
 		var tables []string
 		for _, l := range s.folder.all() {
+			// Before the log: there must not be more of them than lines.
+			sums, _, _ := readFile(s.disk, s.sumsPath(l.id))
 			p, f, err := s.folder.piece(ctx, l)
 			if err == errGone {
 				continue // it was purged
@@ -51,6 +54,9 @@ func (s *Store) Pieces(ctx context.Context) iter.Seq2[Piece, error] {
 			more := yield(p, err)
 			if f != nil {
 				f.Close()
+			}
+			if more && err == nil && len(sums) > 0 {
+				more = yield(Piece{Path: filepath.Join(own, filepath.Base(s.sumsPath(l.id))), Reader: bytes.NewReader(sums)}, nil)
 			}
 			if !more || err != nil {
 				return

@@ -31,7 +31,7 @@ type Sum struct {
 // moment, while other processes may write. It returns what is in the copy, after
 // it has compared the copy with the original, record by record.
 func (r *readers) Backup(ctx context.Context, path string) (sum Sum, err error) {
-	if r.db.older {
+	if r.db.older != 0 {
 		return sum, fmt.Errorf("sqlite: %s is of an older version: open it once where it can be written", r.db.path)
 	}
 	if err := touch(path); err != nil {
@@ -105,8 +105,8 @@ func Summarise(ctx context.Context, path string) (sum Sum, err error) {
 		return sum, err
 	}
 	defer c.Close()
-	if v != schemaVersion {
-		return sum, fmt.Errorf("sqlite: %s has schema %d, this version writes %d", path, v, schemaVersion)
+	if v < 3 {
+		return sum, fmt.Errorf("sqlite: %s has schema %d, which no backup has", path, v)
 	}
 	c.SetInterrupt(ctx)
 	found, err := findings(c)
