@@ -126,7 +126,7 @@ func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path s
 
 // addLogs adds the files of a store.
 func addLogs(ctx context.Context, w *backup.Writer, st *jsonl.Store) error {
-	for p, err := range st.Pieces(ctx) {
+	for p, err := range jsonl.Pieces(ctx, st) {
 		if err != nil {
 			return err
 		}

@@ -183,7 +183,7 @@ func restoreLogs(ctx context.Context, b *backup.Archive, path, dir string, layou
 		return "", err
 	}
 	var m backup.Manifest
-	for p, err := range st.Pieces(ctx) {
+	for p, err := range jsonl.Pieces(ctx, st) {
 		if err != nil {
 			st.Close()
 			return "", err

@@ -25,10 +25,10 @@ type Piece struct {
 	io.Reader
 }
 
-// Pieces yields every file that a copy of the store needs, while other processes
+// Pieces yields every file that a copy of s needs, while other processes
 // may write: each log as it is between two appends. A piece can be read until
 // the next is asked for.
-func (s *Store) Pieces(ctx context.Context) iter.Seq2[Piece, error] {
+func Pieces(ctx context.Context, s *Store) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		if err := s.enter(ctx); err != nil {
 			yield(Piece{}, err)

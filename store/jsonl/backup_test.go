@@ -49,7 +49,7 @@ func TestPiecesWhileWriting(t *testing.T) {
 			before[i] = acked[i].Load()
 		}
 		logs, trashed := 0, 0
-		for p, err := range st.Pieces(t.Context()) {
+		for p, err := range Pieces(t.Context(), st) {
 			must(t, err)
 			b, err := io.ReadAll(p)
 			must(t, err)
