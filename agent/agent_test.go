@@ -453,6 +453,28 @@ func TestFutileCallsEndTheTurn(t *testing.T) {
 	}
 }
 
+// Some servers give calls no id, or the same one twice: they are run all the
+// same, and each gets its own result.
+func TestCallsWithoutAnID(t *testing.T) {
+	for _, id := range []string{"", "c1"} {
+		model := llmtest.New(llmtest.Answer(llm.ToolCall{ID: id, Name: "one"}, llm.ToolCall{ID: id, Name: "two"}), llmtest.Say("done"))
+		tools := hands{"one": func(context.Context) (string, error) { return "1", nil }, "two": func(context.Context) (string, error) { return "2", nil }}
+		if _, _, err := play(t, context.Background(), Replay(t), llm.UserText("go"), agent.Env{Provider: model, Tools: tools}); err != nil {
+			t.Fatal(err)
+		}
+		msgs := model.Requests()[1].Messages
+		calls, results := msgs[1].Calls(), msgs[2].Results()
+		if len(calls) != 2 || len(results) != 2 {
+			t.Fatalf("id %q: %d calls, %d results", id, len(calls), len(results))
+		}
+		for i, want := range []string{"1", "2"} {
+			if results[i].CallID != calls[i].ID || results[i].Text() != want || results[i].IsError {
+				t.Errorf("id %q: %s got %q, want %q", id, calls[i].Name, results[i].Text(), want)
+			}
+		}
+	}
+}
+
 // safe are tools that answer a call of a tool that does not exist.
 type safe struct{ hands }
 

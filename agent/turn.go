@@ -621,7 +621,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 			if !t.yield(Calling{c}, nil) {
 				return false
 			}
-			if c.ID == cut {
+			if why != "" && c.ID == cut {
 				outs[i] <- outcome{ToolResult: llm.Failed(c, why)}
 				continue
 			}
