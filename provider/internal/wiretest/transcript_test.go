@@ -31,7 +31,7 @@ var transcripts = sync.OnceValues(func() (paths []string, err error) {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
 			return err
 		}
-		if st, err := d.Info(); err == nil && st.Size() < 48<<10 {
+		if st, err := d.Info(); err == nil && st.Size() < 16<<10 {
 			paths = append(paths, path)
 		}
 		return nil
