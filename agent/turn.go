@@ -424,7 +424,7 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	}
 	t.asked = req.MaxTokens
 	began := t.env.Clock.Now()
-	var part partial
+	part := partial{stepped: began, fresh: session.Partial{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model}}
 	var held quiet
 	for d, err := range t.env.Provider.Stream(t.ctx, req) {
 		if err != nil {
@@ -436,6 +436,9 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 				return errOver
 			}
 			return t.complete(*d.End, req, began)
+		}
+		if step, ok := part.step(d, t.env.Clock); ok && !t.record(step) {
+			return errOver
 		}
 		part.add(d)
 		if d.Begun != nil {
@@ -743,6 +746,15 @@ func cutCall(s *session.Session) (id, why string) {
 	return c.ID, "not run: your answer reached " + limit + " in the middle of this call, so its arguments are incomplete. Call again with less in one answer: say less before the call, and split long content over several calls."
 }
 
+// How much of an answer is recorded at a time while it comes: a crash costs no
+// more than stepBytes of what was shown, and of a slow answer no more than what
+// came within stepTime, or leastStep.
+const (
+	stepBytes = 4 << 10
+	stepTime  = time.Second
+	leastStep = 256
+)
+
 // partial collects an answer as it comes.
 type partial struct {
 	done []llm.Block
@@ -751,6 +763,37 @@ type partial struct {
 
 	begun    bool // the model has begun to answer
 	reported llm.Usage
+
+	fresh   session.Partial // what is not recorded yet; its Offset is what is
+	stepped time.Time       // when something was recorded last
+}
+
+// step adds d to what is not recorded yet, and returns what is to be recorded
+// before d is shown, if that is enough.
+func (p *partial) step(d llm.Delta, c session.Clock) (due session.Partial, ok bool) {
+	if d.Text == "" && d.Thinking == "" {
+		return due, false
+	}
+	if d.Thinking != "" && p.fresh.Text != "" && p.fresh.Size() >= leastStep {
+		due, ok = p.take(), true // thinking comes first in a part
+	}
+	p.fresh.Text += d.Text
+	p.fresh.Thinking += d.Thinking
+	if ok || p.fresh.Size() < leastStep {
+		return due, ok
+	}
+	if now := c.Now(); p.fresh.Size() >= stepBytes || now.Sub(p.stepped) >= stepTime {
+		p.stepped = now
+		return p.take(), true
+	}
+	return due, false
+}
+
+// take returns what is not recorded yet, as if it were.
+func (p *partial) take() session.Partial {
+	due := p.fresh
+	p.fresh = session.Partial{Offset: due.Offset + due.Size()}
+	return due
 }
 
 func (p *partial) add(d llm.Delta) {

@@ -146,7 +146,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 		infos[in.ID] = in
 		from := max(0, in.Last-maxScannedOne)
 		whole = whole && from == 0
-		for r, err := range s.o.Store.Read(ctx, in.ID, from) {
+		for r, err := range session.Joined(s.o.Store.Read(ctx, in.ID, from)) {
 			var d *session.Damage
 			if errors.As(err, &d) || errors.Is(err, session.ErrNotFound) {
 				continue

@@ -39,7 +39,7 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 	later := 0
 	// Not every record says something: start a little earlier.
 	from := max(0, at-1-session.Seq(4*before+8))
-	for r, err := range st.Read(ctx, id, from) {
+	for r, err := range session.Joined(st.Read(ctx, id, from)) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			continue

@@ -445,7 +445,7 @@ func mayEqual(a, b ranking.Candidate) bool {
 // recordAt reads one record.
 func recordAt(ctx context.Context, st session.Store, id session.ID, seq session.Seq) (session.Record, bool, error) {
 	var lost error // damage in its place
-	for r, err := range st.Read(ctx, id, seq-1) {
+	for r, err := range session.Joined(st.Read(ctx, id, seq-1)) {
 		var d *session.Damage
 		switch {
 		case errors.As(err, &d):

@@ -246,10 +246,20 @@ const (
 )
 
 // readSaid calls f for one piece of p after the other, with what its records
-// say. Records that cannot be read say nothing.
+// say. Records that cannot be read say nothing. Parts of an answer say something
+// if the answer is not in the log.
 func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p postings.Part, said []said) error) error {
 	var out []said
+	var parts session.Joiner
 	size := 0
+	say := func(recs []session.Record, to session.Seq) {
+		for _, r := range recs {
+			if s, ok := speak(r); ok && r.Seq <= to {
+				out = append(out, s)
+				size += len(s.text)
+			}
+		}
+	}
 	for r, err := range st.Read(ctx, p.ID, p.From-1) {
 		var d *session.Damage
 		switch {
@@ -259,17 +269,13 @@ func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p p
 			return f(p, out)
 		case err != nil:
 			return err
+		}
+		say(parts.Next(r), p.To)
+		switch {
+		case parts.Open(): // what follows says whether the answer came
 		case r.Seq >= p.To:
-			if s, ok := speak(r); ok && r.Seq == p.To {
-				out = append(out, s)
-			}
 			return f(p, out)
-		}
-		if s, ok := speak(r); ok {
-			out = append(out, s)
-			size += len(s.text)
-		}
-		if r.Seq-p.From >= partSize || size >= partBytes {
+		case r.Seq-p.From >= partSize || size >= partBytes:
 			piece := p
 			piece.To = r.Seq
 			if err := f(piece, out); err != nil {
@@ -278,6 +284,7 @@ func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p p
 			p.From, out, size = r.Seq+1, nil, 0
 		}
 	}
+	say(parts.End(), p.To)
 	return f(p, out)
 }
 

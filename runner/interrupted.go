@@ -11,6 +11,7 @@ import (
 type Interrupted struct {
 	Calls  []llm.ToolCall // tools that were running
 	Waits  bool           // the last message waits for an answer, or for the rest of one
+	Partly bool           // a part of the answer is there
 	Prompt string         // what the user said last
 }
 
@@ -18,7 +19,8 @@ type Interrupted struct {
 func InterruptedIn(s *session.Session) (t Interrupted, ok bool) {
 	last := lastMessage(s)
 	t.Calls = s.Unanswered()
-	t.Waits = last.Role == llm.User || last.Stop == llm.StopError
+	t.Partly = last.Role == llm.Assistant && last.Error == session.BrokeOff
+	t.Waits = last.Role == llm.User || last.Stop == llm.StopError || t.Partly
 	if !t.Waits && len(t.Calls) == 0 {
 		return t, false
 	}

@@ -230,6 +230,9 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 			if ev, err = sl.append(ctx, s, e.Record); err != nil {
 				return err
 			}
+			if _, part := e.Record.Body.(session.Partial); part {
+				continue // nobody sees the parts of an answer but the log
+			}
 		case agent.Learnt:
 			if r.o.Learnt != nil {
 				r.o.Learnt(e)

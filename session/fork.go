@@ -36,6 +36,7 @@ func Fork(ctx context.Context, st Store, s *Session, key Key, at Seq, c Clock) (
 	}
 	recs := []Record{{Seq: 1, Time: born, Body: h}}
 	for i, r := range branch {
+		r = s.recs[r.Seq-s.recs[0].Seq] // as it is in the log, also if it is a part of an answer
 		r.Seq = Seq(i + 2)
 		recs = append(recs, r)
 	}

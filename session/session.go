@@ -22,7 +22,8 @@ import (
 
 // Session is a log's live branch, root first, and what the log adds up to.
 // Branch holds every record of the branch that was loaded: all of it after
-// Replay, from Info.KeepFrom on after Open.
+// Replay, from Info.KeepFrom on after Open. An answer of which only parts were
+// recorded is there as a Message, see Partial.
 type Session struct {
 	Info
 	Branch []Record
@@ -31,6 +32,7 @@ type Session struct {
 	outline *Outline
 	recs    []Record // one for each node of outline
 	effect  effect
+	open    *parts // the answer at the end of Branch of which only parts came; nil: none
 	strict  bool
 	partial bool
 }
@@ -191,9 +193,9 @@ func (s *Session) add(r Record) error {
 		return nil
 	}
 	if o.leaf == int32(len(o.nodes))-1 && o.nodes[o.leaf].up == leaf && s.Branch != nil {
-		s.Branch = append(s.Branch, r)
+		s.extend(r)
 	} else {
-		s.Branch = nil // settle walks it again
+		s.Branch, s.open = nil, nil // settle walks it again
 	}
 	return nil
 }
@@ -209,10 +211,13 @@ func (s *Session) settle() {
 	if s.Branch != nil || o.leaf < 0 {
 		return
 	}
+	var branch []Record
 	for i := o.leaf; i >= 0; i = o.nodes[i].up {
-		s.Branch = append(s.Branch, s.recs[i])
+		branch = append(branch, s.recs[i])
 	}
-	slices.Reverse(s.Branch)
+	for _, r := range slices.Backward(branch) {
+		s.extend(r)
+	}
 }
 
 // strictly sets Branch and Info as pi reads them.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -35,24 +36,53 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 	if err != nil {
 		return err
 	}
-	after := max(in.Last-session.Seq(last), 0)
-	recs := st.Read(ctx, in.ID, after)
-	if follow {
-		recs = session.Follow(ctx, st, in.ID, after)
-	}
-	for r, err := range undamaged(recs, func(d *session.Damage) { a.damage(d) }) {
-		if err != nil {
-			return err
-		}
+	show := func(r session.Record) error {
 		line := fmt.Appendf(nil, "%5d  %s", r.Seq, transcript.Line(r, a.style(), a.width()-7))
 		if asJSON {
+			var err error
 			if line, err = recordJSON(r); err != nil {
 				return err
 			}
 		}
-		if err := a.print(string(line)); err != nil {
+		return a.print(string(line))
+	}
+	var parts session.Joiner
+	var recent []session.Record
+	undamaged := func(recs iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
+		return undamaged(recs, func(d *session.Damage) { a.damage(d) })
+	}
+	from := max(in.Last-session.Seq(last+maxParts), 0)
+	for r, err := range undamaged(st.Read(ctx, in.ID, from)) {
+		if err != nil {
 			return err
+		}
+		in.Last = r.Seq
+		recent = append(recent, parts.Next(r)...)
+	}
+	if !follow {
+		recent = append(recent, parts.End()...)
+	}
+	for _, r := range recent[max(len(recent)-last, 0):] {
+		if err := show(r); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	for r, err := range undamaged(session.Follow(ctx, st, in.ID, in.Last)) {
+		if err != nil {
+			return err
+		}
+		for _, r := range parts.Next(r) {
+			if err := show(r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// maxParts is how many records the parts of one answer may be: tail looks so far
+// back to show them as one.
+const maxParts = 1100

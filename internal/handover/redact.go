@@ -66,6 +66,9 @@ func (r *redactor) session(s *session.Session) *session.Session {
 		case session.Compaction:
 			b.Summary, b.Details = r.text(b.Summary), nil
 			rec.Body = b
+		case session.Partial:
+			b.Thinking, b.Text = r.text(b.Thinking), r.text(b.Text)
+			rec.Body = b
 		case session.BranchSummary:
 			b.Summary, b.Details = r.text(b.Summary), nil
 			rec.Body = b

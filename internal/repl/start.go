@@ -243,6 +243,8 @@ func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 			names = append(names, cell(call.Name, 40))
 		}
 		c.view.note("The last turn (%q) was interrupted while it ran %s. This may have had effects, and is not repeated automatically.", said, strings.Join(names, ", "))
+	case t.Partly:
+		c.view.note("The last turn was interrupted: of the answer to %q only the beginning is there.", said)
 	default:
 		c.view.note("The last turn was interrupted: %q has no answer yet.", said)
 	}

@@ -90,6 +90,8 @@ func describe(b session.Body) (who, what string) {
 		return "branch", b.Summary
 	case session.CustomMessage:
 		return "message", llm.Message{Blocks: b.Blocks}.Text()
+	case session.Partial:
+		return "part", b.Thinking + b.Text
 	case session.Custom:
 		return "data", b.Type
 	case session.ModelChange:
@@ -189,7 +191,7 @@ func Plain(w io.Writer, recs []session.Record, st Style, full bool, width int) {
 				continue // the model had nothing to say
 			}
 			plainMessage(w, r, b, st, full, width)
-		case session.Label, session.Custom, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
+		case session.Label, session.Custom, session.Partial, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
 			// of interest only to programs
 		default:
 			fmt.Fprintln(w, st.Dim(Line(r, Style{}, cmp.Or(width, 100))))

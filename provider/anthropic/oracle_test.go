@@ -291,7 +291,7 @@ func TestStreamsTheSDKCannotRead(t *testing.T) {
 			last = err
 		}
 		var garbled *wire.MalformedError
-		if !errors.As(last, &garbled) || !strings.Contains(last.Error(), "more than 32 MiB") {
+		if !errors.As(last, &garbled) || !strings.Contains(last.Error(), "more than 8 MiB") {
 			t.Errorf("%s: got %v", name, last)
 		}
 	}

@@ -32,6 +32,12 @@ func (p *Provider) try(ctx context.Context, body []byte, header http.Header, out
 		if err != nil || done || out.Stopped {
 			return err
 		}
+		if out.Full {
+			a.stop = "max_tokens"
+			a.finish(out)
+			out.Put(llm.Delta{End: a.end()})
+			return nil
+		}
 	}
 	return wire.ErrCut
 }
@@ -179,21 +185,22 @@ func (a *answer) start(ev streamEvent, out *wire.Sink) error {
 		return &wire.MalformedError{What: fmt.Sprintf("block %d began inside block %d", ev.Index.N, a.open.index)}
 	}
 	c := ev.Block
-	b := &part{index: ev.Index.N, kind: string(c.Type), id: string(c.ID), name: string(c.Name)}
+	b := &part{index: ev.Index.N, kind: string(c.Type), id: out.Keep(string(c.ID)), name: out.Keep(string(c.Name))}
 	a.open = b
+	out.KeepBlock()
 	switch c.Type {
 	case "text":
 		a.say(b, c.Text, out)
 	case "thinking":
-		b.sig = string(c.Signature)
+		b.sig = out.Keep(string(c.Signature))
 		a.say(b, c.Thinking, out)
 	case "redacted_thinking":
-		b.sig = string(c.Data)
+		b.sig = out.Keep(string(c.Data))
 	case "tool_use":
 		// A call may come whole, without deltas; usually this is {}.
-		b.raw = string(c.Input)
+		b.raw = out.Keep(string(c.Input))
 	default:
-		b.raw = string(c.raw)
+		b.raw = out.Keep(string(c.raw))
 	}
 	return nil
 }
@@ -209,16 +216,16 @@ func (a *answer) grow(ev streamEvent, out *wire.Sink) error {
 	case "thinking_delta":
 		a.say(b, ev.Delta.Thinking, out)
 	case "signature_delta":
-		b.sig += string(ev.Delta.Signature)
+		b.sig += out.Keep(string(ev.Delta.Signature))
 	case "input_json_delta":
-		b.text.WriteString(string(ev.Delta.JSON))
+		b.text.WriteString(out.Keep(string(ev.Delta.JSON)))
 	}
 	return nil
 }
 
 // say adds text to b and yields it.
 func (a *answer) say(b *part, t wire.Text, out *wire.Sink) {
-	text := string(t)
+	text := out.Keep(string(t))
 	if text == "" {
 		return
 	}

@@ -45,6 +45,10 @@ func (p *Provider) try(ctx context.Context, body []byte, req llm.Request, out *w
 		if out.Stopped {
 			return nil
 		}
+		if out.Full {
+			a.finish = "length"
+			break
+		}
 	}
 	switch a.finish {
 	case "":
@@ -168,33 +172,39 @@ func (a *answer) take(c streamChunk, out *wire.Sink) {
 	}
 	choice := c.Choices[0]
 	if t := string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)); t != "" {
-		a.say(true, t)
-		out.Put(llm.Delta{Thinking: t})
+		if t = a.say(true, t, out); t != "" {
+			out.Put(llm.Delta{Thinking: t})
+		}
 	}
 	// A refusal has its own field, in place of the content.
 	if t := string(choice.Delta.Content + choice.Delta.Refusal); t != "" {
-		a.say(false, t)
-		out.Put(llm.Delta{Text: t})
+		if t = a.say(false, t, out); t != "" {
+			out.Put(llm.Delta{Text: t})
+		}
 	}
 	for _, t := range choice.Delta.Calls {
-		a.grow(t)
+		a.grow(t, out)
 	}
 	if choice.Finish != "" {
 		a.finish = string(choice.Finish)
 	}
 }
 
-func (a *answer) say(thinking bool, text string) {
+// say adds text, and returns what is kept of it.
+func (a *answer) say(thinking bool, text string, out *wire.Sink) string {
 	if n := len(a.spans); n == 0 || a.spans[n-1].thinking != thinking {
 		a.spans = append(a.spans, span{thinking: thinking})
+		out.KeepBlock()
 	}
+	text = out.Keep(text)
 	a.spans[len(a.spans)-1].text.WriteString(text)
+	return text
 }
 
 // grow adds to the call with t's index. Some servers send each of several
 // parallel calls whole and all with index 0, so a new id or, without ids, a
 // name after arguments begins a new call.
-func (a *answer) grow(t callPart) {
+func (a *answer) grow(t callPart, out *wire.Sink) {
 	c := a.open[t.Index.N]
 	id, name := string(t.ID), string(t.Function.Name)
 	fresh := c == nil ||
@@ -202,15 +212,20 @@ func (a *answer) grow(t callPart) {
 		id == "" && c.id == "" && name != "" && c.args.Len() > 0
 	if fresh {
 		c = &call{}
+		out.KeepBlock()
 		a.calls = append(a.calls, c)
 		if a.open == nil {
 			a.open = map[int]*call{}
 		}
 		a.open[t.Index.N] = c
 	}
-	c.id = cmp.Or(id, c.id)
-	c.name = cmp.Or(c.name, name)
-	c.args.WriteString(string(t.Function.Arguments))
+	if id != "" && id != c.id {
+		c.id = out.Keep(id)
+	}
+	if c.name == "" {
+		c.name = out.Keep(name)
+	}
+	c.args.WriteString(out.Keep(string(t.Function.Arguments)))
 }
 
 func (u usage) tokens() llm.Usage {

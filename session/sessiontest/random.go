@@ -130,6 +130,9 @@ func drawBody(t *rapid.T, recs []session.Record, r session.Record, wild bool) se
 		r.Body = session.Label{Target: target(), Label: text}
 	case 19:
 		r.Body = session.Custom{Type: "x", Data: json.RawMessage(`{"a":1}`)}
+		if rapid.Bool().Draw(t, "part") {
+			r.Body = session.Partial{Offset: rapid.IntRange(0, 2).Draw(t, "offset"), Text: "so far"}
+		}
 	case 20:
 		r.Body = session.Checkpoint{Summary: text, Covers: target(), Usage: llm.Usage{Input: len(text), Output: 1}}
 	case 24:

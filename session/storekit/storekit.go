@@ -93,6 +93,8 @@ func bodySize(b session.Body) int {
 		return len(b.Data)
 	case session.Notice:
 		return len(b.Text)
+	case session.Partial:
+		return b.Size()
 	case session.Title:
 		return len(b.Title)
 	case session.Refused:

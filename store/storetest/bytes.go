@@ -62,6 +62,8 @@ func everyKind() []session.Record {
 		session.Label{Target: "e1"},
 		session.Title{Title: "a title"},
 		session.Moved{Key: "agent:main:moved"},
+		session.Partial{Thinking: "Hm, \u00e9.", Text: "So far", Provider: "anthropic", Model: "claude-opus-4-1"},
+		session.Partial{Offset: 13, Text: ", so\ngood"},
 		session.Edit{Target: "e1", Blocks: []llm.Block{llm.Text{Text: "other words"}}},
 		session.Edit{Target: "e2", Drop: true},
 		session.Refused{Target: "e2", Block: 1, Why: "image exceeds 5 MB maximum"},

@@ -203,6 +203,7 @@ const (
 	typeUndo    = "goclaw.unfold"
 	typeMoved   = "goclaw.key"
 	typeRefused = "goclaw.refused"
+	typePartial = "goclaw.partial"
 )
 
 func (d *Decoder) custom(typ string, data int) session.Body {
@@ -218,6 +219,8 @@ func (d *Decoder) custom(typ string, data int) session.Body {
 		return session.Moved{Key: session.Key(text("key"))}
 	case is(typeRefused, "targetId"):
 		return session.Refused{Target: text("targetId"), Block: d.Int(get("block")), Why: text("problem")}
+	case is(typePartial, "text"), is(typePartial, "thinking"):
+		return session.Partial{Offset: d.Int(get("offset")), Thinking: text("thinking"), Text: text("text"), Provider: text("provider"), Model: text("model")}
 	}
 	return session.Custom{Type: typ, Data: d.keep(data)}
 }

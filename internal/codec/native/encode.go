@@ -113,7 +113,7 @@ func typeOf(r session.Record) string {
 		return "checkpoint"
 	case session.BranchSummary:
 		return "branch_summary"
-	case session.Custom, session.Notice, session.Undo, session.Moved, session.Refused:
+	case session.Custom, session.Notice, session.Undo, session.Moved, session.Refused, session.Partial:
 		return "custom"
 	case session.ModelChange:
 		return "model_change"
@@ -239,6 +239,8 @@ func (w *writer) body(r session.Record) {
 			w.Int("block", b.Block)
 			w.Text("problem", b.Why)
 		})
+	case session.Partial:
+		w.partial(b)
 	case session.ModelChange:
 		w.Text("provider", b.Provider)
 		w.Text("modelId", b.Model)
@@ -268,6 +270,17 @@ func (w *writer) body(r session.Record) {
 	default:
 		w.Err = fmt.Errorf("a record without a body")
 	}
+}
+
+func (w *writer) partial(b session.Partial) {
+	w.Text("customType", typePartial)
+	w.Object("data", func() {
+		w.Int("offset", b.Offset)
+		w.Opt("thinking", b.Thinking)
+		w.Opt("text", b.Text)
+		w.Opt("provider", b.Provider)
+		w.Opt("model", b.Model)
+	})
 }
 
 func (w *writer) custom(b session.CustomMessage) {

@@ -167,7 +167,7 @@ func outlined(r session.Record) session.Record {
 		out.Body = session.BranchSummary{}
 	case session.CustomMessage:
 		out.Body = session.CustomMessage{}
-	case session.Custom:
+	case session.Custom, session.Partial:
 		out.Body = session.Custom{}
 	case session.Unknown:
 		out.Body = session.Unknown{Type: strings.Clone(b.Type)}

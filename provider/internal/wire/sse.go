@@ -15,8 +15,9 @@ type Event struct {
 	Data []byte // valid until the next event
 }
 
-// maxEvent bounds the data of an event, and a line of it.
-const maxEvent = 32 << 20
+// maxEvent bounds the data of an event, and a line of it. More than MaxAnswer
+// would not be kept.
+const maxEvent = 2 * MaxAnswer
 
 // Events reads an event stream as the WHATWG describes it: fields in lines, an
 // event ends with an empty line, lines that begin with a colon are comments,

@@ -227,6 +227,34 @@ type Sink struct {
 	yield   func(llm.Delta, error) bool
 	Sent    bool // something was yielded: the call cannot be repeated
 	Stopped bool // the reader has left
+	Full    bool // the answer reached its limit: what comes is not kept
+	kept    int
+}
+
+// MaxAnswer is how many bytes of an answer are kept: text, thinking, and the
+// arguments of calls. No model says so much in one answer; a server that does
+// would fill the memory. As a line of a log, where a byte may need six, it is
+// below the limit of a record.
+const MaxAnswer = 4 << 20
+
+// blockSize is what a block counts besides its text, so that their number has a
+// limit too.
+const blockSize = 1 << 10
+
+// Keep returns what is kept of text: all of it, or its beginning if the answer
+// reaches its limit.
+func (s *Sink) Keep(text string) string {
+	if left := MaxAnswer - s.kept; len(text) > left {
+		text, s.Full = strings.ToValidUTF8(text[:max(left, 0)], ""), true
+	}
+	s.kept += len(text)
+	return text
+}
+
+// KeepBlock counts a block or a call that begins.
+func (s *Sink) KeepBlock() {
+	s.kept += blockSize
+	s.Full = s.Full || s.kept > MaxAnswer
 }
 
 // NewSink returns a sink for the yield function of an iterator.
