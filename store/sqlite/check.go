@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -32,7 +33,9 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		}
 		report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
 	}
-	err = s.lend(ctx, func(c *sqlx.Conn) error { return checkInbox(c, s.path, report) })
+	err = s.lend(ctx, func(c *sqlx.Conn) error {
+		return cmp.Or(s.checkEnd(c, report), checkInbox(c, s.path, report))
+	})
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,23 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		if err := damaged(s.check(ctx, l, report), l.info.ID, report); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkEnd reports a last page that is not whole. SQLite reads zeros there.
+func (d *database) checkEnd(c *sqlx.Conn, report func(session.ID, error)) error {
+	size, err := c.Int("PRAGMA page_size")
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	// A crash may leave part of a page that the write-ahead log has whole.
+	if part := st.Size() % max(size, 1); part != 0 && d.settled() {
+		report("", fmt.Errorf("sqlite: %s: the file is cut off: its last page has %d of %d bytes", d.path, part, size))
 	}
 	return nil
 }

@@ -159,3 +159,18 @@ func TestRebuildLeavesChangedLines(t *testing.T) {
 		t.Errorf("the line is %s (%v)", data, err)
 	}
 }
+
+// A file that lost its last byte is reported, whatever was there.
+func TestLastPageCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	mixed(t, path)
+	st, err := os.Stat(path)
+	must(t, err)
+	must(t, os.Truncate(path, st.Size()-1))
+	got := reports(t, at(t, path, ReadOnly()))[""]
+	if !slices.ContainsFunc(got, func(s string) bool {
+		return strings.Contains(s, "the file is cut off: its last page has 4095 of 4096 bytes")
+	}) {
+		t.Errorf("check reports %q", got)
+	}
+}
