@@ -319,8 +319,10 @@ type Env struct {
 	Before func(ctx context.Context, used llm.Usage) error
 
 	// Accepted is the longest prompt, in tokens, that the model is known to have
-	// taken. A refusal that names a smaller window is not worth remembering.
+	// taken. A refusal that names a smaller window is not worth remembering. Took
+	// is called when it grows; it may be nil.
 	Accepted int
+	Took     func(prompt int)
 	// Fixed: the window of Budget was set by a person. A refusal shrinks it for
 	// the turn only.
 	Fixed bool

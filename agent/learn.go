@@ -43,6 +43,20 @@ func (t *turn) implausible(w int) string {
 	return ""
 }
 
+// took notes that the model took a prompt, as long as u reports it. b is how the
+// request was measured: a report above the window, or far above our own count,
+// is the server's mistake.
+func (e *Env) took(u llm.Usage, b window.Budget) {
+	n := u.Prompt()
+	if u.Estimated || n <= e.Accepted || b.Window > 0 && n > b.Window || e.Tokens != nil && n > 2*b.Used+leastWindow {
+		return
+	}
+	e.Accepted = n
+	if e.Took != nil {
+		e.Took(n)
+	}
+}
+
 // learn adopts what a refusal says about the model, for this turn at least.
 func (t *turn) learn(b window.Budget, err error) bool {
 	var predicted *tooLong

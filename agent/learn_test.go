@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,52 @@ func TestRefusalIsDoubted(t *testing.T) {
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
+			}
+		})
+	}
+}
+
+// What the model took is noted, unless the report cannot be true; within the
+// turn it counts at once.
+func TestAcceptedPromptIsNoted(t *testing.T) {
+	call := func(prompt int) llmtest.Step {
+		return func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+			c := llm.ToolCall{ID: "c1", Name: "read", Args: []byte(`{}`)}
+			return func(yield func(llm.Delta, error) bool) {
+				if yield(llm.Delta{Call: &c}, nil) {
+					yield(llm.Delta{End: &llm.Answer{Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{c}}, Stop: llm.StopTool, Usage: llm.Usage{Input: prompt, Output: 5}}}, nil)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		prompt int
+		took   []int
+		doubts int
+	}{
+		{"a report", 3400, []int{3400}, 1},
+		{"far above our count", 9900, []int{840}, 0}, // of the answer after a compaction
+		{"above the window", 20_000, []int{840}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &llmtest.Model{Steps: []llmtest.Step{call(c.prompt), llmtest.Fail(&llm.OverflowError{Tokens: 5000, Window: 3000})}, Rest: summarising(llmtest.Say("fits"))}
+			env := guarded(m, 10_000)
+			env.Tools = hands{"read": func(context.Context) (string, error) { return "it", nil }}
+			var took []int
+			env.Took = func(n int) { took = append(took, n) }
+			_, events, err := play(t, context.Background(), Replay(t, talk(30, 100)...), llm.UserText("go"), env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doubts := 0
+			for _, ev := range events {
+				if _, ok := ev.(agent.Doubted); ok {
+					doubts++
+				}
+			}
+			if d := cmp.Diff(c.took, took); d != "" || doubts != c.doubts {
+				t.Errorf("%d doubts, %s", doubts, d)
 			}
 		})
 	}

@@ -492,6 +492,7 @@ func (t *turn) complete(a llm.Answer, req llm.Request, began time.Time) error {
 		}
 		t.miscounted = true
 	}
+	t.env.took(a.Usage, t.used)
 	a.Usage = t.priced(a.Usage)
 	t.usage = t.usage.Add(a.Usage)
 	if !t.answer(a, began, "") {

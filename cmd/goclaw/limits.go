@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
-	"goclaw/provider/offline"
 	"goclaw/window"
 )
 
@@ -184,11 +182,11 @@ func rememberLimits(home, model string, l limits) error {
 // this run and later ones.
 func (ms *models) learn(l agent.Learnt) {
 	m := ms.now
-	if m.provider != l.Provider || m.model != l.Model || l.Once != "" {
+	if m.provider != l.Provider || m.model != l.Model || l.Once != "" || l.Window > 0 && l.Window < m.accepted {
 		return
 	}
 	from := lesson{time.Now().UTC().Truncate(time.Second), saidBy(l.Err)}
-	known := limits{Window: l.Window, Answer: l.Answer}
+	known := limits{Window: l.Window, Answer: l.Answer, Accepted: m.accepted}
 	if l.Window > 0 {
 		m.budget.Window, known.WindowFrom = l.Window, from
 	}
@@ -211,39 +209,10 @@ func saidBy(err error) string {
 	return transcript.OneLine(transcript.Printable(oneLine(err)), 200)
 }
 
-// accepting is a provider that notes how long the prompts are that its model
-// takes.
-type accepting struct {
-	llm.Provider
-	took func(prompt int)
-}
-
-func (p accepting) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		for d, err := range p.Provider.Stream(ctx, req) {
-			if err == nil && d.End != nil {
-				p.took(d.End.Usage.Prompt())
-			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
-}
-
-// asked returns the provider that m is asked through.
-func (ms *models) asked(m *model) llm.Provider {
-	if m.provider == offline.Name {
-		return m.Provider
-	}
-	return accepting{m.Provider, func(prompt int) { ms.took(m, prompt) }}
-}
-
 // took remembers that m took a prompt of that many tokens. It is written when it
-// is a tenth more than before, so that a growing session writes it rarely. A
-// number above the window is the server's mistake.
+// is a tenth more than before, so that a growing session writes it rarely.
 func (ms *models) took(m *model, prompt int) {
-	if prompt <= m.accepted || prompt < leastWindow || m.budget.Window > 0 && prompt > m.budget.Window {
+	if prompt <= m.accepted || prompt < leastWindow {
 		return
 	}
 	write := prompt > m.noted+m.noted/10

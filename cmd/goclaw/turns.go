@@ -62,8 +62,8 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 				a.models.allowNamed(m)
 			}
 			env := agent.Env{
-				Provider: a.models.asked(m), Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
-				Accepted: m.accepted, Fixed: m.fixed,
+				Provider: m.Provider, Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
+				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
 			}
 			a.models.policy(&env, m)
 			return env, nil
