@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/repl/ptytest"
+	"goclaw/session"
+	. "goclaw/session/sessiontest"
 )
 
 // machine is what listens on the ports of model servers: TestMain has reserved
@@ -404,5 +407,44 @@ func TestConsentFile(t *testing.T) {
 	delete(all[1], "at")
 	if d := cmp.Diff(map[string]any{"provider": "lmstudio", "address": "127.0.0.1:1234", "model": "phi", "allowed": false}, all[1]); d != "" {
 		t.Error(d)
+	}
+}
+
+// Who gets a session without a question: the vendor that answered last, the
+// built-in model aside. Answers of which nobody knows who gave them do not go to
+// a server here.
+func TestMoveNeedsConsent(t *testing.T) {
+	by := func(provider string) session.Body {
+		return By(provider, "m", Answer("a"))
+	}
+	unknown := func() session.Body { return Answer("a") }
+	for _, c := range []struct {
+		name string
+		log  []session.Body
+		to   string
+		ok   bool
+	}{
+		{"new", []session.Body{User("q")}, "ollama", true},
+		{"the same", []session.Body{User("q"), by("anthropic")}, "anthropic", true},
+		{"the same, by another name", []session.Body{User("q"), by("openai-codex")}, "openai", true},
+		{"another vendor", []session.Body{User("q"), by("anthropic")}, "openai", false},
+		{"a server here", []session.Body{User("q"), by("anthropic")}, "ollama", false},
+		{"from here to a vendor", []session.Body{User("q"), by("ollama")}, "anthropic", false},
+		{"from here to here", []session.Body{User("q"), by("lmstudio")}, "ollama", true},
+		{"only the built-in model", []session.Body{User("q"), by("offline")}, "ollama", true},
+		{"the built-in model since", []session.Body{User("q"), by("anthropic"), User("q"), by("offline")}, "ollama", false},
+		{"to the built-in model", []session.Body{User("q"), by("anthropic")}, "offline", true},
+		{"nobody knows who, to a server here", []session.Body{User("q"), unknown()}, "ollama", false},
+		{"nobody knows who, to a vendor", []session.Body{User("q"), unknown()}, "anthropic", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &env{conf: &config.Loaded{Config: config.Default(), Home: t.TempDir()}, getenv: func(string) string { return "" }}
+			ms := &models{env: e, permit: permissions{env: e}}
+			m, _, err := ms.move(t.Context(), Replay(t, c.log...), &model{provider: c.to, model: "m"})
+			var refused *moveError
+			if ok := err == nil; ok != c.ok || !ok && !errors.As(err, &refused) || ok && m.provider != c.to {
+				t.Errorf("%v, %v", m, err)
+			}
+		})
 	}
 }
