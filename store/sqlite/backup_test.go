@@ -3,9 +3,11 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,4 +99,91 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	talk(t, at(t, path), "s4", 2)
+}
+
+// What cp makes of a database that is written to: -v prints how many records
+// that were acknowledged before are missing in the copies, and how many copies
+// are damaged. Backup loses none. With -soak there are more copies.
+func TestCopyOfALiveDatabase(t *testing.T) {
+	dir := t.TempDir()
+	s := at(t, filepath.Join(dir, "sessions.db"))
+	for i := range 10 { // more than stays in the write-ahead log
+		id := session.ID(fmt.Sprint("old", i))
+		must(t, s.Append(bg, id, header(id), said(2, "", strings.Repeat("x", 1<<20))))
+	}
+	talk(t, s, "s1", 1)
+	var acked atomic.Int64
+	acked.Store(2)
+	ctx, stop := context.WithCancel(bg)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for n := int64(3); ctx.Err() == nil; n++ {
+			r := session.Record{Seq: session.Seq(n), ID: fmt.Sprintf("e%03d", n-1), Parent: fmt.Sprintf("e%03d", n-2), Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("more ", 400))}
+			must(t, s.Append(bg, "s1", r))
+			acked.Store(n)
+		}
+	})
+	copies := 1
+	if flag.Lookup("soak").Value.String() != "0s" {
+		copies = 12
+	}
+	for name, make := range map[string]func(to string) error{
+		"cp sessions.db":                 func(to string) error { return cp(s.path, to) },
+		"cp sessions.db sessions.db-wal": func(to string) error { return errors.Join(cp(s.path, to), cp(s.path+"-wal", to+"-wal")) },
+		"goclaw backup":                  func(to string) error { _, err := s.Backup(bg, to); return err },
+	} {
+		missing, most, damaged := 0, int64(0), 0
+		for i := range copies {
+			to := filepath.Join(t.TempDir(), "copy.db")
+			before := acked.Load()
+			must(t, make(to))
+			c, err := Open(to)
+			if err != nil {
+				damaged++
+				continue
+			}
+			got, err := sessiontest.Collect(c.Read(bg, "s1", 0))
+			if err != nil && !errors.Is(err, session.ErrNotFound) || len(reports(t, c)) > 0 {
+				damaged++
+			}
+			if lost := before - int64(len(got)); lost > 0 {
+				missing++
+				most = max(most, lost)
+			}
+			c.Close()
+			if name == "goclaw backup" && (missing > 0 || damaged > 0) {
+				t.Errorf("backup %d: %d records of %d (%v)", i, len(got), before, err)
+			}
+		}
+		t.Logf("%-30s %d of %d copies lack acknowledged records, up to %d; %d are damaged", name+":", missing, copies, most, damaged)
+	}
+	stop()
+	writer.Wait()
+	t.Logf("%d records were acknowledged meanwhile", acked.Load())
+}
+
+func cp(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o600)
+}
+
+// BenchmarkAppend measures an append of one record.
+func BenchmarkAppend(b *testing.B) {
+	s := at(b, filepath.Join(b.TempDir(), "sessions.db"))
+	talk(b, s, "s1", 1)
+	for n := 3; b.Loop(); n++ {
+		must(b, s.Append(bg, "s1", session.Record{Seq: session.Seq(n), ID: fmt.Sprintf("e%03d", n-1), Parent: fmt.Sprintf("e%03d", n-2), Time: sessiontest.Start, Body: sessiontest.User("more")}))
+	}
+}
+
+// BenchmarkPlaces measures what it costs to see whether the files are where they
+// were. An append does so twice.
+func BenchmarkPlaces(b *testing.B) {
+	s := at(b, filepath.Join(b.TempDir(), "sessions.db"))
+	for b.Loop() {
+		must(b, s.places.check())
+	}
 }
