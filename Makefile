@@ -36,7 +36,7 @@ bench-all: ## every speed claim: the three above, one after another
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
-	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut|TestPowerFailure|Flip' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
+	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut|TestPowerFailure|TestCopyOfALive|Flip' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
 
 .PHONY: soak-window
 soak-window: ## 3,000-turn sessions on three windows against bad models (docs/lab/window.md)
