@@ -364,7 +364,7 @@ func (s *salvager) withInbox(spots []spot, id session.ID) []spot {
 }
 
 // record returns the record at p: that of the first row whose line can be parsed
-// and agrees with its checksum and with the columns beside it. If there is no such
+// and agrees with its checksum and with the columns next to it. If there is no such
 // row, doubt says what is wrong with the one returned; it is not ok if none can be
 // parsed.
 func (s *salvager) record(p spot) (rec session.Record, doubt error, ok bool) {
@@ -405,7 +405,7 @@ func (s *salvager) doubt(c candidate, seq session.Seq, r session.Record, v []pag
 	l := sqlstore.NewLine(r, data)
 	switch {
 	case column("id") != l.ID || column("parent") != l.Parent || column("type") != l.Type || column("time") != l.Time:
-		return fmt.Errorf("the line of record %d differs from the columns beside it: one of them is damaged", seq)
+		return fmt.Errorf("the line of record %d differs from the columns next to it: one of them is damaged", seq)
 	case c.Later && !summed:
 		return fmt.Errorf("record %d is from a damaged or unfinished part of the write-ahead log: it may be damaged", seq)
 	}

@@ -171,8 +171,14 @@ func (f *File) guess() int64 {
 		cells := 0
 		f.size = size
 		for off := int64(0); off < min(f.dbSize, look); off += size {
-			if p := f.read(f.db, off, size); p[0] == tableLeaf {
-				cells += len(f.cells(p, 0))
+			p := f.read(f.db, off, size)
+			if p[0] != tableLeaf {
+				continue
+			}
+			for _, c := range f.cells(p, 0) {
+				if sound(p[c.at:c.at+c.local], c.size) {
+					cells++
+				}
 			}
 		}
 		if cells > most {

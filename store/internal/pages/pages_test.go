@@ -79,10 +79,10 @@ func all(t testing.TB, path string) map[int64][]Value {
 // sizes, whether it is in the write-ahead log or not.
 func TestRowsAreSQLites(t *testing.T) {
 	for _, wal := range []bool{false, true} {
-		for _, size := range []int{512, 1024, 4096, 65536} {
+		for _, size := range []int{512, 4096, 65536} {
 			t.Run(fmt.Sprint(size, " wal=", wal), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "t.db")
-				c := database(t, path, size, 400, wal)
+				c := database(t, path, size, 120, wal)
 				defer c.Close()
 				must(t, c.Exec("DELETE FROM t WHERE n % 7 = 3"))
 				if !wal {
@@ -100,7 +100,7 @@ func TestRowsAreSQLites(t *testing.T) {
 						t.Fatalf("row %d is %v", stmt.ColumnInt64(0), v)
 					}
 				}
-				if rows != len(got) || rows < 200 {
+				if rows != len(got) || rows < 60 {
 					t.Errorf("%d rows are found, want %d", len(got), rows)
 				}
 			})
@@ -112,7 +112,7 @@ func TestRowsAreSQLites(t *testing.T) {
 func TestPageSizeWithoutHeader(t *testing.T) {
 	for _, size := range []int{512, 4096, 8192, 65536} {
 		path := filepath.Join(t.TempDir(), "t.db")
-		must(t, database(t, path, size, 400, false).Close())
+		must(t, database(t, path, size, 120, false).Close())
 		want := len(all(t, path))
 		b, err := os.ReadFile(path)
 		must(t, err)
@@ -134,14 +134,14 @@ func TestPageSizeWithoutHeader(t *testing.T) {
 // else; SQLite itself drops all that follow it.
 func TestDamagedFrame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	c := database(t, path, 4096, 320, true)
+	c := database(t, path, 4096, 120, true)
 	defer c.Close()
 	want := len(all(t, path))
 	wal, err := os.ReadFile(path + "-wal")
 	must(t, err)
 	frames := (len(wal) - logHeader) / (frameHeader + 4096)
 	for _, damage := range []string{"salts", "checksum", "header"} {
-		for k := range frames - 1 {
+		for k := 0; k < frames-1; k += 9 {
 			b := slices.Clone(wal)
 			at := logHeader + k*(frameHeader+4096)
 			switch damage {
@@ -183,16 +183,16 @@ func TestDamagedFrame(t *testing.T) {
 // nothing out.
 func TestFreePages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	c := database(t, path, 1024, 500, false)
-	must(t, c.Exec("DELETE FROM t WHERE n > 10000; PRAGMA wal_checkpoint(TRUNCATE)")) // whole pages, which keep their bytes
+	c := database(t, path, 1024, 200, false)
+	must(t, c.Exec("DELETE FROM t WHERE n > 2500; PRAGMA wal_checkpoint(TRUNCATE)")) // whole pages, which keep their bytes
 	must(t, c.Close())
 	want := len(all(t, path))
-	if want != 100 {
-		t.Fatalf("%d rows are found, want 100", want)
+	if want != 50 {
+		t.Fatalf("%d rows are found, want 50", want)
 	}
 	b, err := os.ReadFile(path)
 	must(t, err)
-	if n := binary.BigEndian.Uint32(b[36:]); n < 20 {
+	if n := binary.BigEndian.Uint32(b[36:]); n < 10 {
 		t.Fatalf("%d pages are free", n)
 	}
 	binary.BigEndian.PutUint32(b[36:], 1)

@@ -239,6 +239,16 @@ func types(payload []byte) (t []Type, at int, ok bool) {
 	return t, at, true
 }
 
+// sound reports whether the values of a row of size bytes, which begins with
+// payload, take as many bytes as there are.
+func sound(payload []byte, size int64) bool {
+	types, at, ok := types(payload)
+	for _, t := range types {
+		size -= t.size()
+	}
+	return ok && len(types) > 0 && size == int64(at)
+}
+
 var errCut = errors.New("it continues on a page that is not there")
 
 // Values reads the values of r.
