@@ -110,7 +110,7 @@ func (s *Store) checkLog(ctx context.Context, l *log, report func(session.ID, er
 		path := l.where()
 		if first := s.folder.known(l.id); first != nil && first != l {
 			report(l.id, fmt.Errorf("%s has the id of %s: it is not listed", path, first.where()))
-			known = nil // of the other one
+			known = nil // these are the checksums of the other file
 		}
 		sess, headless, err := l.replay(ctx, known)
 		if err != nil {

@@ -137,7 +137,7 @@ func (c *comparison) differences(known []uint32) (out []*session.Damage) {
 		if at == 0 {
 			first = len(strange) - n // an older version wrote those before
 		}
-		for j, l := range strange[first:][:n] {
+		for j, l := range strange[first : first+n] {
 			l.err = fmt.Errorf("its line has the CRC-32C %08x, its checksum is %08x", l.sum, known[at+j])
 			out = c.changed(out, l)
 		}
