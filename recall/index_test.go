@@ -35,7 +35,7 @@ func TestReadParts(t *testing.T) {
 	last := session.Seq(1 + len(lines))
 	for _, from := range []session.Seq{1, 2, 9} {
 		next, n, largest := from, 0, 0
-		err := readSaid(t.Context(), st, postings.Part{ID: "s", N: 4, From: from, To: last}, func(p postings.Part, ss []said) error {
+		err := readSaid(t.Context(), st, postings.Part{ID: "s", N: 4, From: from, To: last}, func(p postings.Part, ss []said, _ bool) error {
 			if p.From != next || p.To < p.From || p.N != 4 {
 				t.Errorf("from %d: the records %d to %d come after %d", from, p.From, p.To, next-1)
 			}

@@ -24,6 +24,7 @@ import (
 	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/vectors"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Options say what is searched.
@@ -67,6 +68,9 @@ type Index struct {
 func Open(o Options) (*Index, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Store != nil {
+		o.Store = storekit.Redacted(o.Store)
 	}
 	t, err := openTranscripts(o.Store, o.Path)
 	if err != nil {

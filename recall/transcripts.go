@@ -39,6 +39,7 @@ type transcripts struct {
 	people  map[uint32]bool       // the groups in which people talk to each other
 	ids     map[uint32]session.ID // by group
 
+	redacted  map[session.ID]bool  // logs of which the index holds what a redaction took out
 	unwritten int                  // records that could not be written to segments
 	unread    map[session.ID]error // logs that could not be read, or not to their end
 	checked   bool                 // that the tables do not contradict each other
@@ -78,6 +79,39 @@ func (t *transcripts) sync(ctx context.Context) error {
 	if err := t.check(); err != nil {
 		return err
 	}
+	t.redacted = map[session.ID]bool{}
+	if err := t.renew(ctx); err != nil || len(t.redacted) == 0 {
+		return err
+	}
+	// A redaction is about records that were indexed before: they are indexed
+	// again, without what it took out.
+	if err := t.forgetRedacted(); err != nil {
+		if postings.Unwritable(err) {
+			return nil // what is shown is redacted all the same
+		}
+		return err
+	}
+	return t.renew(ctx)
+}
+
+// forgetRedacted removes from the index the logs that have a new redaction.
+func (t *transcripts) forgetRedacted() error {
+	known, err := t.db.Sessions()
+	if err != nil {
+		return err
+	}
+	var numbers []int64
+	for id := range t.redacted {
+		if s, ok := known[id]; ok {
+			numbers = append(numbers, s.N)
+		}
+	}
+	t.fresh = false
+	return t.db.Forget(numbers)
+}
+
+// renew indexes what is missing, and loads the rest.
+func (t *transcripts) renew(ctx context.Context) error {
 	t.unread = map[session.ID]error{}
 	missing, total, err := t.missing()
 	if err != nil {
@@ -231,7 +265,10 @@ func (t *transcripts) unreadable(ctx context.Context, id session.ID, err error) 
 
 // add adds the records of p to b.
 func (t *transcripts) add(ctx context.Context, b *postings.Builder, p postings.Part) error {
-	return readSaid(ctx, t.store, p, func(_ postings.Part, said []said) error {
+	return readSaid(ctx, t.store, p, func(part postings.Part, said []said, redacts bool) error {
+		if redacts && t.redacted != nil {
+			t.redacted[part.ID] = true
+		}
 		for _, s := range said {
 			b.Add(s.doc(p.N), s.text, s.speaker)
 		}
@@ -246,11 +283,13 @@ const (
 )
 
 // readSaid calls f for one piece of p after the other, with what its records
-// say. Records that cannot be read say nothing. Parts of an answer say something
-// if the answer is not in the log.
-func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p postings.Part, said []said) error) error {
+// say, and whether a redaction among them is about earlier records. Records that
+// cannot be read say nothing. Parts of an answer say something if the answer is
+// not in the log.
+func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p postings.Part, said []said, redacts bool) error) error {
 	var out []said
 	var parts session.Joiner
+	redacts := false
 	size := 0
 	say := func(recs []session.Record, to session.Seq) {
 		for _, r := range recs {
@@ -266,33 +305,37 @@ func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p p
 		case errors.As(err, &d):
 			continue
 		case errors.Is(err, session.ErrNotFound): // purged in the meantime
-			return f(p, out)
+			return f(p, out, redacts)
 		case err != nil:
 			return err
+		}
+		if b, ok := r.Body.(session.Redaction); ok && b.Open() && r.Seq <= p.To {
+			redacts = true
 		}
 		say(parts.Next(r), p.To)
 		switch {
 		case parts.Open(): // what follows says whether the answer came
 		case r.Seq >= p.To:
-			return f(p, out)
+			return f(p, out, redacts)
 		case r.Seq-p.From >= partSize || size >= partBytes:
 			piece := p
 			piece.To = r.Seq
-			if err := f(piece, out); err != nil {
+			if err := f(piece, out, redacts); err != nil {
 				return err
 			}
 			p.From, out, size = r.Seq+1, nil, 0
 		}
 	}
 	say(parts.End(), p.To)
-	return f(p, out)
+	return f(p, out, redacts)
 }
 
 // piece is a part of a log with what it says, or why it cannot be read.
 type piece struct {
 	postings.Part
-	said []said
-	err  error
+	said    []said
+	redacts bool
+	err     error
 }
 
 // readAhead reads parts in the background. The channel ends after the last
@@ -310,7 +353,9 @@ func (t *transcripts) readAhead(ctx context.Context, parts []postings.Part) <-ch
 	go func() {
 		defer close(read)
 		for _, p := range parts {
-			err := readSaid(ctx, t.store, p, func(p postings.Part, said []said) error { return send(piece{p, said, nil}) })
+			err := readSaid(ctx, t.store, p, func(p postings.Part, said []said, redacts bool) error {
+				return send(piece{p, said, redacts, nil})
+			})
 			if err != nil && send(piece{Part: p, err: err}) != nil {
 				return
 			}
@@ -344,6 +389,9 @@ func (t *transcripts) flush(ctx context.Context, missing []postings.Part, total 
 			}
 			continue
 		}
+		if p.redacts {
+			t.redacted[p.ID] = true
+		}
 		for _, s := range p.said {
 			b.Add(s.doc(p.N), s.text, s.speaker)
 		}
@@ -370,6 +418,8 @@ func (t *transcripts) flush(ctx context.Context, missing []postings.Part, total 
 func (t *transcripts) join(ctx context.Context, segs []int64, parts []postings.Part) error {
 	var joined []postings.Part
 	b := &postings.Builder{}
+	defer func(r map[session.ID]bool) { t.redacted = r }(t.redacted)
+	t.redacted = nil // what is in a segment was indexed without it
 	for _, p := range parts {
 		if err := t.add(ctx, b, p); err != nil {
 			return t.unreadable(ctx, p.ID, err) // they stay as they are

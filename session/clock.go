@@ -30,7 +30,7 @@ func recordID(at time.Time, n uint64) string {
 // IDTime returns the time in the id of r, "{unix ms}_{hex}", in milliseconds.
 // ok is false if another program made the id.
 func (r Record) IDTime() (ms int64, ok bool) {
-	a, b, ok := strings.Cut(r.ID, "_")
+	a, b, ok := strings.Cut(strings.TrimPrefix(r.ID, RedactionPrefix), "_")
 	if !ok || len(a) < 12 || len(a) > 15 || a[0] == '0' || b == "" || len(b) > 32 {
 		return 0, false
 	}

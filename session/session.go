@@ -186,6 +186,9 @@ func (s *Session) add(r Record) error {
 		return err
 	}
 	s.recs = append(s.recs, r)
+	if b, ok := r.Body.(Redaction); ok {
+		s.redact(b)
+	}
 	if s.strict {
 		return nil
 	}
@@ -275,10 +278,14 @@ func (s *Session) Next(b Body, c Clock) Record {
 	if ms, ok := (Record{ID: s.Leaf}).IDTime(); ok && ms > at.UnixMilli() {
 		at = time.UnixMilli(ms + 1)
 	}
-	r := Record{Seq: s.Last + 1, ID: recordID(at, n), Parent: s.Leaf, Time: now, Body: b}
+	prefix := ""
+	if _, ok := b.(Redaction); ok {
+		prefix = RedactionPrefix
+	}
+	r := Record{Seq: s.Last + 1, ID: prefix + recordID(at, n), Parent: s.Leaf, Time: now, Body: b}
 	for s.Has(r.ID) { // ends even if neither the time nor the random number changes
 		n++
-		r.ID = recordID(at, n)
+		r.ID = prefix + recordID(at, n)
 	}
 	return r
 }

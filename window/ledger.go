@@ -212,7 +212,7 @@ func (x *scale) learn(refs []reference, since session.Seq) float64 {
 // changesPast reports whether b changes what is sent of earlier records.
 func changesPast(b session.Body) bool {
 	switch b.(type) {
-	case session.Compaction, session.Undo, session.Reset, session.Edit, session.Refused:
+	case session.Compaction, session.Undo, session.Reset, session.Edit, session.Refused, session.Redaction:
 		return true
 	}
 	return false

@@ -110,6 +110,8 @@ func describe(b session.Body) (who, what string) {
 		return "rewind", b.Target
 	case session.Edit:
 		return "edit", b.Target
+	case session.Redaction:
+		return "redaction", Count(len(b.Targets), "record")
 	case session.Refused:
 		return "refused", b.Target + " " + b.Why
 	case session.Unknown:

@@ -370,3 +370,43 @@ func (s *Store) tell() {
 	close(s.grown)
 	s.grown = make(chan struct{})
 }
+
+// selectRedactions finds redactions by the beginning of their ids, which the
+// index of ids knows.
+const selectRedactions = "SELECT pos, id, parent, type, data FROM records WHERE session = $1 AND id >= $2 AND id < $3 AND pos > $4 ORDER BY pos"
+
+// Redactions implements storekit.Redactions.
+func (s *Store) Redactions(ctx context.Context, id session.ID, after session.Seq) (found []session.Record, err error) {
+	_, late := s.late[id]
+	if !late {
+		err = s.lend(ctx, func(c *sqlx.Conn) error {
+			n, err := s.number(c, id)
+			if err != nil || n == 0 {
+				return err
+			}
+			from, to := session.RedactionPrefix, session.RedactionPrefix[:len(session.RedactionPrefix)-1]+"."
+			return c.Each(func(r sqlx.Row) error {
+				seq := session.Seq(r.Int(0) & maxSeq)
+				rec, _ := sqlstore.Decode(s.path, seq, r.Bytes(4), func() (id, parent, typ string) { return r.Text(1), r.Text(2), r.Text(3) })
+				if _, ok := rec.Body.(session.Redaction); ok {
+					found = append(found, rec)
+				}
+				return nil
+			}, selectRedactions, n, from, to, pos(n, int64(max(after, 0))))
+		})
+	}
+	if !late && !unreadable(err) {
+		return found, err
+	}
+	found = nil
+	for r, err := range s.Read(ctx, id, after) {
+		var d *session.Damage
+		if err != nil && !errors.As(err, &d) {
+			return nil, err
+		}
+		if _, ok := r.Body.(session.Redaction); ok && err == nil {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}

@@ -67,6 +67,7 @@ func everyKind() []session.Record {
 		session.Edit{Target: "e1", Blocks: []llm.Block{llm.Text{Text: "other words"}}},
 		session.Edit{Target: "e2", Drop: true},
 		session.Refused{Target: "e2", Block: 1, Why: "image exceeds 5 MB maximum"},
+		session.Redaction{Targets: []session.Target{{ID: "e90", Spans: []session.Span{{Field: "blocks.0", Start: 3, End: 9, Rule: "jwt"}}}}},
 		session.Leaf{Target: "e20", AppendParent: "e19"},
 		session.Reset{Reason: "daily", FirstKept: "e20"},
 		session.Reset{Reason: "new"},

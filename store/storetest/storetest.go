@@ -32,6 +32,7 @@ func Run(t *testing.T, open Opener) {
 	}{
 		{"append and read", s.appendRead},
 		{"every kind of record", s.kinds},
+		{"redactions", s.redactions},
 		{"bytes", s.bytes},
 		{"unknown records", s.unknown},
 		{"too large", s.tooLarge},

@@ -132,6 +132,11 @@ func (d *Decoder) body(typ string) session.Body {
 		return session.Title{Title: strings.TrimSpace(text("name"))}
 	case "reset":
 		return session.Reset{Reason: text("reason"), FirstKept: text("firstKeptEntryId")}
+	case "redaction":
+		var b session.Redaction
+		if n := get("targets"); n >= 0 && json.Unmarshal(d.keep(n), &b.Targets) == nil {
+			return b
+		}
 	case "leaf":
 		return session.Leaf{Target: text("targetId"), AppendParent: text("appendParentId")}
 	case "context_edit":

@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -125,6 +126,8 @@ func typeOf(r session.Record) string {
 		return "session_info"
 	case session.Reset:
 		return "reset"
+	case session.Redaction:
+		return "redaction"
 	case session.Leaf:
 		return "leaf"
 	case session.Edit:
@@ -255,6 +258,12 @@ func (w *writer) body(r session.Record) {
 	case session.Reset:
 		w.Text("reason", b.Reason)
 		w.Opt("firstKeptEntryId", b.FirstKept)
+	case session.Redaction:
+		targets, err := json.Marshal(b.Targets)
+		if err != nil {
+			w.Err = err
+		}
+		w.JSON("targets", targets)
 	case session.Leaf:
 		w.Text("targetId", b.Target)
 		w.Opt("appendParentId", b.AppendParent)
