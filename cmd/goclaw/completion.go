@@ -116,6 +116,8 @@ func completions(a *app, root *cobra.Command) {
 		"goclaw sessions restore": keyAt(a, 0, 0, true),
 		"goclaw sessions verify":  keyAt(a, 0, -1, false),
 		"goclaw sessions copy":    keyAt(a, 1, -1, false),
+		"goclaw secrets scan":     keyAt(a, 0, 0, false),
+		"goclaw secrets redact":   keyAt(a, 0, 0, false),
 	}
 	flags := map[string]completer{
 		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "to": words("sqlite", "jsonl"),

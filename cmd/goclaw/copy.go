@@ -62,7 +62,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 	}
 	records, bad := 0, 0
 	for _, in := range infos {
-		n, err := copySession(ctx, dst, st, in)
+		n, err := copySession(ctx, dst, whole(st), in)
 		records += n
 		if err != nil && ctx.Err() != nil {
 			dst.Close()

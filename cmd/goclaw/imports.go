@@ -87,7 +87,7 @@ func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o 
 		defer progress.end()
 		o.Progress = progress.show
 	}
-	return inherit.Import(ctx, st, cat, o)
+	return inherit.Import(ctx, whole(st), cat, o)
 }
 
 // firstImport imports what other programs have left on this machine, once for
@@ -160,7 +160,7 @@ func (ss *stores) follow(ctx context.Context, st store) (stop func()) {
 		defer close(done)
 		// What fails now is imported by the next look, or by goclaw import,
 		// which says why.
-		_ = inherit.Follow(ctx, st, ss.sources(), inherit.FollowOptions{Find: ss.findOptions("", nil), Import: o})
+		_ = inherit.Follow(ctx, whole(st), ss.sources(), inherit.FollowOptions{Find: ss.findOptions("", nil), Import: o})
 	}()
 	return func() {
 		cancel()

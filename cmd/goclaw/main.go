@@ -102,7 +102,7 @@ Without a command it opens a chat and resumes the last session.`,
 	})
 	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVarP(&ref, "session", "s", "", sessionFlag)
-	root.AddCommand(askCmd(a), searchCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a), backupCmd(a), restoreBackupCmd(a), doctorCmd(a), configCmd(a), modelsCmd(a), checkpointCmd(a))
+	root.AddCommand(askCmd(a), searchCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a), backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), configCmd(a), modelsCmd(a), checkpointCmd(a))
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)
 	completions(a, root)

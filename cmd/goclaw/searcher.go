@@ -116,6 +116,25 @@ func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
 	return out, nil
 }
 
+// renew brings the search index up to date with redactions, if there is one.
+func (x *searcher) renew(ctx context.Context) error {
+	path := indexAt(x.conf)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	ix, err := x.index()
+	if err == nil {
+		_, _, err = ix.Count(ctx)
+	}
+	if err == nil {
+		err = ix.Prune(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return recall.Remove(path)
+}
+
 // prune takes the words of deleted sessions out of the search index. An index
 // that cannot be written, because the disk is full, is removed: the next search
 // makes a new one.

@@ -58,8 +58,39 @@ func (ss *stores) open() (store, error) {
 	if err != nil {
 		return nil, err
 	}
-	ss.st = st
-	return st, nil
+	ss.st = redactedStore{st, storekit.Redacted(st)}
+	return ss.st, nil
+}
+
+// redactedStore is a store as it is read by everything that shows a log, sends it or
+// searches it: without what redactions took out.
+type redactedStore struct {
+	store
+	view session.Store
+}
+
+func (s redactedStore) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	return s.view.Read(ctx, id, after)
+}
+
+func (s redactedStore) Purge(ctx context.Context, id session.ID) error { return s.view.Purge(ctx, id) }
+
+// Wait implements session.Waiter.
+func (s redactedStore) Wait(ctx context.Context, id session.ID, after session.Seq) error {
+	return s.view.(session.Waiter).Wait(ctx, id, after)
+}
+
+// Changes implements storekit.Feed.
+func (s redactedStore) Changes(ctx context.Context, since string) (storekit.Changes, error) {
+	return s.view.(storekit.Feed).Changes(ctx, since)
+}
+
+// whole returns st with the bytes of its logs, for copies, imports and checks.
+func whole(st store) store {
+	if s, ok := st.(redactedStore); ok {
+		return s.store
+	}
+	return st
 }
 
 // imported opens the store and imports other programs' sessions if that was

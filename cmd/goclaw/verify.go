@@ -44,7 +44,7 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 	}
 	bad, verdicts := 0, []verdict{}
 	for _, in := range infos {
-		v := verdict{in.Key, in.ID, in.Records, verify(ctx, st, in)}
+		v := verdict{in.Key, in.ID, in.Records, verify(ctx, whole(st), in)}
 		if len(v.Problems) > 0 {
 			bad++
 		}

@@ -25,7 +25,7 @@ type sameness struct {
 }
 
 // same compares a log with its source, record by record. Headers differ, and
-// titles and labels may have been added here. An answer that was imported before
+// titles, labels and redactions may have been added here. An answer that was imported before
 // it was complete is in the log in parts.
 func (im *importer) same(ctx context.Context, id session.ID, pull func() (session.Record, bool, error)) (sameness, error) {
 	var s sameness
@@ -66,7 +66,7 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 		}
 		switch have.Body.(type) {
-		case session.Title, session.Label, session.Leaf, session.Moved:
+		case session.Title, session.Label, session.Leaf, session.Moved, session.Redaction:
 			continue
 		}
 		if !ok && s.open == nil {
