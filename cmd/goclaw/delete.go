@@ -17,7 +17,7 @@ func deleteCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KEY",
 		Short: "Move a conversation to the trash",
-		Long:  "Moves a conversation to the trash; restore brings it back. --purge removes it for good, and asks first.",
+		Long:  "Moves a conversation to the trash; restore brings it back. --purge removes it for good, also from the search index and from the input history, and asks first.",
 		Args:  exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return deleteSession(cmd.Context(), a, args[0], purge, yes, asJSON)

@@ -3,10 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"goclaw/internal/config"
 	"goclaw/internal/naming"
+	"goclaw/internal/repl/line"
+	"goclaw/llm"
 	"goclaw/session"
 )
 
@@ -51,7 +57,7 @@ func expire(ctx context.Context, a *app, st session.Store) error {
 
 // sweep expires sessions, and removes for good those that were in the trash for
 // longer than retention.trash. No session disappears without a message.
-func sweep(ctx context.Context, a *app, st session.Store) error {
+func sweep(ctx context.Context, a *app, st store) error {
 	if err := expire(ctx, a, st); err != nil {
 		return err
 	}
@@ -79,9 +85,10 @@ func sweep(ctx context.Context, a *app, st session.Store) error {
 	return nil
 }
 
-// purge removes a session in the trash for good, its words in the search index
-// first. The next import does not bring it back if it was another agent's.
-func purge(ctx context.Context, a *app, st session.Store, in session.Info) error {
+// purge removes a session in the trash for good: its words in the search index
+// and what was typed in it from the input history first. The next import does
+// not bring it back if it was another agent's.
+func purge(ctx context.Context, a *app, st store, in session.Info) error {
 	removed, err := a.stores.removed()
 	if err == nil {
 		err = removed.Add(in)
@@ -92,5 +99,37 @@ func purge(ctx context.Context, a *app, st session.Store, in session.Info) error
 	if err := a.search.prune(ctx); err != nil {
 		return err
 	}
+	if err := forgetTyped(ctx, a, st, in.ID); err != nil {
+		return err
+	}
 	return st.Purge(ctx, in.ID)
+}
+
+// forgetTyped removes from the input history every line that is, word for word,
+// what the user said in the session id. A line that was also typed elsewhere is
+// removed with it.
+func forgetTyped(ctx context.Context, a *app, st store, id session.ID) error {
+	path := filepath.Join(a.conf.Home, "history")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	typed := map[string]bool{}
+	// What was redacted is typed in full in the history.
+	for r, err := range undamaged(whole(st).Read(ctx, id, 0), func(*session.Damage) {}) {
+		if err != nil {
+			return err
+		}
+		m, ok := r.Body.(session.Message)
+		if !ok || !session.IsTurn(m) {
+			continue
+		}
+		typed[strings.TrimSpace(m.Text())] = true
+		for _, b := range m.Blocks {
+			if t, ok := b.(llm.Text); ok {
+				typed[strings.TrimSpace(t.Text)] = true
+			}
+		}
+	}
+	_, err := line.Forget(path, func(s string) bool { return typed[strings.TrimSpace(s)] })
+	return err
 }

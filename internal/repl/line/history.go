@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 
 	"goclaw/internal/wholefile"
@@ -88,4 +89,50 @@ func (h *History) rewrite() error {
 		enc.Encode(s) // a string has no error
 	}
 	return wholefile.Write(h.path, b.Bytes())
+}
+
+// Forget removes from the history at path the lines for which gone is true, and
+// returns how many. It overwrites them with blanks where they are: the bytes are
+// gone from the file, and what other programs add meanwhile is not lost.
+// Programs that run keep what they have read until they end.
+func Forget(path string, gone func(line string) bool) (n int, err error) {
+	for range 3 { // again if another program replaced the file meanwhile
+		more, err := forget(path, gone)
+		n += more
+		if err != nil || more == 0 {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func forget(path string, gone func(line string) bool) (n int, err error) {
+	data, err := wholefile.Read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	at := int64(0)
+	for line := range bytes.Lines(data) {
+		var s string
+		text := bytes.TrimRight(line, "\n")
+		if json.Unmarshal(text, &s) == nil && gone(s) {
+			if _, err := f.WriteAt(bytes.Repeat([]byte(" "), len(text)), at); err != nil {
+				return n, err
+			}
+			n++
+		}
+		at += int64(len(line))
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return n, f.Sync()
 }
