@@ -184,6 +184,9 @@ func (e *editor) body(r Record) Body {
 	case Label:
 		b.Label = e.text("label", b.Label)
 		return b
+	case Partial:
+		b.Thinking, b.Text = e.text("thinking", b.Thinking), e.text("text", b.Text)
+		return b
 	case Refused:
 		b.Why = e.text("why", b.Why)
 		return b
@@ -244,5 +247,5 @@ func (s *Session) redact(b Redaction) {
 	}
 	last := &s.recs[len(s.recs)-1]
 	last.Body, last.Raw = b.Applied(func(string) bool { return true }), nil
-	s.Branch = nil // settle walks it again
+	s.Branch, s.open = nil, nil // settle walks it again
 }

@@ -252,7 +252,7 @@ func scanSecrets(ctx context.Context, a *app, refs []string, asJSON bool) error 
 		}
 		err = a.printJSON(map[string]any{"found": s.leaks, "sessions": len(s.sessions), "memoryFiles": s.files})
 	} else {
-		err = a.listLeaks(s)
+		err = listLeaks(a.env, s)
 	}
 	if err == nil && len(s.leaks) > 0 {
 		err = errQuiet
@@ -260,7 +260,7 @@ func scanSecrets(ctx context.Context, a *app, refs []string, asJSON bool) error 
 	return err
 }
 
-func (e *env) listLeaks(s scan) error {
+func listLeaks(e *env, s scan) error {
 	for _, l := range s.leaks {
 		if err := e.print(l.String()); err != nil {
 			return err
@@ -298,7 +298,7 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 		return a.result(asJSON, map[string]int{"redacted": 0, "left": kept}, "nothing to take out of %s", s.where())
 	}
 	if !yes {
-		if err := a.confirmRedact(s, n); err != nil {
+		if err := confirmRedact(a.env, s, n); err != nil {
 			return err
 		}
 	}
@@ -317,7 +317,7 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 }
 
 // confirmRedact shows what was found and asks.
-func (e *env) confirmRedact(s scan, n int) error {
+func confirmRedact(e *env, s scan, n int) error {
 	for _, l := range s.leaks {
 		if l.File == "" && !l.Trashed {
 			fmt.Fprintln(e.err, l)

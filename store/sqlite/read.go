@@ -259,7 +259,7 @@ func (p *piece) missing(to session.Seq) {
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
-		infos, err := s.list(ctx, q)
+		infos, err := list(ctx, s, q)
 		if err != nil {
 			yield(session.Info{}, err)
 			return
@@ -274,7 +274,7 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 
 // list returns the sessions that match q, unordered, and perhaps more than its
 // limit.
-func (s *Store) list(ctx context.Context, q session.Query) (infos []session.Info, err error) {
+func list(ctx context.Context, s *Store, q session.Query) (infos []session.Info, err error) {
 	add := func(in session.Info) {
 		if _, late := s.late[in.ID]; !late && q.Match(in) {
 			infos = append(infos, in)

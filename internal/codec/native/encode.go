@@ -259,11 +259,7 @@ func (w *writer) body(r session.Record) {
 		w.Text("reason", b.Reason)
 		w.Opt("firstKeptEntryId", b.FirstKept)
 	case session.Redaction:
-		targets, err := json.Marshal(b.Targets)
-		if err != nil {
-			w.Err = err
-		}
-		w.JSON("targets", targets)
+		w.targets(b.Targets)
 	case session.Leaf:
 		w.Text("targetId", b.Target)
 		w.Opt("appendParentId", b.AppendParent)
@@ -290,6 +286,14 @@ func (w *writer) partial(b session.Partial) {
 		w.Opt("provider", b.Provider)
 		w.Opt("model", b.Model)
 	})
+}
+
+func (w *writer) targets(list []session.Target) {
+	data, err := json.Marshal(list)
+	if err != nil {
+		w.Err = err
+	}
+	w.JSON("targets", data)
 }
 
 func (w *writer) custom(b session.CustomMessage) {
