@@ -259,7 +259,7 @@ func (p *piece) missing(to session.Seq) {
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
-		infos, err := list(ctx, s, q)
+		infos, err := listed(ctx, s, q)
 		if err != nil {
 			yield(session.Info{}, err)
 			return
@@ -272,9 +272,9 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 	}
 }
 
-// list returns the sessions that match q, unordered, and perhaps more than its
+// listed returns the sessions that match q, unordered, and perhaps more than its
 // limit.
-func list(ctx context.Context, s *Store, q session.Query) (infos []session.Info, err error) {
+func listed(ctx context.Context, s *Store, q session.Query) (infos []session.Info, err error) {
 	add := func(in session.Info) {
 		if _, late := s.late[in.ID]; !late && q.Match(in) {
 			infos = append(infos, in)
