@@ -62,8 +62,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 	if o.Live {
 		defer warmUp(a, &o)()
 	}
-	restore := func() {} // the terminal
-	o.Abort = func() { restore(); os.Exit(130) }
+	o.Abort = func() { a.restore(); os.Exit(130) }
 	c = repl.New(o)
 	var in repl.Input
 	switch {
@@ -73,7 +72,9 @@ func chat(ctx context.Context, a *app, ref string) error {
 			return err
 		}
 		defer t.Close()
-		in, t.Paint, restore = t, o.Style.Green, func() { t.Close() }
+		in, t.Paint = t, o.Style.Green
+		give := func() { t.Close() }
+		a.terminal.Store(&give)
 	case interactive:
 		in = line.NewPlain(a.in, a.out)
 	default:

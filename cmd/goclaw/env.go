@@ -34,6 +34,15 @@ type env struct {
 	placed  string         // tells the user so
 
 	interrupted atomic.Bool // Ctrl-C was pressed
+
+	terminal atomic.Pointer[func()] // gives the terminal back as it was; nil: it is as it was
+}
+
+// restore gives the terminal back as it was.
+func (e *env) restore() {
+	if f := e.terminal.Load(); f != nil {
+		(*f)()
+	}
 }
 
 // config loads the configuration once and shows its warnings.

@@ -104,6 +104,7 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program
 	o, err := ss.importOptions()
 	if err == nil {
 		if o.Memo.Begun() && !finished {

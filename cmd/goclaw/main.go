@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string)
 func start(a *app, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	defer a.insist(ctx, stop)()
 	defer a.close()
 	root := rootCmd(a)
 	root.SetArgs(args)
@@ -57,6 +59,33 @@ func start(a *app, args []string) int {
 		return 130
 	}
 	return 1
+}
+
+// patience is how long a command may take to end after a signal: an answer is
+// recorded, and a tool ended.
+const patience = 5 * time.Second
+
+// insist ends the process if a signal has ended ctx and the command does not
+// end: it waits for input, or something in it hangs. A second signal ends the
+// process at once. over says that the command has ended.
+func (e *env) insist(ctx context.Context, stop func()) (over func()) {
+	end := make(chan struct{})
+	go func() {
+		select {
+		case <-end:
+			return
+		case <-ctx.Done():
+		}
+		stop() // signals have their usual effect again
+		select {
+		case <-end:
+		case <-time.After(patience):
+			e.restore()
+			say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
+			os.Exit(128 + int(syscall.SIGTERM))
+		}
+	}()
+	return func() { close(end) }
 }
 
 // sessionFlag describes --session.
