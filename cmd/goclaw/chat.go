@@ -62,7 +62,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 	if o.Live {
 		defer warmUp(a, &o)()
 	}
-	o.Abort = func() { a.restore(); os.Exit(130) }
+	o.Abort = func() { a.tty.restore(); os.Exit(130) }
 	c = repl.New(o)
 	var in repl.Input
 	switch {
@@ -73,8 +73,8 @@ func chat(ctx context.Context, a *app, ref string) error {
 		}
 		defer t.Close()
 		in, t.Paint = t, o.Style.Green
-		give := func() { t.Close() }
-		a.terminal.Store(&give)
+		undo := func() { t.Close() }
+		a.tty.undo.Store(&undo)
 	case interactive:
 		in = line.NewPlain(a.in, a.out)
 	default:

@@ -35,12 +35,17 @@ type env struct {
 
 	interrupted atomic.Bool // Ctrl-C was pressed
 
-	terminal atomic.Pointer[func()] // gives the terminal back as it was; nil: it is as it was
+	tty tty
 }
 
-// restore gives the terminal back as it was.
-func (e *env) restore() {
-	if f := e.terminal.Load(); f != nil {
+// tty is the terminal, which a chat changes.
+type tty struct {
+	undo atomic.Pointer[func()] // nil: it is as it was
+}
+
+// restore makes the terminal what it was.
+func (t *tty) restore() {
+	if f := t.undo.Load(); f != nil {
 		(*f)()
 	}
 }

@@ -35,7 +35,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string)
 func start(a *app, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	defer a.insist(ctx, stop)()
+	defer insist(ctx, stop, a.env)()
 	defer a.close()
 	root := rootCmd(a)
 	root.SetArgs(args)
@@ -68,7 +68,7 @@ const patience = 5 * time.Second
 // insist ends the process if a signal has ended ctx and the command does not
 // end: it waits for input, or something in it hangs. A second signal ends the
 // process at once. over says that the command has ended.
-func (e *env) insist(ctx context.Context, stop func()) (over func()) {
+func insist(ctx context.Context, stop func(), e *env) (over func()) {
 	end := make(chan struct{})
 	go func() {
 		select {
@@ -80,7 +80,7 @@ func (e *env) insist(ctx context.Context, stop func()) (over func()) {
 		select {
 		case <-end:
 		case <-time.After(patience):
-			e.restore()
+			e.tty.restore()
 			say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
 			os.Exit(128 + int(syscall.SIGTERM))
 		}
