@@ -100,14 +100,10 @@ func conversation(req llm.Request) (sent []llm.Message, size int) {
 			size += wire.Length(m.Blocks)
 		}
 	}
-	images.Limit(sent)
+	wire.ClaudeImages.Limit(sent)
 	trimEnd(sent)
 	return sent, size
 }
-
-// images is what the API takes of images. It takes 32 MB in a request; the rest
-// is for everything else.
-var images = wire.Images{Count: 100, Bytes: 24 << 20, Many: 20, Side: 2000}
 
 // trimEnd cuts the white space that the API refuses at the end of an answer
 // that is to be continued.

@@ -62,17 +62,14 @@ func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 }
 
 // images is what OpenAI takes of images: 500, and 50 MB in a request, which has
-// to hold everything else too. Claude takes less.
-var (
-	images       = wire.Images{Count: 500, Bytes: 40 << 20}
-	claudeImages = wire.Images{Count: 100, Bytes: 24 << 20, Many: 20, Side: 2000}
-)
+// to hold everything else too.
+var images = wire.Images{Count: 500, Bytes: 40 << 20}
 
 func (p *Provider) writer(req llm.Request) *writer {
 	claude := p.flavour == openRouter && strings.Contains(req.Model, "claude")
 	w := &writer{marks: claude, images: images}
 	if claude {
-		w.images = claudeImages
+		w.images = wire.ClaudeImages
 	}
 	return w
 }

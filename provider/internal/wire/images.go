@@ -14,6 +14,10 @@ type Images struct {
 	Side  int // each may have so many pixels a side
 }
 
+// ClaudeImages is what Claude takes of images. Anthropic's API takes 32 MB in a
+// request; the rest is for everything else.
+var ClaudeImages = Images{Count: 100, Bytes: 24 << 20, Many: 20, Side: 2000}
+
 // steps is in how many parts of the limit images are left out. Leaving them out
 // one by one would change the beginning of every request, and no prompt cache
 // would hold it.
