@@ -92,6 +92,9 @@ func TestCommandsLeaveAnOrphanedWAL(t *testing.T) {
 			{"sessions"}, {"sessions", "show", "main:cli:user"}, {"sessions", "verify"}, {"sessions", "copy", filepath.Join(home, "copy")}, {"doctor"}, {"doctor", "--fix"},
 			{"ask", "hello"}, {"search", "boat"}, {"import"}, {"context", "main:cli:user"}, {"backup", filepath.Join(home, "b.zip")},
 		} {
+			if empty && len(args) > 1 {
+				continue // the same code
+			}
 			var out, errOut bytes.Buffer
 			code := run(append([]string{"--model", "offline"}, args...), strings.NewReader(""), &out, &errOut, func(name string) string {
 				return map[string]string{"HOME": home, "GOCLAW_HOME": home, "GOCLAW_NO_LOCAL": "1"}[name]

@@ -108,6 +108,9 @@ func TestEveryByteDamaged(t *testing.T) {
 		if verify(b) != nil {
 			refused++
 		}
+		if i%10 > 0 {
+			continue
+		}
 		if err := verify(whole[:i]); err == nil {
 			t.Errorf("cut at byte %d of %d, it is accepted", i, len(whole))
 		}

@@ -142,7 +142,7 @@ func TestPowerFailure(t *testing.T) {
 	must(t, err)
 	end, cuts := time.Now().Add(long), 0
 	for round := 0; (round < 3 || time.Now().Before(end)) && !t.Failed(); round++ {
-		cuts += powerRound(t, layouts[round%len(layouts)], uint64(round), 12)
+		cuts += powerRound(t, layouts[round%len(layouts)], uint64(round), 8)
 	}
 	t.Logf("%d power failures", cuts)
 }

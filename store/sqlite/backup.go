@@ -192,6 +192,15 @@ func Replace(path, file, aside string) (was string, err error) {
 	return was, d.named()
 }
 
+// inUse is the session.ErrHeld of a database.
+type inUse struct{ path string }
+
+func (e *inUse) Error() string {
+	return "sqlite: another process has " + e.path + " open: end it and try again"
+}
+
+func (e *inUse) Unwrap() error { return session.ErrHeld }
+
 // alone makes sure that no other process has the database path open, and keeps
 // them out until release is called. A damaged database can be open elsewhere.
 func alone(path string) (release func(), err error) {
@@ -207,7 +216,7 @@ func alone(path string) (release func(), err error) {
 	}
 	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.LOCKED) {
 		c.Close()
-		return nil, fmt.Errorf("sqlite: another process has %s open: end it and try again: %w", path, session.ErrHeld)
+		return nil, &inUse{path}
 	}
 	return func() { c.Close() }, nil
 }

@@ -134,7 +134,7 @@ func TestPowerFailure(t *testing.T) {
 	must(t, err)
 	end, cuts := time.Now().Add(long), 0
 	for round := 0; round < 1 || time.Now().Before(end); round++ {
-		cuts += powerRound(t, uint64(round), 20)
+		cuts += powerRound(t, uint64(round), 14)
 	}
 	t.Logf("%d power failures", cuts)
 }
