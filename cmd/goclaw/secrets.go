@@ -142,23 +142,82 @@ func literally(text string) finder {
 // leaksIn returns the secrets in the log of in, and the redaction that takes
 // them out.
 func leaksIn(ctx context.Context, st session.Store, in session.Info, find finder) (leaks []leak, b session.Redaction, err error) {
-	for r, err := range undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
-		if err != nil {
-			return leaks, b, err
-		}
-		t := session.Target{ID: r.ID}
-		r.Texts(func(field, text string) string {
-			for _, m := range find(text) {
-				leaks = append(leaks, leak{Key: in.Key, ID: in.ID, Seq: r.Seq, Trashed: !in.Trashed.IsZero(), Rule: m.Rule, Preview: secrets.Mask(text[m.Start:m.End])})
-				t.Spans = append(t.Spans, session.Span{Field: field, Start: m.Start, End: m.End, Rule: m.Rule})
-			}
-			return text
-		})
+	report := func(r session.Record, m secrets.Match, text string) {
+		leaks = append(leaks, leak{Key: in.Key, ID: in.ID, Seq: r.Seq, Trashed: !in.Trashed.IsZero(), Rule: m.Rule, Preview: secrets.Mask(text[m.Start:m.End])})
+	}
+	target := func(t session.Target) {
 		if len(t.Spans) > 0 && t.ID != "" {
 			b.Targets = append(b.Targets, t)
 		}
 	}
+	var parts []session.Record // of one answer
+	flush := func() {
+		for _, t := range leaksInParts(parts, find, report) {
+			target(t)
+		}
+		parts = nil
+	}
+	for r, err := range undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
+		if err != nil {
+			return leaks, b, err
+		}
+		if p, ok := r.Body.(session.Partial); ok {
+			if p.Offset == 0 {
+				flush()
+			}
+			parts = append(parts, r)
+			continue
+		}
+		t := session.Target{ID: r.ID}
+		r.Texts(func(field, text string) string {
+			for _, m := range find(text) {
+				report(r, m, text)
+				t.Spans = append(t.Spans, session.Span{Field: field, Start: m.Start, End: m.End, Rule: m.Rule})
+			}
+			return text
+		})
+		target(t)
+	}
+	flush()
 	return leaks, b, nil
+}
+
+// leaksInParts finds the secrets in an answer that was recorded in parts. One
+// may begin in one part and end in the next.
+func leaksInParts(parts []session.Record, find finder, report func(session.Record, secrets.Match, string)) []session.Target {
+	targets := make([]session.Target, len(parts))
+	for _, field := range []string{"thinking", "text"} {
+		whole, starts := "", make([]int, len(parts))
+		for i, r := range parts {
+			starts[i] = len(whole)
+			r.Texts(func(f, text string) string {
+				if f == field {
+					whole += text
+				}
+				return text
+			})
+		}
+		for _, m := range find(whole) {
+			reported := false
+			for i, r := range parts {
+				end := len(whole)
+				if i+1 < len(parts) {
+					end = starts[i+1]
+				}
+				from, to := max(m.Start, starts[i]), min(m.End, end)
+				if from >= to {
+					continue
+				}
+				if !reported {
+					report(r, m, whole)
+					reported = true
+				}
+				targets[i].ID = r.ID
+				targets[i].Spans = append(targets[i].Spans, session.Span{Field: field, Start: from - starts[i], End: to - starts[i], Rule: m.Rule})
+			}
+		}
+	}
+	return targets
 }
 
 // maxMemoryFile is the largest memory file that is scanned.
