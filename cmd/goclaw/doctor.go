@@ -147,7 +147,7 @@ func storeFinding(path string, id session.ID, key session.Key, problem error) fi
 	case errors.As(problem, &d) && d.Changed > 0:
 		f.Hint = fmt.Sprintf("it can still be read: goclaw sessions show %s --around %d; restore it from a backup, or import it again", id, d.Changed)
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
-		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records", id, id)
+		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records; goclaw doctor %s --repair-to NEW also finds what SQLite does not reach", id, id, path)
 	case errors.As(problem, &d):
 		f.Hint = fmt.Sprintf("goclaw doctor %s --repair-to NEW makes a copy without it", path)
 	case id == "":

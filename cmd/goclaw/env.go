@@ -34,6 +34,7 @@ type env struct {
 	placed  string         // tells the user so
 
 	interrupted atomic.Bool // Ctrl-C was pressed
+	rescue      bool        // how to repair the database was said
 
 	tty tty
 }
@@ -112,6 +113,10 @@ func writeJSON(w io.Writer, v any) error {
 func (e *env) damage(ds ...*session.Damage) error {
 	for _, d := range ds {
 		e.warn("damaged: %s", d.Error())
+		if d.Size == 0 && d.Line == 0 && !e.rescue { // lost with a page of the database
+			e.rescue = true
+			say(e.err, "  goclaw doctor %s --repair-to NEW.db makes a new database from every record that is left", d.File)
+		}
 	}
 	if len(ds) > 0 {
 		return errQuiet

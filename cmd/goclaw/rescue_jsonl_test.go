@@ -48,7 +48,7 @@ func logLines(t *testing.T, dir string) map[string]int {
 // A folder of logs of which lines are damaged: the repaired copy has every line
 // that can be read, byte for byte, and is a store that can be used.
 func TestRescueOfLogs(t *testing.T) {
-	rounds := 4
+	rounds := 3
 	for round := range rounds {
 		dir, home := t.TempDir(), t.TempDir()
 		st, err := jsonl.Open(dir, jsonl.Options{})

@@ -302,7 +302,7 @@ func soaking() bool { return flag.Lookup("soak").Value.String() != "0s" }
 // Whatever is damaged, Recover finds every record that is not on the damage, and
 // makes up none.
 func TestRecoverDamaged(t *testing.T) {
-	sessions, cuts, flips := 20, 30, 100
+	sessions, cuts, flips := 12, 20, 60
 	if soaking() {
 		sessions, cuts, flips = 120, 200, 1000
 	}
@@ -343,11 +343,11 @@ func TestRecoverDamaged(t *testing.T) {
 // What is in the write-ahead log only is found there, around damaged frames. A
 // record that is on a damaged frame may be lost.
 func TestRecoverLog(t *testing.T) {
-	flips := 40
+	sessions, flips := 12, 20
 	if soaking() {
-		flips = 1000
+		sessions, flips = 20, 1000
 	}
-	c := newCorpus(t, 20, true)
+	c := newCorpus(t, sessions, true)
 	c.whole(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	var n tally

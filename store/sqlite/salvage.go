@@ -71,9 +71,9 @@ func (p *piece) skip(c *sqlx.Conn) error {
 	}
 	recs, d := sqlstore.Missing(p.file, from, to)
 	d.After = p.good
-	d.Reason = fmt.Sprintf("record %d is lost: the file is damaged where it lies", from)
+	d.Reason = fmt.Sprintf("record %d is lost: the file is damaged where it lies, or on the way to it", from)
 	if to > from {
-		d.Reason = fmt.Sprintf("records %d to %d are lost: the file is damaged where they lie", from, to)
+		d.Reason = fmt.Sprintf("records %d to %d are lost: the file is damaged where they lie, or on the way to them", from, to)
 	}
 	p.entries = append(p.entries, entry{err: d})
 	for _, r := range recs {
