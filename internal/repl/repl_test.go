@@ -458,7 +458,8 @@ func TestInterrupted(t *testing.T) {
 		log  []session.Body
 		says string
 	}{
-		"no answer": {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
+		"a part of it": {[]session.Body{User("q"), session.Partial{Text: "So far"}}, "The last turn was interrupted: of the answer to \"q\" only the beginning is there.\n"},
+		"no answer":    {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
 		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
 			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated automatically.\n"},
 		"two tools": {[]session.Body{User("do it"), Calls(llm.ToolCall{ID: "c1", Name: "bash"}, llm.ToolCall{ID: "c2", Name: "look"})},
