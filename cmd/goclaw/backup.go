@@ -72,12 +72,14 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	}
 	defer w.Drop()
 	w.Made, w.Store = time.Now().UTC().Truncate(time.Second), c.Session.Store
-	switch st := st.(type) {
+	switch st := whole(st).(type) {
 	case *sqlite.Store:
 		err = addDatabase(ctx, w, st, path)
 	case *jsonl.Store:
 		w.Layout = c.Session.Layout
 		err = addLogs(ctx, w, st)
+	default:
+		err = fmt.Errorf("a store of kind %T cannot be backed up", st)
 	}
 	if err != nil {
 		return err
