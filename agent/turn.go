@@ -128,7 +128,7 @@ func (t *turn) loop() bool {
 				return false
 			}
 		case Compact:
-			if err := t.env.before(t.ctx, t.usage); err != nil {
+			if err := t.env.MayAsk(t.ctx, t.usage); err != nil {
 				return t.fail(err)
 			}
 			if !t.compact(a.Cut) {
@@ -141,7 +141,7 @@ func (t *turn) loop() bool {
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
 			}
-			if err := t.env.before(t.ctx, t.usage); err != nil {
+			if err := t.env.MayAsk(t.ctx, t.usage); err != nil {
 				return t.fail(err)
 			}
 			flush := flushing(t.s)
@@ -453,8 +453,8 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	return t.broken(&part, req, began, fmt.Errorf("agent: the answer of %s broke off: %w", req.Model, llm.ErrNetwork))
 }
 
-// before asks whether the next request may be sent.
-func (e Env) before(ctx context.Context, used llm.Usage) error {
+// MayAsk asks Before whether the next request may be sent.
+func (e Env) MayAsk(ctx context.Context, used llm.Usage) error {
 	if e.Before == nil {
 		return nil
 	}

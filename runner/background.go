@@ -11,6 +11,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
+	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -161,6 +162,9 @@ func checkpoint(s *session.Session, env agent.Env) (job, bool) {
 	covers := ""
 	return job{
 		make: func(ctx context.Context) (session.Body, error) {
+			if err := env.MayAsk(ctx, llm.Usage{}); err != nil {
+				return nil, err
+			}
 			cp, err := snap.Checkpoint(ctx, env.Summarizer)
 			covers = cp.Covers
 			return cp, err

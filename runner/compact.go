@@ -7,6 +7,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
+	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -78,6 +79,9 @@ func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (agen
 	}
 	cut, err := plan(s, env, focus)
 	if err != nil {
+		return agent.Recorded{}, cut, err
+	}
+	if err := env.MayAsk(ctx, llm.Usage{}); err != nil {
 		return agent.Recorded{}, cut, err
 	}
 	body, err := cut.Compact(ctx, env.Summarizer)

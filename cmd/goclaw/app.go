@@ -11,6 +11,7 @@ type app struct {
 	stores *stores
 	models *models
 	search *searcher
+	today  *spending                  // nil until it is asked for
 	spawn  func(args ...string) error // starts this program again; nil: it cannot
 }
 

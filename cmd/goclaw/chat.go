@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"goclaw/agent"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
 	"goclaw/llm"
@@ -183,6 +184,8 @@ func chatHint(err error) string {
 	switch {
 	case errors.Is(err, session.ErrHeld):
 		return "wait for it, or continue in a copy: /fork"
+	case errors.Is(err, agent.ErrSteps):
+		return "limits.stepsPerTurn in the configuration allows more; /continue resumes the turn"
 	case errors.Is(err, session.ErrNotFound):
 		return "/sessions lists what there is"
 	case errors.Is(err, llm.ErrModel):

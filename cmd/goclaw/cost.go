@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 
 	"goclaw/compact"
 	"goclaw/internal/catalogue"
@@ -50,8 +51,11 @@ type bill struct {
 
 func (l *bill) add(b session.Body) {
 	u, by := usageOf(b)
+	if !u.Within(math.MaxInt32) { // written by a program that believed everything
+		return
+	}
 	if u.Cost.Total > 0 || u.Total() == 0 || by == "" {
-		l.usd += u.Cost.Total
+		l.usd += max(u.Cost.Total, 0)
 		return
 	}
 	m, ok := l.known[by]

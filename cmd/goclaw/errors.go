@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goclaw/agent"
 	"goclaw/internal/naming"
 	"goclaw/internal/secrets"
 	"goclaw/session"
@@ -83,6 +84,8 @@ func hint(err error) string {
 		return "type more of the key, or the id"
 	case errors.As(err, &held):
 		return "wait for it, or continue in a copy: goclaw sessions fork " + held.Name
+	case errors.Is(err, agent.ErrSteps):
+		return "limits.stepsPerTurn in the configuration allows more; goclaw ask --continue resumes the turn"
 	case errors.Is(err, session.ErrNotFound):
 		return "goclaw sessions lists what there is; goclaw sessions --trash lists what was deleted"
 	case errors.As(err, &damaged):

@@ -26,8 +26,8 @@ database of any of them), and copies what is new into the store. The sources
 are only read: they may be in use and are never changed. Run it again whenever
 you like: it copies only what is new.
 
-Each source that cannot be read is reported, and everything else is imported.
-Exits 0 when everything was read, 1 when not.`,
+Each source that cannot be read is reported, and so is each damaged place in
+one; everything else is imported. Exits 0 when everything was read, 1 when not.`,
 		Example: `  goclaw import                 everything that is found on this machine
   goclaw import --dry-run       only say what there is
   goclaw import ~/old/.openclaw a folder from somewhere else
@@ -109,7 +109,7 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 	} else {
 		ss.reportImport(a.out, cat, rep, given)
 	}
-	if err == nil && rep.Count(inherit.Failed)+cat.Unread() > 0 {
+	if err == nil && rep.Count(inherit.Failed)+cat.Unread()+rep.Damaged() > 0 {
 		return errQuiet
 	}
 	return err

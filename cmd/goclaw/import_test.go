@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,7 +101,12 @@ func TestImportedContexts(t *testing.T) {
 	var imported struct {
 		Sessions []struct{ Path, ID, Key, State, Program string }
 	}
-	if err := json.Unmarshal([]byte(typed(t, home, "import", dir, "--json")), &imported); err != nil {
+	var out bytes.Buffer
+	env := map[string]string{"HOME": home, "GOCLAW_HOME": filepath.Join(home, "goclaw"), "GOCLAW_NO_LOCAL": "1"}
+	if code := run([]string{"import", dir, "--json"}, strings.NewReader(""), &out, io.Discard, func(k string) string { return env[k] }); code != 1 {
+		t.Fatalf("exit code %d, want 1: some fixtures are damaged", code)
+	}
+	if err := json.Unmarshal(out.Bytes(), &imported); err != nil {
 		t.Fatal(err)
 	}
 	compared := 0

@@ -264,6 +264,9 @@ func (ss *stores) reportProblems(o inherit.Outcome) {
 		}
 		ss.warn("damaged: %s", transcript.Printable(d.Error()))
 	}
+	if len(o.Damage) == 0 && o.Damaged > 0 {
+		ss.warn("%s: %s left out when it was imported; goclaw doctor %s lists them all", o.Path, transcript.Count(o.Damaged, "damaged place"), o.Path)
+	}
 	if u := o.Unfinished; u != nil {
 		say(ss.err, "%s:%d: an unfinished line: it is imported when it is complete", transcript.Printable(o.Path), u.Line)
 	}

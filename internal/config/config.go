@@ -27,6 +27,7 @@ type Config struct {
 	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative to the current folder; empty: workspace in goclaw's home"`
 	Providers     map[string]Provider `json:"providers" doc:"addresses and keys, by provider"`
 	Tools         Tools               `json:"tools"`
+	Limits        Limits              `json:"limits"`
 	Search        Search              `json:"search"`
 	Session       Session             `json:"session"`
 }
@@ -49,6 +50,15 @@ type Provider struct {
 type Tools struct {
 	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
+}
+
+// Limits end what would go too far. Dollars are counted as far as prices are
+// known.
+type Limits struct {
+	CallsPerAnswer int     `json:"callsPerAnswer" doc:"how many tool calls of one answer are run; the model is told that the others were not; 0: 128" rule:"at least 0"`
+	StepsPerTurn   int     `json:"stepsPerTurn" doc:"how often the model is asked in one turn; 0: 200" rule:"at least 0"`
+	CostPerTurn    float64 `json:"costPerTurn" doc:"dollars after which a turn asks the model no more; 0: no limit" rule:"at least 0"`
+	CostPerDay     float64 `json:"costPerDay" doc:"dollars, of all sessions in this store, after which no model is asked until midnight; 0: no limit" rule:"at least 0"`
 }
 
 // Search is how past conversations and memory files are searched.
@@ -192,6 +202,7 @@ func Default() Config {
 	return Config{
 		Workspace: "",
 		Tools:     Tools{Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Limits:    Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
 		Search:    Search{Embeddings: "builtin", Memory: []string{}},
 		Session: Session{
 			Store:      "sqlite",

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/url"
 	"reflect"
 	"slices"
@@ -64,7 +65,11 @@ func set(to reflect.Value, text string) bool {
 	case int:
 		v, err = strconv.Atoi(text)
 	case float64:
-		v, err = strconv.ParseFloat(text, 64)
+		f, e := strconv.ParseFloat(text, 64)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return false
+		}
+		v, err = f, e
 	}
 	if err == nil {
 		to.Set(reflect.ValueOf(v))

@@ -60,7 +60,7 @@ type Outcome struct {
 	State   State
 	Records int               // imported now
 	Damage  []*session.Damage // the first of them
-	Damaged int               // all of them
+	Damaged int               // all of them, those of earlier imports too
 	// Unfinished is the last line, if its program is still writing it. It is
 	// imported when it is complete. nil: every line is complete.
 	Unfinished *session.Damage
@@ -91,6 +91,16 @@ type Report struct {
 func (r Report) Count(s State) (n int) {
 	for _, o := range r.Outcomes {
 		if o.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Damaged returns how many transcripts have places that could not be read.
+func (r Report) Damaged() (n int) {
+	for _, o := range r.Outcomes {
+		if o.Damaged > 0 {
 			n++
 		}
 	}
@@ -395,10 +405,10 @@ func (im *importer) log(ctx context.Context, j job, m imported, known bool, o *O
 		o.State = New
 		return im.begin(ctx, j, o, 0)
 	case known && m.Stat == t.Stat:
-		o.State = Unchanged
+		o.State, o.Damaged = Unchanged, m.Damage
 		return im.title(ctx, j, m, o)
 	case known && !im.o.Strict && t.Stat.Size > m.Stat.Size && t.Enters(m.Pos):
-		o.State = Unchanged
+		o.State, o.Damaged = Unchanged, m.Damage
 		w := &writer{im: im, id: j.log, o: o, last: have.Last}
 		pos := m.Pos
 		if err := w.all(ctx, t.Lines(ctx, m.Pos, &pos)); err != nil {
