@@ -193,7 +193,7 @@ func (f *File) cells(p []byte, head int) []cell {
 		}
 		size, a := varint(p[off:])
 		id, b := varint(p[off+a:])
-		if a == 0 || b == 0 || size == 0 || size > maxPayload {
+		if a == 0 || b == 0 || size == 0 || size > uint64(f.largest()) {
 			continue
 		}
 		c := cell{id: int64(id), at: off + a + b, local: f.local(int64(size)), size: int64(size)}
@@ -209,6 +209,12 @@ func (f *File) cells(p []byte, head int) []cell {
 		}
 	}
 	return cells
+}
+
+// largest returns the size that a row can have: it is in the file, and a record
+// has a limit.
+func (f *File) largest() int64 {
+	return min(maxPayload, f.written[0].size+f.written[1].size)
 }
 
 // local returns how much of a payload is on the leaf itself.
