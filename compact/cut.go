@@ -292,10 +292,13 @@ func (p past) lost(text string, of []session.Record) []string {
 	return out
 }
 
+// maxRefer is how much of a message is read for what it refers to.
+const maxRefer = 256 << 10
+
 // referText is what a record says and calls; of a tool's long output only the
 // beginning refers to anything.
 func referText(b session.Body) string {
-	t := plainText(b)
+	t := middle(plainText(b), maxRefer)
 	if m, ok := b.(session.Message); ok {
 		if len(m.Results()) > 0 {
 			t = middle(t, maxResult)

@@ -346,9 +346,10 @@ func demands(recs []session.Record) []string {
 	return union(nil, out)
 }
 
+// questions returns the questions at the end of an answer.
 func questions(answer string) []string {
 	var out []string
-	for _, line := range sentence.FindAllString(answer, -1) {
+	for _, line := range sentence.FindAllString(text.Tail(answer, 16<<10), -1) {
 		if line = strings.TrimSpace(line); strings.HasSuffix(line, "?") {
 			out = append(out, text.Clip(line, 240))
 		}
