@@ -50,6 +50,7 @@ type turn struct {
 	cut    bool          // long tool results were cut from the request that is being answered
 	larger bool          // a compaction would have made the context larger: none is tried until the next answer
 	futile int           // answers in a row with calls that cannot be run
+	beyond int           // calls of the last answer that were not recorded: it had far too many
 	left   bool          // parts of the request were left out in this turn because the API refused them
 	again  bool          // the last answer was stopped before its first word, and is wanted after all
 
@@ -495,6 +496,7 @@ func (t *turn) complete(a llm.Answer, req llm.Request, began time.Time) error {
 	t.env.took(a.Usage, t.used)
 	a.Usage = t.priced(a.Usage)
 	t.usage = t.usage.Add(a.Usage)
+	a.Message.Blocks, t.beyond = boundCalls(a.Message.Blocks, 2*t.env.maxCalls())
 	if !t.answer(a, began, "") {
 		return errOver
 	}
@@ -503,6 +505,24 @@ func (t *turn) complete(a llm.Answer, req llm.Request, began time.Time) error {
 		return errOver
 	}
 	return nil
+}
+
+// maxCalls is how many calls of one answer are run.
+func (e Env) maxCalls() int { return cmp.Or(e.MaxCalls, 128) }
+
+// boundCalls returns blocks with at most n calls, and how many it left out:
+// thousands, each with the answer that it was not run, would fill the window.
+func boundCalls(blocks []llm.Block, n int) (kept []llm.Block, beyond int) {
+	for _, b := range blocks {
+		if _, ok := b.(llm.ToolCall); ok {
+			if n--; n < 0 {
+				beyond++
+				continue
+			}
+		}
+		kept = append(kept, b)
+	}
+	return kept, beyond
 }
 
 // priced returns u with its cost, if that is known.
@@ -607,7 +627,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	defer running.Wait() // no tool outlives its turn
 	defer cancel()
 	cut, why := cutCall(t.s)
-	limit := min(cmp.Or(t.env.MaxCalls, 128), len(calls))
+	limit := min(t.env.maxCalls(), len(calls))
 	calls, rest := calls[:limit], calls[limit:]
 	var failed error
 	for len(calls) > 0 {
@@ -655,7 +675,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 		}
 	}
 	for i, c := range rest { // the user sees the first
-		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(rest), limit))
+		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(rest)+t.beyond, limit))
 		if i == 0 && !t.yield(Called{c, r}, nil) || !t.result(r) {
 			return false
 		}
