@@ -15,26 +15,44 @@ const (
 	smallWindow = 2000
 )
 
-// doubts reports whether a refusal is hard to believe, because it names a window
-// that is smaller than what the model took before, or than any model's. Its
-// request is repeated once: a server's mistake must not compact the past. One
-// that follows another refusal is believed.
+// doubts reports whether a refusal is hard to believe. Its request is repeated
+// once: a server's mistake must not compact the past. One that follows another
+// refusal is believed.
 func (t *turn) doubts(q window.Squeeze, err error) (Doubted, bool) {
 	var predicted *tooLong
 	var o *llm.OverflowError
-	if t.doubted || q > window.Loose || errors.As(err, &predicted) || !errors.As(err, &o) || o.Window == 0 || o.Most > 0 {
+	if t.doubted || q > window.Loose || errors.As(err, &predicted) || !errors.As(err, &o) || o.Most > 0 {
 		return Doubted{}, false
 	}
 	if b := t.env.Budget; b.Window > 0 && o.Window >= b.Window {
 		return Doubted{}, false // it is known to be this small
 	}
 	why := t.implausible(o.Window)
+	if why == "" {
+		why = t.env.contradicted(o, t.used.Used)
+	}
 	return Doubted{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model, Window: o.Window, Why: why, Err: err}, why != ""
+}
+
+// contradicted says how a refusal contradicts used, our own count of the request;
+// "" if it does not. Counts of the same text differ by less than a factor of two.
+func (e Env) contradicted(o *llm.OverflowError, used int) string {
+	known := e.Budget.Window
+	switch {
+	case e.Tokens == nil || used == 0:
+	case o.Tokens > 2*used+leastWindow:
+		return fmt.Sprintf("the request has about %s tokens, not %s", window.Short(used), window.Short(o.Tokens))
+	case o.Window == 0 && o.Tokens == 0 && o.Answer == 0 && used < known/4:
+		return fmt.Sprintf("the request has about %s of %s tokens", window.Short(used), window.Short(known))
+	}
+	return ""
 }
 
 // implausible says why a window cannot be the model's; "" if it can.
 func (t *turn) implausible(w int) string {
 	switch {
+	case w == 0:
+		return ""
 	case w < t.env.Accepted:
 		return fmt.Sprintf("it took %s tokens before", window.Short(t.env.Accepted))
 	case w < smallWindow:

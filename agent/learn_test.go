@@ -33,6 +33,10 @@ func TestRefusalIsDoubted(t *testing.T) {
 		{"plausible", []llmtest.Step{wrong(3000)}, 2900, false, []string{"learnt 3000 true", "squeezed compact", "compacting", "done"}},
 		{"configured", []llmtest.Step{wrong(3000)}, 2900, true, []string{"learnt 3000 true", "once: 10k are configured", "squeezed compact", "compacting", "done"}},
 		{"without numbers, not below what it took", []llmtest.Step{llmtest.Fail(&llm.OverflowError{})}, 3350, false, []string{"learnt 3350 false", "squeezed compact", "compacting", "done"}},
+		{"a slip, another count", []llmtest.Step{llmtest.Fail(&llm.OverflowError{Tokens: 9000, Window: 8000})}, 0, false,
+			[]string{"doubted 8000: the request has about 3.3k tokens, not 9k", "done"}},
+		{"another count, and it insists", []llmtest.Step{llmtest.Fail(&llm.OverflowError{Tokens: 9000, Window: 8000}), llmtest.Fail(&llm.OverflowError{Tokens: 9000, Window: 8000})}, 0, false,
+			[]string{"doubted 8000: the request has about 3.3k tokens, not 9k", "learnt 8000 true", "squeezed compact", "compacting", "done"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &llmtest.Model{Steps: c.steps, Rest: fits}

@@ -37,7 +37,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", ", sig), func(t *testing.T) {
 				t.Parallel()
 				home := t.TempDir()
-				switch tt.args = append([]string{}, tt.args...); {
+				switch {
 				case strings.HasPrefix(name, "tail"):
 					spawn(t, home, "ask", "--model", "offline", "hi")
 				case name == "search":

@@ -42,7 +42,11 @@ func Event(ev agent.Event) string {
 		}
 		return fmt.Sprintf("%s/%s %s: remembered", ev.Provider, ev.Model, strings.Join(what, " and "))
 	case agent.Doubted:
-		return fmt.Sprintf("%s/%s refused the request as longer than %s tokens, but %s: asking again", ev.Provider, ev.Model, window.Short(ev.Window), ev.Why)
+		long := "too long"
+		if ev.Window > 0 {
+			long = fmt.Sprintf("longer than %s tokens", window.Short(ev.Window))
+		}
+		return fmt.Sprintf("%s/%s refused the request as %s, but %s: asking again", ev.Provider, ev.Model, long, ev.Why)
 	case agent.LeftOut:
 		return leftOut(ev)
 	case agent.Miscounted:

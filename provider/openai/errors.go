@@ -187,7 +187,8 @@ type overflowing struct {
 // of starting up.
 var overflows = sync.OnceValue(func() []overflowing {
 	// OpenAI's sentences, which vLLM, DeepSeek and others repeat.
-	openAI := regexp.MustCompile(`^(?:This model's maximum context length is (?P<limit>\d+) tokens[.,] [Hh]owever,? (?:your messages resulted in (?P<prompt>\d+) tokens|you requested (?P<total>\d+) tokens \((?P<prompt2>\d+) in (?:the messages|your prompt)[,;](?: (?P<prompt5>\d+) in the functions,)?(?: and)? (?P<answer>\d+) (?:in|for) the completion\)|your request has (?P<prompt3>\d+) input tokens)` +
+	openAI := regexp.MustCompile(`^(?:prompt is too long: (?P<prompt9>\d+) tokens > (?P<limit9>\d+) maximum` + // passed on by gateways
+		`|This model's maximum context length is (?P<limit>\d+) tokens[.,] [Hh]owever,? (?:your messages resulted in (?P<prompt>\d+) tokens|you requested (?P<total>\d+) tokens \((?P<prompt2>\d+) in (?:the messages|your prompt)[,;](?: (?P<prompt5>\d+) in the functions,)?(?: and)? (?P<answer>\d+) (?:in|for) the completion\)|your request has (?P<prompt3>\d+) input tokens)` +
 		`|Input tokens exceed the configured limit of (?P<limit2>\d+) tokens\. Your messages resulted in (?P<prompt4>\d+) tokens)`)
 	return []overflowing{
 		{
