@@ -99,6 +99,8 @@ func Next(s *session.Session, b window.Budget, q window.Squeeze, p Policy) Actio
 		return ask(s, b, q, p, last)
 	case last.Stop == llm.StopAborted:
 		return Rest{}
+	case last.Stop == llm.StopLength && answersNotice(s): // the next might be as long
+		return Rest{}
 	}
 	if t, ok := window.Due(s, b, p.Flush); ok && t.As != window.AsSystem {
 		return Warn{t}
@@ -170,6 +172,22 @@ func asTail(t window.Threshold) window.Threshold {
 func flushing(s *session.Session) bool {
 	last, warned := latest(s)
 	return warned && last != nil && last.Role == llm.Assistant
+}
+
+// answersNotice reports whether the last answer was one to a notice.
+func answersNotice(s *session.Session) bool {
+	answers := 0
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		switch b := s.Branch[i].Body.(type) {
+		case session.Notice:
+			return answers == 1
+		case session.Message:
+			if answers++; answers > 1 || b.Role != llm.Assistant {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // CompactsFirst reports whether the past of s, which fills b, would be compacted

@@ -139,3 +139,22 @@ func TestAbsurdUsageIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// A model that never ends its answers, not even those to notices, ends the turn.
+func TestEndlessAnswersEndTheTurn(t *testing.T) {
+	long := cutShort(llm.Text{Text: strings.Repeat("word ", 9000)})
+	model := &llmtest.Model{Rest: summarising(long)}
+	s := Replay(t)
+	env := guarded(model, 10_000)
+	env.Flush = flush
+	_, events, err := play(t, context.Background(), s, llm.UserText("go"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(model.Requests()); n > 8 {
+		t.Errorf("%d requests were sent", n)
+	}
+	if done := events[len(events)-1].(agent.Done); done.Stop != llm.StopLength {
+		t.Errorf("the turn ended with %q", done.Stop)
+	}
+}
