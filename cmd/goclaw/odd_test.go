@@ -67,6 +67,7 @@ func TestOddFiles(t *testing.T) {
 		{"inherit.json", []string{"import", "--dry-run"}, 1, "goclaw: ", ""},
 		{"removed.json", []string{"import", "--dry-run"}, 1, "goclaw: ", ""},
 		{"sessions.db", []string{"sessions"}, 1, "goclaw: ", ""},
+		{"index.db", []string{"doctor", "--model", "offline"}, 1, "", "large"},
 		{"notes.txt", []string{"ask", "-a", "notes.txt", "hello"}, 1, "notes.txt cannot be attached: ", ""},
 		{"agents/main/sessions/aaaa.jsonl", []string{"import", "agents"}, 1, "goclaw: ", "a folder"},
 		{"windows.json", []string{"ask", "hello"}, 0, "", ""},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/memoryfiles"
+	"goclaw/internal/repl/line"
 	"goclaw/internal/secrets"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
@@ -367,6 +368,10 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 				return err
 			}
 		}
+	}
+	// What was typed is in the input history as well.
+	if _, err := line.Forget(filepath.Join(a.conf.Home, "history"), func(s string) bool { return len(find(s)) > 0 }); err != nil {
+		return err
 	}
 	if err := a.search.renew(ctx); err != nil {
 		return err

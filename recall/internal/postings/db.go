@@ -151,6 +151,9 @@ func dial(path string) (*DB, error) {
 
 // connect opens a connection and makes it ready.
 func connect(path string, flags sqlite3.OpenFlag, ready func(*DB) error) (*DB, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // opening a FIFO would wait
+		return nil, fmt.Errorf("%s is not a regular file: remove it", path)
+	}
 	c, err := sqlx.Open(path, flags, func(c *sqlx.Conn) error { return ready(&DB{c}) })
 	if err != nil {
 		return nil, err
