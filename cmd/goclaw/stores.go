@@ -49,7 +49,9 @@ func (ss *stores) open() (store, error) {
 	if c.Session.Store == "jsonl" {
 		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], ReadOnlyProjections: ss.readOnly})
 	} else if err = notForeign(c.Session.Path); err == nil {
-		st, err = sqlite.Open(c.Session.Path)
+		st, err = sqlite.Open(c.Session.Path, sqlite.OnCopy(func(path string) {
+			ss.warn("%s-wal is damaged, and records after the damage may be missing: goclaw doctor %s --repair-to NEW.db reads them from a copy", c.Session.Path, path)
+		}))
 	}
 	var damaged *sqlite.DamagedError
 	if errors.As(err, &damaged) {

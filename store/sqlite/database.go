@@ -29,6 +29,7 @@ type database struct {
 	still    bool                   // no process writes to it: SQLite reads it without shared memory
 	older    int                    // its older schema, if it stays as it is; else 0
 	cut      bool                   // it is damaged so that SQLite opens it only when told to
+	copied   func(path string)      // is told where a copy was made before SQLite drops records; nil: nobody
 }
 
 // first opens the first connection and returns the version of the schema.
@@ -82,6 +83,10 @@ func (d *database) files() error {
 		}
 		if denied(err) {
 			d.readOnly, d.denied, d.vfs, err = true, errors.Unwrap(err), readVFS, nil
+			return err
+		}
+		if err == nil {
+			err = d.keepLog()
 		}
 		return err
 	}

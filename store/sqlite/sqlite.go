@@ -56,6 +56,10 @@ func ReadOnly() Option { return func(s *Store) { s.readOnly = true } }
 // WithVFS names the SQLite VFS to use.
 func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 
+// OnCopy has f called with the path of a copy of the database, which Open makes
+// if the write-ahead log is damaged in the middle: SQLite drops what follows.
+func OnCopy(f func(path string)) Option { return func(s *Store) { s.copied = f } }
+
 // Open opens the database path. It creates the file (0600) and its folder
 // (0700) if they do not exist. A file of another kind, or of a newer version,
 // is refused and left as it is. A file without write permission, or one of which

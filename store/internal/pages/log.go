@@ -19,6 +19,9 @@ const (
 type log struct {
 	whole map[uint32]int64   // the last version of each page that is whole and committed
 	later map[uint32][]int64 // versions after it that are damaged or not committed, oldest first
+
+	damaged  bool // the header or a frame of the current round is damaged
+	followed bool // and a frame after it is whole: SQLite would drop that
 }
 
 // frame returns where in the log the version of page n is that counts; if fresh,
@@ -55,7 +58,7 @@ func logPage(h []byte) int64 {
 // readLog reads the frames of the current round: those that have the salts of
 // the header, or of the first frame if the header is damaged.
 func (f *File) readLog() log {
-	l := log{map[uint32]int64{}, map[uint32][]int64{}}
+	l := log{whole: map[uint32]int64{}, later: map[uint32][]int64{}}
 	h := f.read(f.wal, 0, logHeader)
 	var order binary.ByteOrder = binary.LittleEndian
 	if h[3]&1 == 1 {
@@ -66,6 +69,7 @@ func (f *File) readLog() log {
 	if logPage(h) == f.size && a == binary.BigEndian.Uint32(h[24:]) && b == binary.BigEndian.Uint32(h[28:]) {
 		known = true
 	}
+	l.damaged = !known
 	frame := frameHeader + f.size
 	pending := map[uint32]int64{}
 	for at := int64(logHeader); at+frameHeader < f.written[1].size; at += frame {
@@ -85,9 +89,11 @@ func (f *File) readLog() log {
 		}
 		a, b = binary.BigEndian.Uint32(h[16:]), binary.BigEndian.Uint32(h[20:])
 		if !whole {
+			l.damaged = true
 			l.later[n] = append(l.later[n], page)
 			continue
 		}
+		l.followed = l.followed || l.damaged
 		pending[n] = page
 		if binary.BigEndian.Uint32(h[4:]) > 0 { // a commit
 			for n, page := range pending {

@@ -137,6 +137,10 @@ func (f *File) Changed() bool {
 	return err != nil || now != f.written
 }
 
+// Drops reports whether SQLite would drop whole frames of the write-ahead log,
+// because one before them, or the header, is damaged.
+func (f *File) Drops() bool { return f.log.followed }
+
 // read returns n bytes at off. What cannot be read is zero.
 func (f *File) read(from *os.File, off, n int64) []byte {
 	b := make([]byte, n)
