@@ -51,6 +51,8 @@ func (ss *stores) open() (store, error) {
 	} else if err = notForeign(c.Session.Path); err == nil {
 		st, err = sqlite.Open(c.Session.Path, sqlite.OnCopy(func(path string) {
 			ss.warn("%s-wal is damaged, and records after the damage may be missing: goclaw doctor %s --repair-to NEW.db reads them from a copy", c.Session.Path, path)
+		}), sqlite.OnDamage(func(error) {
+			ss.warn("%s is damaged, and what is shown may not be all: goclaw doctor %[1]s --repair-to NEW.db makes a new database from every record that is left", c.Session.Path)
 		}))
 	}
 	var damaged *sqlite.DamagedError

@@ -22,6 +22,9 @@ import (
 // rows of sessions that differ from what their logs add up to. The id is empty
 // for problems of no session. An error means that the check could not continue.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
+	if s.cut {
+		report("", fmt.Errorf("sqlite: %s can be read only in part: %w", s.path, s.denied))
+	}
 	found, err := lent(ctx, &s.readers, findings)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ type database struct {
 	older    int                    // its older schema, if it stays as it is; else 0
 	cut      bool                   // it is damaged so that SQLite opens it only when told to
 	copied   func(path string)      // is told where a copy was made before SQLite drops records; nil: nobody
+	doubted  func(err error)        // is told that it is damaged, and opened for reading; nil: nobody
 }
 
 // first opens the first connection and returns the version of the schema.

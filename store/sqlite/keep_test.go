@@ -60,3 +60,24 @@ func TestWholeLogIsNotCopied(t *testing.T) {
 	must(t, err)
 	must(t, again.Close())
 }
+
+// A database of which most is missing is opened for reading, and whoever opens
+// it is told that it is damaged; so is Check.
+func TestDamageIsTold(t *testing.T) {
+	s := at(t, filepath.Join(t.TempDir(), "s.db"))
+	talk(t, s, "s1", 50)
+	must(t, s.Close())
+	must(t, os.Truncate(s.path, 4096))
+	var told error
+	cut, err := Open(s.path, OnDamage(func(err error) { told = err }))
+	must(t, err)
+	defer cut.Close()
+	if told == nil {
+		t.Error("nobody was told")
+	}
+	found := 0
+	must(t, cut.Check(bg, func(session.ID, error) { found++ }))
+	if found == 0 {
+		t.Error("Check reports nothing")
+	}
+}

@@ -60,6 +60,10 @@ func WithVFS(name string) Option { return func(s *Store) { s.vfs = name } }
 // if the write-ahead log is damaged in the middle: SQLite drops what follows.
 func OnCopy(f func(path string)) Option { return func(s *Store) { s.copied = f } }
 
+// OnDamage has f called with the reason if a database is so damaged that it can
+// only be read, and only in part.
+func OnDamage(f func(err error)) Option { return func(s *Store) { s.doubted = f } }
+
 // Open opens the database path. It creates the file (0600) and its folder
 // (0700) if they do not exist. A file of another kind, or of a newer version,
 // is refused and left as it is. A file without write permission, or one of which
@@ -102,6 +106,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.cut && s.doubted != nil {
+		s.doubted(s.denied)
 	}
 	switch {
 	case v == schemaVersion:
