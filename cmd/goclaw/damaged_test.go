@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"goclaw/session"
-	"goclaw/session/sessiontest"
 	"goclaw/store/sqlite"
 )
 
@@ -21,35 +17,7 @@ import (
 func TestDoctorOfADamagedPage(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "sessions.db")
-	st, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 12 {
-		id := session.ID(fmt.Sprintf("id-%d", i))
-		bodies := []session.Body{session.Header{Version: session.Version, ID: id, Key: session.Key(fmt.Sprintf("t:cli:%d", i))}}
-		for n := range 30 {
-			bodies = append(bodies, sessiontest.User(fmt.Sprintf("session %d says %d %s", i, n, strings.Repeat("x", 200))))
-		}
-		if err := st.Append(t.Context(), id, sessiontest.Log(bodies...)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := sqlite3.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := wreckable(t)
 	page := bytes.Index(file, []byte("session 5 says 10 ")) / 4096 * 4096
 	if page <= 0 {
 		t.Fatal("the record is nowhere in the file")
@@ -70,32 +38,32 @@ func TestDoctorOfADamagedPage(t *testing.T) {
 	for _, args := range [][]string{{"doctor"}, {"doctor", "--fix"}} {
 		out, _ := goclaw(1, args...)
 		for _, want := range []string{
-			"t:cli:5 (id-5): ", "records ", " are lost: the file is damaged where they lie",
-			"goclaw sessions export id-5", "goclaw sessions copy DIR", "12 sessions, 372 records",
+			"t:cli:5 (id-05): ", "records ", " are lost: the file is damaged where they lie",
+			"goclaw sessions export id-05", "goclaw sessions copy DIR", "12 sessions, 372 records",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%v does not say %q:\n%s", args, want, out)
 			}
 		}
-		if strings.Contains(out, "(id-9)") {
+		if strings.Contains(out, "(id-09)") {
 			t.Errorf("%v names a session that is whole:\n%s", args, out)
 		}
 	}
 	goclaw(1, "sessions", "verify")
-	out, errOut := goclaw(1, "sessions", "export", "id-5")
+	out, errOut := goclaw(1, "sessions", "export", "id-05")
 	if n := strings.Count(out, "session 5 says"); n < 10 || n >= 30 || !strings.Contains(errOut, "are lost") {
 		t.Errorf("export gives %d of 30 messages, and says %q", n, errOut)
 	}
-	if out, _ := goclaw(1, "sessions", "show", "id-5"); !strings.Contains(out, "session 5 says 29") {
+	if out, _ := goclaw(1, "sessions", "show", "id-05"); !strings.Contains(out, "session 5 says 29") {
 		t.Error("show does not come to the end of the session")
 	}
-	goclaw(0, "sessions", "export", "id-9")
+	goclaw(0, "sessions", "export", "id-09")
 	rescued := t.TempDir()
 	out, _ = goclaw(1, "sessions", "copy", "--to", "sqlite", filepath.Join(rescued, "new"))
 	if !strings.Contains(out, "copied 12 sessions") {
 		t.Errorf("copy says %q", out)
 	}
-	st, err = sqlite.Open(filepath.Join(rescued, "new", "sessions.db"))
+	st, err := sqlite.Open(filepath.Join(rescued, "new", "sessions.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
