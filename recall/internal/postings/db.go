@@ -104,27 +104,39 @@ const maxWait = 5 * time.Second
 func Open(path string) (*DB, error) {
 	if path == "" {
 		path = ":memory:"
-	} else {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("recall: %w", err)
-		}
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("recall: %w", err)
-		}
-		f.Close()
 	}
-	d, err := dial(path)
+	d, err := open(path)
 	if err != nil && path != ":memory:" && Damaged(err) {
 		if err := Remove(path); err != nil {
 			return nil, fmt.Errorf("recall: %w", err)
 		}
-		d, err = dial(path)
+		d, err = open(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recall: the index in %s: %w", path, err)
 	}
 	return d, nil
+}
+
+// open opens the index at path, and creates it. SQLite would let everybody read
+// what it creates.
+func open(path string) (*DB, error) {
+	if path == ":memory:" {
+		return dial(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	d, err := dial(path)
+	for _, end := range []string{"-wal", "-shm"} {
+		_ = os.Chmod(path+end, 0o600) // another user's stay as they are
+	}
+	return d, err
 }
 
 // Damaged reports whether err says that the file is not a sound database.

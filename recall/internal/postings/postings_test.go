@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,4 +123,28 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Only the owner can read the files of an index, also of one that was damaged.
+func TestModes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	for _, content := range []string{"", strings.Repeat("not a database ", 1000)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range []string{"", "-wal", "-shm"} {
+			st, err := os.Stat(path + end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := st.Mode().Perm(); got != 0o600 {
+				t.Errorf("index.db%s is %v", end, got)
+			}
+		}
+		d.Close()
+	}
 }
