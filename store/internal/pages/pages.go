@@ -13,10 +13,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 	"os"
 	"time"
+
+	"goclaw/internal/wholefile"
 )
 
 // File is an SQLite file that is read page by page. Nothing is written, locked
@@ -63,10 +64,10 @@ func Open(path string) (*File, error) {
 
 func (f *File) open(path string) (err error) {
 	missing := error(nil)
-	if f.db, missing = regular(path); missing != nil && !errors.Is(missing, os.ErrNotExist) {
+	if f.db, missing = wholefile.Open(path); missing != nil && !errors.Is(missing, os.ErrNotExist) {
 		return missing
 	}
-	f.wal, err = regular(path + "-wal")
+	f.wal, err = wholefile.Open(path + "-wal")
 	if err != nil && (missing != nil || !errors.Is(err, os.ErrNotExist)) {
 		return cmp.Or(missing, err)
 	}
@@ -92,18 +93,6 @@ func (f *File) open(path string) (err error) {
 		f.Header = first[:headerSize]
 	}
 	return nil
-}
-
-// regular opens a regular file for reading. It does not wait for a FIFO.
-func regular(path string) (*os.File, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return os.Open(path)
 }
 
 // Close closes the files.
