@@ -47,7 +47,7 @@ func Ask(text string, now time.Time) *Question {
 		}
 		seen[w.Term] = true
 		a := asked{w.Term, 1, slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })}
-		if weak[w.Term] {
+		if weak[w.Term] && partWeak.On() {
 			a.weight = weakWeight
 		}
 		others = others || !a.inDate
@@ -63,7 +63,7 @@ func Ask(text string, now time.Time) *Question {
 // it: they say "I" of themselves, and its vector is compared with what they
 // said. Rank finds out whom it names.
 func (q *Question) Spoken(text string) string {
-	if len(q.names) == 0 || len(text) > maxQuery {
+	if len(q.names) == 0 || len(text) > maxQuery || !partSpoken.On() {
 		return text
 	}
 	var b strings.Builder

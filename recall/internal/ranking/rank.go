@@ -41,14 +41,17 @@ type Corpus struct {
 // Messages returns a corpus of messages. people are the groups in which people
 // talk to each other.
 func Messages(segs []*postings.Segment, people map[uint32]bool) *Corpus {
-	return newCorpus(segs, people, &messagesOfPeople, &assistant)
+	return newCorpus(segs, people, messagesOfPeople, assistant)
 }
 
 // Notes returns a corpus of notes.
-func Notes(segs []*postings.Segment) *Corpus { return newCorpus(segs, nil, &notes) }
+func Notes(segs []*postings.Segment) *Corpus { return newCorpus(segs, nil, notes) }
 
-func newCorpus(segs []*postings.Segment, people map[uint32]bool, kinds ...*weights) *Corpus {
-	c := &Corpus{Segs: segs, avg: 1, people: people, kinds: kinds}
+func newCorpus(segs []*postings.Segment, people map[uint32]bool, kinds ...weights) *Corpus {
+	c := &Corpus{Segs: segs, avg: 1, people: people}
+	for _, w := range kinds {
+		c.kinds = append(c.kinds, w.used())
+	}
 	total := 0
 	for _, s := range segs {
 		c.n += len(s.Docs)
@@ -394,7 +397,7 @@ const shortQuestion = 2
 // those that hold none, which only stand near one that does. Where the query
 // is put as a question, the answer to it need not hold its words.
 func OwnFirst(cands []Candidate, q *Question) {
-	if q.asks || len(q.terms) > shortQuestion {
+	if q.asks || len(q.terms) > shortQuestion || !partOwnFirst.On() {
 		return
 	}
 	slices.SortStableFunc(cands, func(a, b Candidate) int {

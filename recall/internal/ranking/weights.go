@@ -3,6 +3,7 @@ package ranking
 import (
 	"math"
 
+	"goclaw/internal/parts"
 	"goclaw/recall/internal/postings"
 )
 
@@ -46,6 +47,51 @@ var (
 		speaker: 4, mention: 0.7, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.5, center: 0.5,
 	}
 )
+
+// The parts of the ranking that a benchmark can leave out.
+var (
+	partNear      = parts.New("messages before and after", parts.Search)
+	partAnswer    = parts.New("answers", parts.Search)
+	partWide      = parts.New("the six around", parts.Search)
+	partRole      = parts.New("user and tool factors", parts.Search)
+	partSpeaker   = parts.New("speakers and subjects", parts.Search)
+	partMention   = parts.New("speakers' names lowered as words", parts.Search)
+	partDate      = parts.New("dates", parts.Search)
+	partDateWords = parts.New("words of dates", parts.Search)
+	partAsk       = parts.New("questions lowered", parts.Search)
+	partLength    = parts.New("length", parts.Search)
+	partWeak      = parts.New("words of questions lowered", parts.Search)
+	partOwnFirst  = parts.New("own words first", parts.Search)
+	partSpoken    = parts.New("\"I\" for names", parts.Meaning)
+	partCenter    = parts.New("mean of the vectors taken off", parts.Meaning)
+)
+
+// used returns w with the parts that are on.
+func (w weights) used() *weights {
+	if !partNear.On() {
+		w.near = [5]float64{2: 1}
+	}
+	if !partRole.On() {
+		w.user, w.tool = 1, 1
+	}
+	if !partMention.On() {
+		w.mention = 1
+	}
+	if !partDateWords.On() {
+		w.dateWords = false
+	}
+	if !partAsk.On() {
+		w.ask, w.askOnly = 0, 0
+	}
+	for p, v := range map[*parts.Part]*float64{
+		partAnswer: &w.answer, partWide: &w.wide, partSpeaker: &w.speaker, partDate: &w.date, partLength: &w.length, partCenter: &w.center,
+	} {
+		if !p.On() {
+			*v = 0
+		}
+	}
+	return &w
+}
 
 // lengths are the capped logarithms of lengths.
 var lengths = func() (l [31]float64) {

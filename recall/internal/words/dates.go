@@ -142,8 +142,8 @@ func (m match) days(y int, mon time.Month, d, n int) (from, to time.Time) {
 // grace is how many days later what happened in a time may still be told.
 const grace = 3
 
-// parts are the days of a month that a part of it has: first and last.
-var parts = map[string][2]int{
+// partsOfMonth are the days of a month that a part of it has: first and last.
+var partsOfMonth = map[string][2]int{
 	"early": {1, 11}, "beginning of": {1, 11}, "start of": {1, 11},
 	"mid": {10, 21}, "middle of": {10, 21}, "late": {20, 32}, "end of": {20, 32},
 	"first half of": {1, 16}, "second half of": {15, 32},
@@ -157,7 +157,7 @@ func days(m match) (from, to time.Time) {
 	if m.groups["last"] != "" {
 		last = m.number("last")
 	}
-	if p, ok := parts[m.groups["part"]]; ok {
+	if p, ok := partsOfMonth[m.groups["part"]]; ok {
 		first, last = p[0], p[1]
 	}
 	if first < 1 || last > 32 {

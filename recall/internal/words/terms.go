@@ -7,6 +7,14 @@ import (
 
 	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
+
+	"goclaw/internal/parts"
+)
+
+// The parts of reading words that a benchmark can leave out.
+var (
+	partIrregular = parts.New("irregular forms", parts.Index)
+	partSame      = parts.New("words that mean the same", parts.Index)
 )
 
 // maxWord is how many bytes of a word count. A longer one is found by its
@@ -42,14 +50,14 @@ func Term(w string) string {
 	if stop[w] {
 		return ""
 	}
-	if base, ok := irregular[w]; ok {
+	if base, ok := irregular[w]; ok && partIrregular.On() {
 		w = base
 	}
 	if !ascii || w == "" || w[0] <= '9' {
 		return w
 	}
 	w = english.Stem(w, false)
-	if base, ok := same[w]; ok {
+	if base, ok := same[w]; ok && partSame.On() {
 		return base
 	}
 	return w
