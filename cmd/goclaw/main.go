@@ -19,6 +19,7 @@ import (
 )
 
 func main() {
+	collectLate()
 	hideEnvironment()
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	a.spawn = spawnSelf

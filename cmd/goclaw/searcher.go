@@ -44,7 +44,7 @@ func (x *searcher) index() (*recall.Index, error) {
 	}
 	c := x.conf
 	o := recall.Options{
-		Store: st, Path: indexAt(c), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
+		Store: redacted(st), Path: indexAt(c), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
 			if isTerminal(x.err) {

@@ -18,8 +18,8 @@ import (
 // How much is read before it is yielded. No connection and no snapshot is held
 // while the caller's code runs.
 const (
-	firstRecords = 16 // the first piece is small, so that reads of one record return fast
-	pieceRecords = 256
+	firstRecords = 1   // reads of one record return fast
+	pieceRecords = 256 // the next pieces are 16 times as large as the one before, up to this
 	pieceBytes   = 1 << 20
 )
 
@@ -94,7 +94,7 @@ type piece struct {
 	good    session.Seq // the last record that could be read
 	last    session.Seq // the last record to read
 	done    bool
-	many    bool // not the first piece
+	most    int  // records of the next piece; 0: it is the first
 	check   bool // compare records with their checksums
 	summed  bool // the table has a column for them
 	entries []entry
@@ -181,11 +181,8 @@ func (p *piece) header(c *sqlx.Conn) error {
 // next reads the next piece, without header's repair.
 func (p *piece) next(c *sqlx.Conn) error {
 	p.entries = p.entries[:0]
-	size, most := 0, firstRecords
-	if p.many {
-		most = pieceRecords
-	}
-	p.many = true
+	size, most := 0, max(p.most, firstRecords)
+	p.most = min(16*most, pieceRecords)
 	query := selectRecords
 	if p.check && p.summed {
 		query = selectSummed
