@@ -4,7 +4,7 @@ GO ?= go
 
 .PHONY: help
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## the static binary, in bin/goclaw
@@ -26,13 +26,23 @@ bench: ## the speed of stores, turns and starts: ratios against limits and peers
 bench-import: ## the speed of an import, beside its limits and the peers
 	$(GO) run ./internal/bench/importing
 
+DATA ?= $(wildcard ../shared/recall)
+
 .PHONY: bench-recall
-bench-recall: ## how well (DATA=DIR) and how fast (MESSAGES=100000) search works
-	$(GO) run ./internal/bench/recall -data "$(DATA)" -messages "$${MESSAGES:-100000}"
+bench-recall: ## how well search finds, beside FTS5, the recipe R1 and the goals (DATA="DIR...")
+	$(GO) run ./internal/bench/recall -data "$(DATA)" $(FLAGS)
+
+.PHONY: bench-recall-parts
+bench-recall-parts: ## what each part of the ranking gives (DATA="DIR...")
+	$(GO) run ./internal/bench/recall -data "$(DATA)" -parts $(FLAGS)
+
+.PHONY: bench-search
+bench-search: ## how fast search is (MESSAGES=100000)
+	$(GO) run ./internal/bench/recall -messages "$${MESSAGES:-100000}"
 
 .PHONY: bench-all
 bench-all: ## every speed claim: the three above, one after another
-	@status=0; for t in bench bench-import bench-recall; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
+	@status=0; for t in bench bench-import bench-search; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
