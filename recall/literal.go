@@ -135,7 +135,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 	var hits []Hit
 	infos := map[session.ID]session.Info{}
 	scanned, whole := 0, true
-	for in, err := range s.o.Store.List(ctx, session.Query{ID: s.q.Session, Key: s.q.Key, Agent: s.q.Agent}) {
+	for in, err := range s.q.sessions(ctx, s.o.Store) {
 		if err != nil {
 			return nil, err
 		}
@@ -146,6 +146,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 		infos[in.ID] = in
 		from := max(0, in.Last-maxScannedOne)
 		whole = whole && from == 0
+		calls := toolCalls{}
 		for r, err := range session.Joined(s.o.Store.Read(ctx, in.ID, from)) {
 			var d *session.Damage
 			if errors.As(err, &d) || errors.Is(err, session.ErrNotFound) {
@@ -156,6 +157,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 			}
 			scanned++
 			text, ok := speak(r)
+			text.tools, _ = calls.of(r)
 			if !ok || !s.q.wants(text) || r.Seq == s.q.seq && in.ID == s.q.without {
 				continue
 			}
@@ -177,11 +179,6 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 		hits[i].Title = naming.Title(ctx, s.o.Store, infos[h.Session])
 	}
 	return hits, nil
-}
-
-// wants reports whether q is about what has the role and the time of s.
-func (q *Query) wants(s said) bool {
-	return (q.Role == "" || s.role == q.Role) && (q.Since.IsZero() || !s.at.Before(q.Since)) && (q.Until.IsZero() || s.at.Before(q.Until))
 }
 
 // newestFirst returns the best n, of equals the newest.

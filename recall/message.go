@@ -32,6 +32,7 @@ type said struct {
 	speaker string // what the text begins with if it could be a name; the whole log tells whether it is
 	at      time.Time
 	text    string
+	tools   []string // that it calls, or is the output of; set where a whole log is read
 }
 
 // searchTools are the tools that search: what they are asked and what they

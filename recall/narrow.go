@@ -85,3 +85,20 @@ func Moment(text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("takes a date like 2026-08-01, a time like 2026-08-01 15:04, or how long ago like 12h, 7d or 3w, not %q", text)
 }
+
+// momentEnd is Moment for the end of a span: of a day, a month or a year it
+// returns the end.
+func momentEnd(text string, now time.Time) (time.Time, error) {
+	t, err := Moment(text, now)
+	switch text = strings.ToLower(strings.TrimSpace(text)); {
+	case err != nil:
+		return t, err
+	case text == "today" || text == "yesterday" || len(text) == len(time.DateOnly) && text[4] == '-':
+		return t.AddDate(0, 0, 1), nil
+	case len(text) == len("2006-01") && text[4] == '-':
+		return t.AddDate(0, 1, 0), nil
+	case len(text) == len("2006") && text[0] <= '9' && text[3] <= '9':
+		return t.AddDate(1, 0, 0), nil
+	}
+	return t, nil
+}

@@ -377,7 +377,6 @@ func TestFilters(t *testing.T) {
 		}{
 			{Query{Session: "two"}, []string{"two#2"}},
 			{Query{Key: "main:cli:two"}, []string{"two#2"}},
-			{Query{Agent: "nobody"}, []string{}},
 			{Query{Role: Output}, []string{"two#2"}},
 			{Query{Role: Assistant}, []string{"one#3"}},
 			{Query{Session: "one", Role: User}, []string{"one#2"}},

@@ -24,6 +24,9 @@ type Query struct {
 	Session session.ID  // one log
 	Key     session.Key // all logs of a key
 	Agent   string
+	Folder  string // an absolute path: sessions that work there or below
+	Source  string // the program that a session is of: claude-code, codex ...; goclaw
+	Tool    string // calls and output of that tool, in any case
 	Role    Role
 	Since   time.Time
 	Until   time.Time
@@ -46,6 +49,8 @@ type Hit struct {
 	Seq     session.Seq
 	Record  string // its id
 	Role    Role
+	Folder  string // that the session works in; "": not known
+	Source  string // the program that the session is of
 
 	// A note.
 	File    string
@@ -110,7 +115,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if !q.Memory && !q.Sessions {
 		q.Memory, q.Sessions = true, true
 	}
-	if q.Session != "" || q.Key != "" || q.Agent != "" || q.Role != "" {
+	if q.ofSessions() || q.Role != "" || q.Tool != "" {
 		q.Memory = false
 	}
 	if q.Now.IsZero() {
@@ -314,7 +319,7 @@ func (s *search) rank(ctx context.Context, asked *ranking.Question, k int) ([]ra
 		return nil, err
 	}
 	c := ranking.Messages(t.segments(), t.people)
-	allow, err := s.filter(ctx)
+	allow, err := s.filter(ctx, c.Segs)
 	if err != nil {
 		return nil, err
 	}
@@ -339,38 +344,6 @@ func (s *search) covered(cands []ranking.Candidate) {
 	if len(cands) > 0 {
 		s.res.Vectors = float64(n) / float64(len(cands))
 	}
-}
-
-// filter returns which docs the query allows.
-func (s *search) filter(ctx context.Context) (func(postings.Doc) bool, error) {
-	q := s.q
-	var groups map[uint32]bool
-	if q.Session != "" || q.Key != "" || q.Agent != "" {
-		ids := map[session.ID]bool{}
-		for in, err := range s.o.Store.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
-			if err != nil {
-				return nil, err
-			}
-			ids[in.ID] = true
-		}
-		groups = map[uint32]bool{}
-		for g, id := range s.messages.ids {
-			if ids[id] {
-				groups[g] = true
-			}
-		}
-	}
-	since, until := q.Since.Unix(), q.Until.Unix()
-	return func(d postings.Doc) bool {
-		switch {
-		case groups != nil && !groups[d.Group],
-			!q.Since.IsZero() && d.Time < since,
-			!q.Until.IsZero() && d.Time >= until,
-			q.Role != "" && roleOf(d) != q.Role:
-			return false
-		}
-		return true
-	}, nil
 }
 
 // read reads the best of cands from their logs. unread are the logs that could
@@ -425,7 +398,7 @@ func (s *search) read(ctx context.Context, cands []ranking.Candidate) (hits []Hi
 
 // hit is s as a hit in a session.
 func (s said) hit(in session.Info, record string) Hit {
-	return Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: s.seq, Record: record, Role: s.role, Time: s.at, Text: s.text}
+	return Hit{Session: in.ID, Key: in.Key, Title: in.Title, Seq: s.seq, Record: record, Role: s.role, Folder: in.CWD, Source: sourceOf(in), Time: s.at, Text: s.text}
 }
 
 // maxMore is how many messages are read to tell how often what a hit says was

@@ -270,7 +270,7 @@ func (t *transcripts) add(ctx context.Context, b *postings.Builder, p postings.P
 			t.redacted[part.ID] = true
 		}
 		for _, s := range said {
-			b.Add(s.doc(p.N), s.text, s.speaker)
+			b.Add(s.doc(p.N), s.text, s.speaker, s.tools...)
 		}
 		return nil
 	})
@@ -291,9 +291,12 @@ func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p p
 	var parts session.Joiner
 	redacts := false
 	size := 0
+	calls := callsBefore{st: st, id: p.ID, from: p.From}
 	say := func(recs []session.Record, to session.Seq) {
 		for _, r := range recs {
+			tools := calls.of(ctx, r)
 			if s, ok := speak(r); ok && r.Seq <= to {
+				s.tools = tools
 				out = append(out, s)
 				size += len(s.text)
 			}
@@ -393,7 +396,7 @@ func (t *transcripts) flush(ctx context.Context, missing []postings.Part, total 
 			t.redacted[p.ID] = true
 		}
 		for _, s := range p.said {
-			b.Add(s.doc(p.N), s.text, s.speaker)
+			b.Add(s.doc(p.N), s.text, s.speaker, s.tools...)
 		}
 		done += int(p.To - p.From + 1)
 		parts = postings.Append(parts, p.Part)

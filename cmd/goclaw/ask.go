@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,12 +88,15 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 	if note != "" {
 		unseen = show(addressed{note: note, key: s.Key}, nil)
 	}
-	turn := r.RunID(ctx, s.ID, in)
 	if s.ID == "" {
-		turn = r.Run(ctx, s.Key, in)
+		cwd, _ := os.Getwd()
+		if s, err = r.Begin(ctx, session.Header{Key: s.Key, CWD: cwd}); err != nil {
+			show(nil, err)
+			return quietIf(asJSON, err)
+		}
 	}
 	cut := false
-	for ev, err := range turn {
+	for ev, err := range r.RunID(ctx, s.ID, in) {
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("stopped: the answer so far is kept")

@@ -120,7 +120,7 @@ func completions(a *app, root *cobra.Command) {
 		"goclaw secrets redact":   keyAt(a, 0, 0, false),
 	}
 	flags := map[string]completer{
-		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
+		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "source": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
 		"role": words("user", "assistant", "tool", "summary"), "format": words("native", "claw0", "claw0-old", "markdown", "html", "json"),
 	}
 	var visit func(*cobra.Command)

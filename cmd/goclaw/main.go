@@ -39,7 +39,7 @@ func start(a *app, args []string) int {
 	defer insist(ctx, stop, a.env)()
 	defer a.close()
 	root := rootCmd(a)
-	root.SetArgs(args)
+	root.SetArgs(dashed(root, args, a.env))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)

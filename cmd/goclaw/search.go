@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"goclaw/internal/query"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
@@ -19,9 +21,9 @@ import (
 
 // searchFlags say what is searched for, and how it is shown.
 type searchFlags struct {
-	query                recall.Query
-	session, role, since string
-	index, asJSON        bool
+	query.Flags
+	text          string
+	index, asJSON bool
 }
 
 func searchCmd(a *app) *cobra.Command {
@@ -33,9 +35,11 @@ func searchCmd(a *app) *cobra.Command {
 (MEMORY.md and memory/), by words and by meaning. QUERY is plain text: a
 question will do, and no character has a special meaning.`,
 		Example: `  goclaw search "why did we drop redis?"
-  goclaw search --since 2026-08-01 --role user invoice
+  goclaw search --here --since 7d flaky test       sessions of this folder, last week
+  goclaw search --tool bash --source claude-code permission denied
+  goclaw search -- --no-ff                         text that begins with a dash
   goclaw search --memory birthday
-  goclaw search --index               make vectors for everything now`,
+  goclaw search --index                            make vectors for everything now`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			blank := strings.TrimSpace(strings.Join(args, "")) == ""
 			switch path := cmd.CommandPath(); {
@@ -47,26 +51,47 @@ question will do, and no character has a special meaning.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.query.Text = strings.Join(args, " ")
+			f.text = strings.Join(args, " ")
 			return search(cmd.Context(), a, f)
 		},
 	}
-	q, flags := &f.query, cmd.Flags()
-	flags.BoolVar(&f.asJSON, "json", false, "print an object with the hits")
-	flags.StringVar(&f.session, "session", "", "only in this session: a key (all that was said under it), an id, or the beginning of one")
-	flags.StringVar(&q.Agent, "agent", "", "only in this agent's sessions")
-	flags.StringVar(&f.role, "role", "", "only what user, assistant, tool or summary said")
-	flags.StringVar(&f.since, "since", "", "only since then, in local time: 2026-08-01, 2026-08-01 15:04, yesterday, or 12h, 7d, 3w ago")
-	flags.BoolVar(&q.Memory, "memory", false, "only in the memory files")
-	flags.IntVarP(&q.Limit, "limit", "n", 10, "at most this many hits (0: as many as there are, up to 200)")
-	flags.BoolVar(&f.index, "index", false, "bring the index and all vectors up to date, and say how much there is")
+	f.Bind(cmd.Flags())
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print an object with the hits")
+	cmd.Flags().BoolVar(&f.index, "index", false, "bring the index and all vectors up to date, and say how much there is")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if !errors.As(err, &unknown) {
+			return cmd.Root().FlagErrorFunc()(cmd, err)
+		}
+		flag := "--" + unknown.GetSpecifiedName()
+		return usage("unknown flag: %s: did you mean %s? To search for the text: goclaw search -- %s", flag, query.Nearest(cmd.Flags(), flag), flag)
+	})
 	return cmd
 }
 
-func search(ctx context.Context, a *app, f searchFlags) error {
-	if f.query.Memory && (f.session != "" || f.query.Agent != "" || f.role != "") {
-		return usage("--memory searches files: it cannot be combined with --session, --agent or --role")
+// dashed returns args in an order in which text that begins with a dash can be
+// searched for: the flags first, then "--" and the text. Other commands are left
+// as they are.
+func dashed(root *cobra.Command, args []string, e *env) []string {
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd.CommandPath() != "goclaw search" {
+		return args
 	}
+	cmd.InitDefaultHelpFlag()
+	all := pflag.NewFlagSet("search", pflag.ContinueOnError)
+	all.AddFlagSet(cmd.Flags())
+	all.AddFlagSet(cmd.InheritedFlags())
+	flags, text, plain := query.Split(all, rest)
+	if len(plain) == 0 {
+		return args
+	}
+	for _, w := range plain {
+		e.warn("%s is no flag of goclaw search: it is searched for as text", w)
+	}
+	return slices.Concat([]string{cmd.Name()}, flags, []string{"--"}, text)
+}
+
+func search(ctx context.Context, a *app, f searchFlags) error {
 	ix, err := a.search.index()
 	if err != nil {
 		return err
@@ -74,7 +99,15 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 	if f.index {
 		return a.search.embedAll(ctx, ix)
 	}
-	q, err := f.complete(ctx, a.stores.st)
+	folder, err := os.Getwd()
+	if f.Here && err != nil {
+		return err
+	}
+	q, err := f.Query(ctx, a.stores.st, f.text, folder)
+	var wrong query.Usage
+	if errors.As(err, &wrong) {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -93,58 +126,6 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 		}
 	}
 	return nil
-}
-
-// complete returns the query with what the other flags say.
-func (f *searchFlags) complete(ctx context.Context, st session.Store) (q recall.Query, err error) {
-	q = f.query
-	q.Role = recall.Role(f.role)
-	switch q.Role {
-	case "", recall.User, recall.Assistant, recall.Output, recall.Summary:
-	default:
-		return q, usage("--role must be user, assistant, tool or summary, not %q", f.role)
-	}
-	if f.since != "" {
-		if q.Since, err = recall.Moment(f.since, time.Now()); err != nil {
-			return q, usage("--since %v", err)
-		}
-	}
-	switch {
-	case q.Limit < 0:
-		return q, usage("--limit must not be negative")
-	case q.Limit == 0:
-		q.Limit = recall.MaxLimit
-	}
-	if q.Agent != "" {
-		if err := checkAgent(ctx, st, q.Agent); err != nil {
-			return q, err
-		}
-	}
-	if f.session != "" {
-		err = q.Within(ctx, st, f.session)
-	}
-	return q, err
-}
-
-// checkAgent checks that an agent has sessions.
-func checkAgent(ctx context.Context, st session.Store, name string) error {
-	for _, err := range st.List(ctx, session.Query{Agent: name, Limit: 1}) {
-		return err
-	}
-	known := map[string]bool{}
-	for in, err := range st.List(ctx, session.Query{}) {
-		if err != nil {
-			return err
-		}
-		if agent := in.Key.Parts().Agent; agent != "" {
-			known[agent] = true
-		}
-	}
-	err := session.NotFound("there is no agent %q", name)
-	if names := slices.Sorted(maps.Keys(known)); len(names) > 0 {
-		err = fmt.Errorf("%w; there are %s", err, strings.Join(names[:min(len(names), 8)], ", "))
-	}
-	return err
 }
 
 // catchUpTime is how long a search from the command line may spend on vectors
@@ -193,6 +174,8 @@ type hit struct {
 	Record   string      `json:"record,omitempty"`
 	Seq      session.Seq `json:"seq,omitempty"`
 	Role     recall.Role `json:"role,omitempty"`
+	Folder   string      `json:"folder,omitempty"`
+	Source   string      `json:"source,omitempty"`
 	Time     string      `json:"time,omitempty"`
 	File     string      `json:"file,omitempty"`
 	Line     int         `json:"line,omitempty"`
@@ -207,12 +190,12 @@ type hit struct {
 
 const snippetSize = 280
 
-func hitsJSON(res recall.Result, query string) any {
+func hitsJSON(res recall.Result, text string) any {
 	hits := []hit{}
 	for _, h := range res.Hits {
-		s, _ := recall.Snippet(h.Text, query, snippetSize)
+		s, _ := recall.Snippet(h.Text, text, snippetSize)
 		hits = append(hits, hit{
-			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, transcript.Stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
+			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, h.Folder, h.Source, transcript.Stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
 		})
 	}
 	return struct {
@@ -221,16 +204,16 @@ func hitsJSON(res recall.Result, query string) any {
 		Incomplete []string `json:"incomplete"`
 		Literal    bool     `json:"literal"` // the exact text was searched for
 		Vectors    float64  `json:"vectors"`
-	}{query, hits, notNil(res.Incomplete), res.Literal, res.Vectors}
+	}{text, hits, notNil(res.Incomplete), res.Literal, res.Vectors}
 }
 
-func printHits(e *env, res recall.Result, query string) {
+func printHits(e *env, res recall.Result, text string) {
 	st := e.style()
 	if len(res.Hits) == 0 {
 		fmt.Fprintln(e.out, "nothing found")
 	}
 	for i, h := range res.Hits {
-		fmt.Fprintln(e.out, transcript.Hit(i+1, h, query, st, e.columns()))
+		fmt.Fprintln(e.out, transcript.Hit(i+1, h, text, st, e.columns()))
 		if h.Session != "" && (e.columns() == 0 || e.columns() >= 80) {
 			fmt.Fprintln(e.out, st.Dim(fmt.Sprintf("    goclaw sessions show %s --around %d", h.Session, h.Seq)))
 		}

@@ -10,7 +10,6 @@ import (
 
 	"goclaw/internal/near"
 	"goclaw/llm"
-	"goclaw/recall"
 	"goclaw/runner"
 	"goclaw/session"
 )
@@ -33,12 +32,12 @@ type commands struct {
 	cur  *current
 	view *view
 
-	list  []command
-	found []recall.Hit // by the last search
+	list []command
 }
 
 func newCommands(chat *Chat) *commands {
 	c := &commands{o: &chat.o, chat: chat, cur: chat.cur, view: chat.view}
+	find := &finds{o: c.o, view: c.view}
 	pin := func(label string) func(context.Context, string) error {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
 	}
@@ -52,7 +51,8 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"switch"}, "KEY", "switch to another session; part of its key or title is enough", c.switchTo, c.keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", c.history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
-		{[]string{"search", "find"}, "TEXT|N", "search conversations and notes; N opens the N-th hit", c.search, nil},
+		{[]string{"search", "find"}, searchArgs, "search conversations and notes, with goclaw search's filters (--here, --since ...)", find.search, nil},
+		{[]string{"open"}, "N", "open hit N of the last search, with what surrounds it", find.open, nil},
 		{[]string{"context"}, "", "show what fills the model's window", c.context, nil},
 		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns with a summary; focus says what to stress", c.compact, nil},
 		{[]string{"undo"}, "", "undo the last compaction", c.undo, nil},
@@ -129,6 +129,9 @@ var isFlag = regexp.MustCompile(`^(--?|[–—])[\pL]`)
 // would do something nobody asked for. In plain text, such as a title, only the
 // beginning is checked, and nothing after "--".
 func (c command) checkFlags(arg string) error {
+	if c.args == searchArgs { // it reads them itself
+		return nil
+	}
 	for _, word := range strings.Fields(arg) {
 		switch {
 		case word == "--", !isFlag.MatchString(word) && c.takesText():
@@ -161,7 +164,7 @@ func (c command) flags() []string {
 
 // takesText reports whether the argument is plain text from its first word on.
 func (c command) takesText() bool {
-	return slices.Contains([]string{"[label]", "[text]", "[text|all]", "TEXT|N"}, c.args)
+	return slices.Contains([]string{"[label]", "[text]", "[text|all]"}, c.args)
 }
 
 // complete returns what before can become: commands, and their arguments.

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"goclaw/internal/query"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 )
@@ -24,56 +27,106 @@ const (
 	openedLines = 12
 )
 
-// manyHits is the largest number that means a hit; larger ones are searched for.
-const manyHits = 20
+// finds searches, and opens what it found.
+type finds struct {
+	o     *Options
+	view  *view
+	found []recall.Hit // by the last search
+}
 
-// search looks for text, or opens a hit of the last search by its number.
-func (c *commands) search(ctx context.Context, text string) error {
-	switch {
-	case c.o.Search == nil:
+// searchArgs are what /search takes.
+const searchArgs = "[flags] TEXT"
+
+// manyHits is the largest number that means a hit; larger ones are searched for.
+const manyHits = 99
+
+// search looks for text. A number alone opens a hit of the last search.
+func (f *finds) search(ctx context.Context, arg string) error {
+	if f.o.Search == nil {
 		return errors.New("there is no search here")
-	case text == "":
-		return errors.New("/search needs words to look for; /search N opens the N-th hit")
 	}
-	if n, err := strconv.Atoi(text); err == nil && len(c.found) > 0 && n >= 0 && n <= manyHits {
-		if n < 1 || n > len(c.found) {
-			return fmt.Errorf("the last search found %s: there is no hit %d; /search \"%d\" searches for the number", transcript.Count(len(c.found), "hit"), n, n)
+	if n, err := strconv.Atoi(arg); err == nil && len(f.found) > 0 && n >= 0 && n <= manyHits {
+		return f.openNumber(ctx, n)
+	}
+	var flags query.Flags
+	fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
+	flags.Bind(fs)
+	fs.Usage = func() { f.view.print("%s", strings.TrimRight(fs.FlagUsages(), "\n")) }
+	known, words, plain := query.Split(fs, strings.Fields(arg))
+	if err := fs.Parse(known); err != nil {
+		var unknown *pflag.NotExistError
+		switch {
+		case errors.Is(err, pflag.ErrHelp): // shown
+			return nil
+		case !errors.As(err, &unknown):
+			return err
 		}
-		return c.openHit(ctx, c.found[n-1])
+		name := "--" + unknown.GetSpecifiedName()
+		return fmt.Errorf("/search has no flag %s: did you mean %s? To search for the text: /search -- %s", name, query.Nearest(fs, name), name)
 	}
-	res, err := c.o.Search.Search(ctx, recall.Query{Text: text})
+	if len(words) == 0 {
+		return errors.New("/search needs words to look for; /open N opens the N-th hit")
+	}
+	text := strings.Join(words, " ")
+	q, err := flags.Query(ctx, f.o.Store, text, f.o.CWD)
 	if err != nil {
 		return err
 	}
-	c.found = res.Hits
-	if len(res.Hits) == 0 {
-		c.view.print("nothing found")
+	for _, w := range plain {
+		f.view.note("%s is no flag of /search: it is searched for as text", w)
 	}
-	c.view.hits(res.Hits, text)
+	res, err := f.o.Search.Search(ctx, q)
+	if err != nil {
+		return err
+	}
+	f.found = res.Hits
+	if len(res.Hits) == 0 {
+		f.view.print("nothing found")
+	}
+	f.view.hits(res.Hits, text)
 	for _, s := range res.Incomplete {
-		c.view.note("incomplete: %s", s)
+		f.view.note("incomplete: %s", s)
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
-		c.view.note("none of these words are indexed: searched for the exact text instead")
+		f.view.note("none of these words are indexed: searched for the exact text instead")
 		return nil
 	case len(res.Hits) == 0:
 		return nil
 	case res.Literal:
-		c.view.note("none of these words are indexed: found the exact text instead")
+		f.view.note("none of these words are indexed: found the exact text instead")
 	case res.Words && len(res.Incomplete) > 0: // the reason is given above
 	case res.Vectors == 0:
-		c.view.note("a word search only: there are no vectors to compare yet")
+		f.view.note("a word search only: there are no vectors to compare yet")
 	}
-	c.view.note("/search N opens hit N in its context")
+	f.view.note("/open N opens hit N in its context")
 	return nil
 }
 
+// open opens a hit of the last search by its number.
+func (f *finds) open(ctx context.Context, arg string) error {
+	n, err := strconv.Atoi(arg)
+	switch {
+	case len(f.found) == 0:
+		return errors.New("there is no hit to open: /search TEXT finds some")
+	case err != nil:
+		return fmt.Errorf("/open needs the number of a hit, from 1 to %d", len(f.found))
+	}
+	return f.openNumber(ctx, n)
+}
+
+func (f *finds) openNumber(ctx context.Context, n int) error {
+	if n < 1 || n > len(f.found) {
+		return fmt.Errorf("the last search found %s: there is no hit %d; /search \"%d\" searches for the number", transcript.Count(len(f.found), "hit"), n, n)
+	}
+	return f.openHit(ctx, f.found[n-1])
+}
+
 // openHit shows what surrounds a hit.
-func (c *commands) openHit(ctx context.Context, h recall.Hit) error {
+func (f *finds) openHit(ctx context.Context, h recall.Hit) error {
 	if h.File != "" {
 		from := max(1, h.Line-openedLines/3)
-		text, total, err := c.o.Search.File(h.File, from, openedLines)
+		text, total, err := f.o.Search.File(h.File, from, openedLines)
 		if err != nil {
 			return err
 		}
@@ -82,11 +135,11 @@ func (c *commands) openHit(ctx context.Context, h recall.Hit) error {
 			n := from + i
 			lines = append(lines, passage{number: n, text: line, hit: n >= h.Line && n < h.Line+h.Lines})
 		}
-		c.view.around(lines)
-		c.view.note("%s has %s", h.File, transcript.Count(total, "line"))
+		f.view.around(lines)
+		f.view.note("%s has %s", h.File, transcript.Count(total, "line"))
 		return nil
 	}
-	around, err := recall.Around(ctx, c.o.Store, h.Session, h.Seq, opened, opened)
+	around, err := recall.Around(ctx, f.o.Store, h.Session, h.Seq, opened, opened)
 	if err != nil {
 		return err
 	}
@@ -94,7 +147,7 @@ func (c *commands) openHit(ctx context.Context, h recall.Hit) error {
 	for _, l := range around {
 		lines = append(lines, passage{number: int(l.Seq), role: string(l.Role), text: l.Text, hit: l.Seq == h.Seq})
 	}
-	c.view.around(lines)
-	c.view.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
+	f.view.around(lines)
+	f.view.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/recall/internal/words"
 )
 
@@ -41,14 +42,27 @@ type list struct {
 // it.
 func SpeakerTerm(name string) string { return "@" + name }
 
+// toolMark begins the terms for tools. No word of a text has it.
+const toolMark = "\x01"
+
+// ToolTerm returns the term for what calls a tool, and for its output.
+func ToolTerm(name string) string { return toolMark + strings.ToLower(text.Head(name, maxTool)) }
+
+// maxTool is how many bytes of a tool's name count.
+const maxTool = 100
+
 // Add adds a text; groups and places ascend. speaker is the name that it
-// begins with, or that it is about; "": none.
-func (b *Builder) Add(d Doc, text, speaker string) {
+// begins with, or that it is about; "": none. It calls tools, or is their
+// output.
+func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 	b.ids = b.ids[:0]
 	d.Words = uint32(b.lex.Each(text, func(w words.Word) { b.ids = append(b.ids, w.ID) }))
 	if t := words.Term(speaker); t != "" {
 		b.ids = append(b.ids, b.lex.ID(SpeakerTerm(t)))
 		d.Flags |= Named
+	}
+	for _, name := range tools {
+		b.ids = append(b.ids, b.lex.ID(ToolTerm(name)))
 	}
 	b.lists = slices.Grow(b.lists, len(b.lex.Terms)-len(b.lists))[:len(b.lex.Terms)]
 	b.docs = append(b.docs, d)

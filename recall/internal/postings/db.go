@@ -65,7 +65,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "8"
+const format = "9"
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;

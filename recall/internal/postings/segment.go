@@ -79,6 +79,32 @@ func (s *Segment) List(term string) (list []byte, n int, err error) {
 	return list, int(count), nil
 }
 
+// Tools returns the names of the tools that the docs call, in lower case.
+func (s *Segment) Tools() (names []string, err error) {
+	at, ok := slices.BinarySearch(s.firsts, toolMark)
+	if !ok {
+		at--
+	}
+	for at = max(at, 0); at < len(s.firsts); at++ {
+		block, err := s.block(at)
+		if err != nil {
+			return nil, err
+		}
+		past := false
+		err = eachList(block, func(term, _ []byte) bool {
+			if name, ok := strings.CutPrefix(string(term), toolMark); ok {
+				names = append(names, name)
+			}
+			past = string(term) > toolMark+"\xff"
+			return !past
+		})
+		if err != nil || past {
+			return names, s.damage(err)
+		}
+	}
+	return names, nil
+}
+
 // Decode appends what a list holds to ps.
 func (s *Segment) Decode(list []byte, ps []Posting) ([]Posting, error) {
 	ps, err := decode(list, len(s.Docs), ps)

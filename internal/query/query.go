@@ -1,0 +1,143 @@
+// Package query reads what people type to search: the flags of goclaw search,
+// and of /search in the chat, with the text that is looked for.
+package query
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"goclaw/internal/near"
+	"goclaw/recall"
+	"goclaw/session"
+)
+
+// Flags say where a search looks, and how much it finds.
+type Flags struct {
+	recall.Filter
+	Here   bool
+	Memory bool
+	Limit  int
+}
+
+// Bind adds the flags to fs.
+func (f *Flags) Bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Session, "session", "", "only in this session: a key (all that was said under it), an id, or the beginning of one")
+	fs.BoolVar(&f.Here, "here", false, "only in sessions that worked in this folder or below it")
+	fs.StringVar(&f.Folder, "folder", "", "only in sessions that worked in that folder or below it")
+	fs.StringVar(&f.Agent, "agent", "", "only in this agent's sessions")
+	fs.StringVar(&f.Source, "source", "", "only in sessions of this program: claude-code, codex, openclaw ..., or goclaw for its own")
+	fs.StringVar(&f.Role, "role", "", "only what user, assistant, tool or summary said")
+	fs.StringVar(&f.Tool, "tool", "", "only calls and output of this tool: bash, read, Edit ...")
+	fs.StringVar(&f.Since, "since", "", "only since then, in local time: 2026-08-01, 2026-08-01 15:04, yesterday, or 12h, 7d, 3w ago")
+	fs.StringVar(&f.Until, "until", "", "only until then; a day is included")
+	fs.BoolVar(&f.Memory, "memory", false, "only in the memory files")
+	fs.IntVarP(&f.Limit, "limit", "n", 10, "at most this many hits (0: as many as there are, up to 200)")
+}
+
+// errMemory: files have no sessions.
+var errMemory = errors.New("--memory searches files: only --since, --until and --limit go with it")
+
+// Usage is a flag that cannot be understood.
+type Usage struct{ error }
+
+// Query returns what the flags and text ask for. folder is the current one.
+func (f Flags) Query(ctx context.Context, st session.Store, text, folder string) (recall.Query, error) {
+	q := recall.Query{Text: text, Limit: f.Limit, Memory: f.Memory}
+	switch {
+	case f.Limit < 0:
+		return q, Usage{errors.New("--limit must not be negative")}
+	case f.Limit == 0:
+		q.Limit = recall.MaxLimit
+	}
+	switch {
+	case f.Here && f.Folder != "":
+		return q, Usage{errors.New("--here is --folder with the current folder: give one of them")}
+	case f.Here:
+		f.Folder = folder
+	case f.Folder != "" && !filepath.IsAbs(f.Folder):
+		f.Folder = filepath.Join(folder, f.Folder)
+	}
+	inSessions := f.Filter
+	inSessions.Since, inSessions.Until = "", ""
+	if f.Memory && inSessions != (recall.Filter{}) {
+		return q, Usage{errMemory}
+	}
+	err := f.Apply(ctx, st, time.Now(), &q)
+	var wrong *recall.FilterError
+	if errors.As(err, &wrong) {
+		err = Usage{errors.New("--" + strings.ReplaceAll(err.Error(), "than since", "than --since"))}
+	}
+	return q, err
+}
+
+// Split separates the flags of fs among words, with their values, from the text
+// that is searched for. A word that begins with a dash and is no flag is text,
+// and so is everything after "--"; but what looks like a misspelt flag stays
+// with the flags. plain are the words with a dash that were taken for text.
+func Split(fs *pflag.FlagSet, words []string) (flags, text, plain []string) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			return flags, append(text, words[i+1:]...), plain
+		}
+		known, value := look(fs, w)
+		switch {
+		case known:
+			flags = append(flags, w)
+			if value && i+1 < len(words) {
+				i++
+				flags = append(flags, words[i])
+			}
+		case len(w) < 2 || w[0] != '-':
+			text = append(text, w)
+		case Nearest(fs, w) != "":
+			flags = append(flags, w)
+		default:
+			text, plain = append(text, w), append(plain, w)
+		}
+	}
+	return flags, text, plain
+}
+
+// look reports whether a word is a flag of fs, or several with one letter each,
+// and whether the next word is its value.
+func look(fs *pflag.FlagSet, w string) (known, value bool) {
+	if name, ok := strings.CutPrefix(w, "--"); ok {
+		name, _, has := strings.Cut(name, "=")
+		f := fs.Lookup(name)
+		return f != nil, f != nil && !has && f.NoOptDefVal == ""
+	}
+	if len(w) < 2 || w[0] != '-' {
+		return false, false
+	}
+	for i := 1; i < len(w); i++ {
+		f := fs.ShorthandLookup(w[i : i+1])
+		if f == nil {
+			return false, false
+		}
+		if f.NoOptDefVal == "" {
+			return true, i == len(w)-1
+		}
+	}
+	return true, false
+}
+
+// Nearest returns the flag of fs that a word may be a misspelling of, or "".
+func Nearest(fs *pflag.FlagSet, w string) string {
+	var names []string
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	w, _, _ = strings.Cut(w, "=")
+	if !strings.HasPrefix(w, "--") {
+		return ""
+	}
+	return near.Nearest(w, names)
+}
