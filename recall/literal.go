@@ -62,15 +62,15 @@ func squash(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// fits says how well a text fits: 2 if it holds the phrase, 1 if it holds one
+// fits says how well a text fits: 1 if it holds the phrase, 0.5 if it holds one
 // of the symbols, 0 if neither.
 func (l literal) fits(text string) float64 {
 	text = squash(text)
 	if from, _ := wordsAt(text, l.phrase); from >= 0 {
-		return 2
+		return 1
 	}
 	if slices.ContainsFunc(l.symbols, func(r rune) bool { return strings.ContainsRune(text, r) }) {
-		return 1
+		return 0.5
 	}
 	return 0
 }

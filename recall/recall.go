@@ -16,6 +16,7 @@ package recall
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,12 @@ type Options struct {
 	// names more files and folders of it than MEMORY.md and memory/.
 	Workspace string
 	Memory    []string
+	// Beside are workspaces of other programs. Their memory files are found and
+	// read as well.
+	Beside []Workspace
+	// MemorySearch are the settings of memory_search in the sessions of an agent;
+	// nil: the zero value for all.
+	MemorySearch func(agent string) MemorySearch
 	// Private reports whether a file of the workspace must not be read; nil:
 	// none.
 	Private func(path string) bool
@@ -50,6 +57,14 @@ type Options struct {
 	Progress func(done, total int)
 	// Embedded is called while vectors are made: how many there are so far.
 	Embedded func(made int)
+}
+
+// Workspace is a folder with memory files. Name is what they are called by
+// beside ours, such as "~/.openclaw/workspace"; Memory names more of them than
+// MEMORY.md and memory/.
+type Workspace struct {
+	Path, Name string
+	Memory     []string
 }
 
 // Index searches. It may be used by many goroutines.
@@ -76,7 +91,13 @@ func Open(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix := &Index{o: o, messages: t, memory: notes.Files{Root: o.Workspace, More: o.Memory, Private: o.Private}}
+	ix := &Index{o: o, messages: t, memory: notes.Files{Private: o.Private}}
+	if o.Workspace != "" {
+		ix.memory.Folders = append(ix.memory.Folders, notes.Folder{Root: o.Workspace, More: o.Memory})
+		for _, w := range o.Beside {
+			ix.memory.Folders = append(ix.memory.Folders, notes.Folder{Root: w.Path, Name: strings.TrimSuffix(w.Name, "/") + "/", More: w.Memory})
+		}
+	}
 	ix.vectors = embedding{ix: ix, model: o.Embedder, patience: patience}
 	ix.background.stop = make(chan struct{})
 	t.progress, t.rebuilt = o.Progress, ix.vectors.reset

@@ -35,6 +35,16 @@ type Query struct {
 	Sessions bool // transcripts; if neither is set, both
 	Now      time.Time
 
+	// MinScore leaves out hits with a lower Score.
+	MinScore float64
+	// VectorWeight and TextWeight say how much the meaning and the words of a
+	// note count. Only their ratio matters; 0.7 to 0.3, and none at all, is our
+	// own balance.
+	VectorWeight, TextWeight float64
+	// Candidates is how many notes are compared for each that is wanted, at least
+	// as many as without it.
+	Candidates int
+
 	// The record of a session that asks this query, which is left out.
 	without session.ID
 	seq     session.Seq
@@ -58,8 +68,11 @@ type Hit struct {
 	Lines   int
 	Heading string
 
-	Time  time.Time
-	Text  string
+	Time time.Time
+	Text string
+	// Score is from 0 to 1: the weighed mean of the share of the query's words
+	// that the text holds, and of the cosine of the two where there are vectors.
+	// No hit has less than one after it in the order of its kind.
 	Score float64
 	Also  []string // citations of near-duplicates
 	// Near says that the hit holds no word of the query itself: the messages
@@ -192,7 +205,7 @@ func (s *search) notes() ([]Hit, error) {
 	// A file of a day is of that day in every zone.
 	y, mo, d := s.q.Now.Date()
 	asked := ranking.Ask(s.q.Text, time.Date(y, mo, d, s.q.Now.Hour(), s.q.Now.Minute(), 0, 0, time.UTC))
-	cands, err := c.Rank(asked, noteCandidates)
+	cands, err := c.Rank(asked, max(noteCandidates, s.q.Candidates*s.q.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -209,17 +222,20 @@ func (s *search) notes() ([]Hit, error) {
 				cands[i].Code = v
 			}
 		}
-		ranking.Fuse(vectors.Unit(s.meaning.v), cands)
+		ranking.Fuse(vectors.Unit(s.meaning.v), cands, s.q.balance())
 	}
 	s.covered(cands)
 	ranking.OwnFirst(cands, asked)
 	g := gathered{limit: s.q.Limit}
+	grades := s.grader(asked, vectors.Unit(s.meaning.v))
 	for _, c := range ranking.Trim(cands) {
-		h := s.noteHit(all[c.Seg], c.At, c.Score)
+		h := s.noteHit(all[c.Seg], c.At, 0)
 		h.Near = !c.Own
-		g.add(h, true)
+		if g.add(h, true) {
+			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)
+		}
 	}
-	return g.hits, nil
+	return level(g.hits, s.q.MinScore), nil
 }
 
 // noteHit is note i of f as a hit.
@@ -279,14 +295,14 @@ func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 		unlock()
 		return nil, err
 	}
-	hits, unread, err := s.read(ctx, best)
+	hits, unread, err := s.read(ctx, best, s.grader(asked, vectors.Reduce(s.meaning.v)))
 	incomplete := s.messages.incomplete(unread)
 	unlock()
 	if err == nil && len(hits) < s.q.Limit && len(best) == k && k < maxCandidates {
 		return s.found(ctx, maxCandidates) // most of them say the same: look further
 	}
 	s.res.Incomplete = append(s.res.Incomplete, incomplete...)
-	return hits, err
+	return level(hits, s.q.MinScore), err
 }
 
 // compare orders cands by their meaning as well, and drops those that do not
@@ -300,7 +316,7 @@ func (s *search) compare(asked *ranking.Question, cands []ranking.Candidate) (be
 				return nil, err
 			}
 		}
-		ranking.Fuse(vectors.Reduce(s.meaning.v), cands)
+		ranking.Fuse(vectors.Reduce(s.meaning.v), cands, s.q.balance())
 	}
 	s.covered(cands)
 	ranking.OwnFirst(cands, asked)
@@ -348,7 +364,7 @@ func (s *search) covered(cands []ranking.Candidate) {
 
 // read reads the best of cands from their logs. unread are the logs that could
 // not be read.
-func (s *search) read(ctx context.Context, cands []ranking.Candidate) (hits []Hit, unread map[session.ID]error, err error) {
+func (s *search) read(ctx context.Context, cands []ranking.Candidate, grades grader) (hits []Hit, unread map[session.ID]error, err error) {
 	g := gathered{limit: s.q.Limit}
 	var taken []ranking.Candidate
 	more := 0 // looked at after the hits
@@ -388,8 +404,9 @@ func (s *search) read(ctx context.Context, cands []ranking.Candidate) (hits []Hi
 			continue
 		}
 		h := text.hit(in, rec.ID)
-		h.Score, h.Near = c.Score, !c.Own
+		h.Near = !c.Own
 		if g.add(h, !in.Mirror()) {
+			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)
 			taken = append(taken, c)
 		}
 	}

@@ -49,12 +49,49 @@ func (t Tool) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	return llm.Result(call, text), nil
 }
 
+// MemorySearch are settings of memory_search. The zero value is our own.
+type MemorySearch struct {
+	Off   bool // memory_search and memory_get refuse
+	Limit int  // results if the model asks for no number; 0: 8
+	// As in Query.
+	MinScore                 float64
+	VectorWeight, TextWeight float64
+	Candidates               int
+}
+
+// defaultResults is how many results a search of a model has.
+const defaultResults = 8
+
+// settings returns those of the agent whose session asks; without one, those of
+// no agent in particular.
+func (ix *Index) settings(ctx context.Context) (MemorySearch, error) {
+	if ix.o.MemorySearch == nil {
+		return MemorySearch{}, nil
+	}
+	agent := ""
+	if id, ok := ctx.Value(askingKey{}).(session.ID); ok && ix.o.Store != nil {
+		in, err := session.Stat(ctx, ix.o.Store, id)
+		if err != nil && !errors.Is(err, session.ErrNotFound) {
+			return MemorySearch{}, err
+		}
+		agent = in.Key.Parts().Agent
+	}
+	m := ix.o.MemorySearch(agent)
+	if m.Off {
+		return m, errOff
+	}
+	return m, nil
+}
+
+var errOff = errors.New("the user has turned the search of memory files off: agents.defaults.memorySearch.enabled, or that of this agent, is false")
+
 // Tools returns memory_search and memory_get if there is a workspace, and
 // session_search and session_read if there is a store.
 func (ix *Index) Tools() []Tool {
 	var out []Tool
 	const query = `"query":{"type":"string","description":"what to look for, in plain words; a question is fine"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"how many results; default 8"}`
-	if ix.o.Workspace != "" {
+	off := ix.o.MemorySearch != nil && ix.o.MemorySearch("").Off
+	if ix.o.Workspace != "" && !off {
 		out = append(out, newTool("memory_search", "Search the memory files (MEMORY.md and memory/) by words and by meaning. Each result is a citation file:line and the text there.",
 			query, `"query"`, ix.toolMemorySearch))
 		out = append(out, newTool("memory_get", "Read lines of a memory file.",
@@ -98,7 +135,14 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	res, err := ix.Search(ctx, Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), 8), Memory: true})
+	set, err := ix.settings(ctx)
+	if err != nil {
+		return "", err
+	}
+	res, err := ix.Search(ctx, Query{
+		Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), set.Limit, defaultResults), Memory: true,
+		MinScore: set.MinScore, VectorWeight: set.VectorWeight, TextWeight: set.TextWeight, Candidates: set.Candidates,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +163,10 @@ type getArgs struct {
 	From, Lines int
 }
 
-func (ix *Index) toolMemoryGet(_ context.Context, a getArgs) (string, error) {
+func (ix *Index) toolMemoryGet(ctx context.Context, a getArgs) (string, error) {
+	if _, err := ix.settings(ctx); err != nil {
+		return "", err
+	}
 	// A citation has the line as well.
 	if m := citedLine.FindStringSubmatch(a.File); m != nil {
 		a.File = m[1]
@@ -155,7 +202,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), 8), Sessions: true, Role: Role(a.Role)}
+	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), defaultResults), Sessions: true, Role: Role(a.Role)}
 	if a.Session != "" {
 		if err := q.Within(ctx, ix.o.Store, a.Session); err != nil {
 			return "", err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"goclaw/internal/config"
+	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -32,6 +33,8 @@ type env struct {
 	conf    *config.Loaded // nil until config has loaded it
 	foreign string         // the folder that session.path names, if it is another program's
 	placed  string         // tells the user so
+
+	workspaces []openclaw.Workspace // OpenClaw's
 
 	interrupted atomic.Bool // Ctrl-C was pressed
 	rescue      bool        // how to repair the database was said
@@ -60,6 +63,7 @@ func (e *env) config() (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	adopt(e, c)
 	for _, w := range c.Warnings {
 		e.warn("%s", w)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,8 @@ func (x *searcher) index() (*recall.Index, error) {
 	}
 	c := x.conf
 	o := recall.Options{
-		Store: redacted(st), Path: indexAt(c), Workspace: c.Workspace, Memory: c.Search.Memory, Now: time.Now,
+		Store: redacted(st), Path: indexAt(c), Workspace: c.Workspace, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
+		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
 			if isTerminal(x.err) {

@@ -29,6 +29,7 @@ type Config struct {
 	Tools         Tools               `json:"tools"`
 	Limits        Limits              `json:"limits"`
 	Search        Search              `json:"search"`
+	Agents        Agents              `json:"agents"`
 	Session       Session             `json:"session"`
 }
 
@@ -204,6 +205,7 @@ func Default() Config {
 		Tools:     Tools{Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
 		Limits:    Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
 		Search:    Search{Embeddings: "builtin", Memory: []string{}},
+		Agents:    defaultAgents(),
 		Session: Session{
 			Store:      "sqlite",
 			Layout:     "openclaw",

@@ -361,6 +361,7 @@ func TestOldFile(t *testing.T) {
 		Providers: map[string]Provider{"anthropic": {}, "openai": {}, "ollama": {BaseURL: "http://10.0.0.2:11434/v1", APIKey: "none"}},
 		Tools:     Tools{Bash: "off", BashTimeout: Duration(90 * time.Second)},
 		Limits:    Default().Limits,
+		Agents:    Default().Agents,
 		Search: Search{Embeddings: "endpoint", BaseURL: "http://localhost:11434/v1", Model: "nomic-embed-text", APIKey: "secret",
 			Memory: []string{"notes", "diary.md"}},
 		Session: Session{

@@ -61,6 +61,7 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 		return nil, err
 	}
 	l.strayVariables(getenv, environ)
+	l.vectors(getenv)
 	for i := range l.Session.MemoryFlush.Thresholds {
 		if t := &l.Session.MemoryFlush.Thresholds[i]; t.InjectAs == "" {
 			t.InjectAs = "marked"
@@ -75,6 +76,7 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	if err := l.paths(getenv); err != nil {
 		return nil, err
 	}
+	l.complete()
 	return l, nil
 }
 
@@ -89,13 +91,21 @@ func (l *Loaded) parse(data []byte) error {
 		return fmt.Errorf("config: %s: %s", l.File, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	r := reader{l: l, data: data}
-	return r.value(&v, reflect.ValueOf(&l.Config).Elem(), "")
+	if err := r.value(&v, reflect.ValueOf(&l.Config).Elem(), ""); err != nil {
+		return err
+	}
+	if len(r.unused.keys) > 0 {
+		l.Warnings = append(l.Warnings, r.unused.warning())
+	}
+	return nil
 }
 
 // reader fills a Config from a syntax tree, and remembers the line of each value.
 type reader struct {
-	l    *Loaded
-	data []byte
+	l       *Loaded
+	data    []byte
+	unused  unused
+	lenient bool // the file is another program's: a wrong value is a warning
 }
 
 func (r *reader) where(off int) string {
@@ -203,18 +213,34 @@ func (r *reader) object(obj *hujson.Object, to reflect.Value, path string) error
 		}
 		f, ok := fieldOf(to, name)
 		if !ok {
-			w := fmt.Sprintf("config: %s: unknown key %q", r.where(m.Name.StartOffset), join(path, name))
-			if n := near.Nearest(name, names(to)); n != "" {
-				w += fmt.Sprintf(" (did you mean %q?)", n)
-			}
-			r.l.Warnings = append(r.l.Warnings, w)
+			r.unknown(m, join(path, name), near.Nearest(name, names(to)))
 			continue
 		}
-		if err := r.value(&m.Value, f, join(path, name)); err != nil {
+		switch err := r.value(&m.Value, f, join(path, name)); {
+		case err == nil:
+		case !r.lenient:
 			return err
+		default:
+			r.l.Warnings = append(r.l.Warnings, err.Error())
 		}
 	}
 	return nil
+}
+
+// unknown warns of a key that sets nothing, and names the one it may have been
+// meant to be.
+func (r *reader) unknown(m *hujson.ObjectMember, key, meant string) {
+	switch {
+	case r.lenient:
+	case strings.HasPrefix(key, agentsKey+".") && meant == "":
+		r.unused.add(r.where(m.Name.StartOffset), key)
+	default:
+		w := fmt.Sprintf("config: %s: unknown key %q", r.where(m.Name.StartOffset), key)
+		if meant != "" {
+			w += fmt.Sprintf(" (did you mean %q?)", meant)
+		}
+		r.l.Warnings = append(r.l.Warnings, w)
+	}
 }
 
 func join(path, name string) string {

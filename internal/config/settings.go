@@ -114,7 +114,7 @@ func (c *Config) Leaves() []Leaf {
 			}
 			out = append(out, Leaf{s.key, v})
 		default:
-			if s.value.Kind() == reflect.Map {
+			if s.value.Kind() == reflect.Map || s.key == "agents.list" { // it may have keys
 				return true
 			}
 			out = append(out, Leaf{s.key, v})
@@ -185,6 +185,10 @@ func (s setting) breaks() string {
 		}
 	case rule == "at least 0" && strings.HasPrefix(got, "-"):
 		return "be at least 0, not " + got
+	case rule == "0 to 1":
+		if f := s.value.Float(); f < 0 || f > 1 {
+			return "be from 0 to 1, not " + got
+		}
 	case rule == "1 to 99":
 		if n := s.value.Int(); n < 1 || n > 99 {
 			return "be from 1 to 99, not " + got

@@ -32,24 +32,32 @@ const (
 
 // File is a memory file as it was when it was read.
 type File struct {
-	Path   string // below the workspace, with slashes
+	Path   string // as it is shown, with slashes: below the workspace, or below the name of another folder
 	Notes  []Note
 	Hashes []vectors.Hash // of the notes
 	Seg    *postings.Segment
 	Dated  bool // it is named after a day, which is its time
 
+	in    *Folder
+	name  string // below it
 	info  fs.FileInfo
 	sum   [32]byte // of what was read
 	young bool     // it was written so recently that its time tells nothing
 	flaw  string   // what of it is not indexed
 }
 
-// Files are the memory files of a workspace. All of them are held in memory
-// and looked at by every search: only files that have changed are read. They
-// are for one goroutine at a time.
+// Folder is a workspace with memory files.
+type Folder struct {
+	Root string   // where it is
+	Name string   // what the names of its files begin with: "", or one that ends in a slash
+	More []string // files and folders beside those that every workspace has
+}
+
+// Files are the memory files of our workspace, which is the first folder, and
+// of others. All of them are held in memory and looked at by every search: only
+// files that have changed are read. They are for one goroutine at a time.
 type Files struct {
-	Root    string                 // the workspace
-	More    []string               // files and folders beside those that every workspace has
+	Folders []Folder
 	Private func(path string) bool // reports whether a file must not be read; nil: none
 
 	All  []*File                                       // by path; the group of a doc is its file's place here
@@ -67,27 +75,34 @@ const young = 2 * time.Second
 // Sync reads what has changed. see, if it is not nil, is shown the folders in
 // which a change matters.
 func (m *Files) Sync(see func(dir string, names ...string)) error {
-	w, err := m.walk(see)
-	if err != nil {
-		return err
-	}
 	changed := !m.ready
 	room, left := int64(maxMemory), 0
-	now := make(map[string]*File, len(w.found))
-	for _, name := range slices.Sorted(maps.Keys(w.found)) {
-		in := w.found[name]
-		if room -= min(in.Size(), MaxFile); room < 0 {
-			left++
-			continue
+	now := map[string]*File{}
+	var flaws []string
+	for i := range m.Folders {
+		w, err := m.Folders[i].walk(see)
+		if err != nil && i == 0 {
+			return err
 		}
-		f, err := m.file(w, name, in)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // gone again
-		case err != nil:
-			w.flaw(name, err)
-		default:
-			now[name] = f
+		if err != nil { // the others are not our own
+			w.flaw("", err)
 		}
+		for _, name := range slices.Sorted(maps.Keys(w.found)) {
+			in := w.found[name]
+			if room -= min(in.Size(), MaxFile); room < 0 {
+				left++
+				continue
+			}
+			f, err := m.file(w, name, in)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // gone again
+			case err != nil:
+				w.flaw(name, err)
+			default:
+				now[f.Path] = f
+			}
+		}
+		flaws = append(flaws, w.flaws...)
 	}
 	if changed || !maps.Equal(now, m.files) {
 		m.files = now
@@ -95,26 +110,26 @@ func (m *Files) Sync(see func(dir string, names ...string)) error {
 	}
 	for _, f := range m.All {
 		if f.flaw != "" {
-			w.flaws = append(w.flaws, f.Path+" "+f.flaw)
+			flaws = append(flaws, f.Path+" "+f.flaw)
 		}
 	}
 	if left > 0 {
-		w.flaws = append(w.flaws, fmt.Sprintf("%d memory files were not read: there are more than %d MB of them", left, maxMemory>>20))
+		flaws = append(flaws, fmt.Sprintf("%d memory files were not read: there are more than %d MB of them", left, maxMemory>>20))
 	}
-	m.flaws, m.ready = w.flaws, true
+	m.flaws, m.ready = flaws, true
 	return nil
 }
 
-// walk finds the memory files that there are.
-func (m *Files) walk(see func(dir string, names ...string)) (*walk, error) {
+// walk finds the memory files that there are in a folder.
+func (d *Folder) walk(see func(dir string, names ...string)) (*walk, error) {
 	if see == nil {
 		see = func(string, ...string) {}
 	}
-	w := &walk{root: m.Root, see: see, found: map[string]fs.FileInfo{}, links: map[string]bool{}}
+	w := &walk{in: d, see: see, found: map[string]fs.FileInfo{}, links: map[string]bool{}}
 	if !w.above() {
 		return w, nil
 	}
-	dir, err := os.OpenRoot(m.Root)
+	dir, err := os.OpenRoot(d.Root)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -123,7 +138,7 @@ func (m *Files) walk(see func(dir string, names ...string)) (*walk, error) {
 	}
 	defer dir.Close()
 	w.tree = dir.FS()
-	w.all(m.More)
+	w.all()
 	w.unlink()
 	return w, nil
 }
@@ -133,7 +148,7 @@ var errPrivate = errors.New("it is private to the program")
 // file returns the file name as it is now: the known one if it has not
 // changed.
 func (m *Files) file(w *walk, name string, in fs.FileInfo) (*File, error) {
-	f := m.files[name]
+	f := m.files[w.in.Name+name]
 	same := f != nil && f.info.Size() == in.Size() && f.info.ModTime().Equal(in.ModTime()) && os.SameFile(f.info, in)
 	if same && !f.young {
 		return f, nil
@@ -143,7 +158,7 @@ func (m *Files) file(w *walk, name string, in fs.FileInfo) (*File, error) {
 	}
 	// The times of files are by the system's clock.
 	isYoung := time.Since(in.ModTime()).Abs() < young
-	data, err := m.read(name)
+	data, err := m.read(w.in, name)
 	if err != nil {
 		return nil, err
 	}
@@ -151,14 +166,14 @@ func (m *Files) file(w *walk, name string, in fs.FileInfo) (*File, error) {
 		f.info, f.young = in, isYoung
 		return f, nil
 	}
-	f = index(name, in, data)
-	f.young = isYoung
+	f = index(w.in.Name+name, in, data)
+	f.in, f.name, f.young = w.in, name, isYoung
 	return f, nil
 }
 
-// read reads a file. It does not leave the workspace.
-func (m *Files) read(name string) ([]byte, error) {
-	root, err := os.OpenRoot(m.Root)
+// read reads a file of a folder. It does not leave the folder.
+func (m *Files) read(in *Folder, name string) ([]byte, error) {
+	root, err := os.OpenRoot(in.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +311,7 @@ func (m *Files) Lines(name string, from, lines int) (text string, total int, err
 	if f == nil {
 		return "", 0, m.unknown(name, clean)
 	}
-	data, err := m.read(clean)
+	data, err := m.read(f.in, f.name)
 	if err != nil {
 		return "", 0, err
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // walk finds memory files. Hidden files are not memory files, and neither is
-// what lies outside the workspace, even if a link leads there.
+// what lies outside the folder, even if a link leads there.
 type walk struct {
-	root  string
-	tree  fs.FS // of root
+	in    *Folder
+	tree  fs.FS // of its root
 	see   func(dir string, names ...string)
 	found map[string]fs.FileInfo
 	links map[string]bool // those of found that a link leads to
@@ -31,10 +31,10 @@ type walk struct {
 // folder in which it will appear.
 func (w *walk) above() bool {
 	for {
-		if _, err := os.Stat(w.root); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(w.in.Root); !errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
-		dir := w.root
+		dir := w.in.Root
 		for {
 			up := filepath.Dir(dir)
 			if up == dir {
@@ -54,16 +54,16 @@ func (w *walk) above() bool {
 }
 
 // all walks through MEMORY.md, memory/ and more.
-func (w *walk) all(more []string) {
+func (w *walk) all() {
 	w.path(memoryfiles.Main, false)
 	w.path(memoryfiles.Dir, false)
-	for _, p := range more {
-		if rel, err := filepath.Rel(w.root, p); err == nil && filepath.IsAbs(p) {
+	for _, p := range w.in.More {
+		if rel, err := filepath.Rel(w.in.Root, p); err == nil && filepath.IsAbs(p) {
 			p = rel
 		}
 		p = path.Clean(filepath.ToSlash(p))
 		if !fs.ValidPath(p) {
-			w.flaws = append(w.flaws, p+" was not read: it lies outside the workspace")
+			w.flaws = append(w.flaws, w.in.Name+p+" was not read: it lies outside the workspace")
 			continue
 		}
 		w.path(p, true)
@@ -87,7 +87,7 @@ func (w *walk) path(p string, named bool) {
 	w.entry(p, named, err == nil && in.Mode()&fs.ModeSymlink != 0)
 }
 
-func (w *walk) abs(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+func (w *walk) abs(name string) string { return filepath.Join(w.in.Root, filepath.FromSlash(name)) }
 
 // entry takes a file, or what is in a folder.
 func (w *walk) entry(name string, named, link bool) {
@@ -100,7 +100,7 @@ func (w *walk) entry(name string, named, link bool) {
 		switch {
 		case errors.Is(e, fs.ErrNotExist): // a link to nothing
 		case e == nil && (wanted || out.IsDir()):
-			w.flaws = append(w.flaws, name+" was not read: it is a link that leads out of the workspace")
+			w.flaws = append(w.flaws, w.in.Name+name+" was not read: it is a link that leads out of the workspace")
 		case wanted:
 			w.flaw(name, err)
 		}
@@ -174,5 +174,5 @@ func (w *walk) flaw(name string, err error) {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	w.flaws = append(w.flaws, fmt.Sprintf("%s cannot be read: %v", name, err))
+	w.flaws = append(w.flaws, fmt.Sprintf("%s cannot be read: %v", w.in.Name+name, err))
 }

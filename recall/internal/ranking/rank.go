@@ -334,8 +334,9 @@ func (c *Corpus) sum(docs []postings.Doc, t found, x *scratch) {
 
 // Fuse reorders cands, which are the best by their words, by their vectors as
 // well; query is the question's. Where there is no vector, the cosine is the
-// average one.
-func Fuse(query vectors.Vector, cands []Candidate) {
+// average one. balance is what cosines count, compared with their usual weight;
+// infinity: they alone count.
+func Fuse(query vectors.Vector, cands []Candidate, balance float64) {
 	n := 0.0
 	for _, c := range cands {
 		if c.Code != nil {
@@ -359,7 +360,11 @@ func Fuse(query vectors.Vector, cands []Candidate) {
 		if c.Code == nil {
 			cosines[i] = average
 		}
-		c.Score = c.Score/best + c.w.cosine*cosines[i]
+		if c.Score /= best; math.IsInf(balance, 1) {
+			c.Score = cosines[i]
+		} else {
+			c.Score += balance * c.w.cosine * cosines[i]
+		}
 	}
 	slices.SortStableFunc(cands, byScore)
 }
