@@ -97,7 +97,7 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 			return err
 		}
 	}
-	rep, err := ss.take(ctx, st, cat, take, !o.asJSON)
+	rep, err := a.search.indexed(ctx, st, cat, take, !o.asJSON)
 	if err == nil && !(given && take.Memo.Begun()) {
 		err = take.Memo.Finish()
 	}

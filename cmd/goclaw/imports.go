@@ -79,13 +79,21 @@ func (ss *stores) waiting(held *session.HeldError) {
 	ss.warn("another goclaw (pid %d) is importing: waiting for it", held.PID)
 }
 
-// take imports cat, and shows what was found and how far it is.
-func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
+// take imports cat, and shows what was found and how far it is. grown, if not
+// nil, is told how many records and bytes were imported so far.
+func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool, grown func(records int, bytes int64)) (inherit.Report, error) {
+	tell := func(inherit.Progress) {}
 	if show && len(cat.Transcripts) > 0 {
 		printFound(ss.err, cat)
 		progress := newBar(ss.env)
 		defer progress.end()
-		o.Progress = progress.show
+		tell = progress.show
+	}
+	o.Progress = func(p inherit.Progress) {
+		tell(p)
+		if grown != nil {
+			grown(p.Records, p.Read)
+		}
 	}
 	return inherit.Import(ctx, whole(st), cat, o)
 }
@@ -121,7 +129,7 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	cat, err := inherit.Find(ctx, ss.sources(), ss.findOptions("", o.Memo))
 	if err == nil {
 		defer cat.Close()
-		if rep, err = ss.take(ctx, st, cat, o, true); err == nil {
+		if rep, err = ss.take(ctx, st, cat, o, true, nil); err == nil {
 			err = o.Memo.Finish()
 		}
 		if len(rep.Outcomes)+len(cat.Problems) > 0 {

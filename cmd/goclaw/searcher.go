@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goclaw/internal/config"
+	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
 	"goclaw/recall"
 	"goclaw/tool"
@@ -22,6 +23,7 @@ type searcher struct {
 	*stores
 	ix        *recall.Index // nil until something is searched for
 	embedding bool          // the user waits for vectors
+	importing bool          // the progress of an import is shown, not that of the index
 }
 
 // indexAt returns where the search index is: index.db in goclaw's home, or next to
@@ -49,7 +51,7 @@ func (x *searcher) index() (*recall.Index, error) {
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
-			if isTerminal(x.err) {
+			if isTerminal(x.err) && !x.importing {
 				fmt.Fprintf(x.err, terminal.Return()+"indexing: %d of %d records ", done, total)
 				if done >= total {
 					fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))
@@ -80,6 +82,17 @@ func (x *searcher) index() (*recall.Index, error) {
 	}
 	x.ix = ix
 	return ix, nil
+}
+
+// indexed imports cat as take does, and indexes it meanwhile if it is much. What
+// cannot be indexed is indexed by the next search, which says why it cannot.
+func (x *searcher) indexed(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
+	x.importing = true
+	bulk := recall.NewBulk(ctx, x.index)
+	rep, err := x.take(ctx, st, cat, o, show, bulk.Grown)
+	_ = bulk.Wait()
+	x.importing = false
+	return rep, err
 }
 
 // addTools lets the model search memory files and past conversations. Without

@@ -45,7 +45,7 @@ func Conversation(seed uint64, n int) iter.Seq[session.Record] {
 				call = ""
 			case full:
 				full = false
-				r.Body = session.Compaction{Summary: words(rng, 4000), FirstKept: turn, TokensBefore: used}
+				r.Body = session.Compaction{Summary: Words(rng, 4000), FirstKept: turn, TokensBefore: used}
 				used = 8000
 			case answered:
 				r.Body = session.Message{Message: llm.UserText(prose(rng)), At: at}
@@ -82,11 +82,11 @@ func ConversationID(seed uint64) session.ID { return session.ID(fmt.Sprintf("con
 func prose(rng *rand.Rand) string {
 	const sigma = 1.856
 	n := 400 * math.Exp(sigma*rng.NormFloat64())
-	return words(rng, int(min(max(n, 2), 1<<20)))
+	return Words(rng, int(min(max(n, 2), 1<<20)))
 }
 
-// words cuts n bytes out of a book.
-func words(rng *rand.Rand, n int) string {
+// Words cuts n bytes out of a book.
+func Words(rng *rand.Rand, n int) string {
 	off := rng.IntN(len(book) - n)
 	return book[off : off+n]
 }
