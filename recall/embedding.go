@@ -32,14 +32,7 @@ type Local struct{}
 func (Local) Name() string { return "use-lite" }
 
 func (Local) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
-	out := make([][]float32, len(texts))
-	for i, t := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		out[i] = embed.Load().Vector(t)
-	}
-	return out, nil
+	return embed.Load().Vectors(ctx, texts)
 }
 
 const (

@@ -9,6 +9,7 @@
 package embed
 
 import (
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"fmt"
@@ -36,29 +37,23 @@ const (
 
 // Model computes vectors. It may be used by many goroutines.
 type Model struct {
-	pieces *trie
-	table  matrix
+	words  vocabulary
+	table  table
 	timing []float32
 	adjust linear
 	layers [2]layer
 	out    linear
+	free   sync.Pool // of *scratch
 }
 
-// matrix is the rows of a matrix as they are in the file, so that they take no
-// extra memory: a scale, and a signed byte for each number.
-type matrix struct {
-	cols  int
+// table is a vector for each piece of the vocabulary: a scale, and a signed
+// byte for each number.
+type table struct {
+	scale []float32
 	data  []byte
-	scale []float32 // of the rows
 }
 
-func (m *matrix) row(i int) []byte { return m.data[i*(m.cols+4)+4:][:m.cols] }
-
-// linear is a matrix by its outputs, and what is added to each.
-type linear struct {
-	matrix
-	bias []float32
-}
+func (t *table) row(i int) (scale float32, row []byte) { return t.scale[i], t.data[i*dimIn:][:dimIn] }
 
 type layer struct {
 	dim                int // of its input
@@ -77,9 +72,10 @@ var held struct {
 	drop  *time.Timer
 }
 
-// Load returns the model. It takes some milliseconds and 7 MB of memory, which
-// are released when the model has not been used for a while: a program that
-// waits for its user should be small.
+// Load returns the model. It takes less than a millisecond: the weights stay
+// where they are in the program. What else the model needs is released when it
+// has not been used for a while: a program that waits for its user should be
+// small.
 func Load() *Model {
 	held.Lock()
 	defer held.Unlock()
@@ -111,23 +107,22 @@ func parse(data []byte) (m *Model, err error) {
 			err = fmt.Errorf("embed: the model is incomplete: %v", r)
 		}
 	}()
-	const magic = "USElite1"
+	const magic = "USElite2"
 	if string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("embed: this is not a model: it begins with %q", data[:len(magic)])
 	}
 	r := &reader{data[len(magic):]}
-	m = &Model{pieces: &trie{}}
-	n := int(r.uint32())
-	for i := range n {
-		size := int(r.take(1)[0])
-		piece := string(r.take(size))
-		score := r.float()
-		if i >= reserved {
-			m.pieces.insert(piece, score, i)
-		}
+	m = &Model{}
+	m.words.scores = r.vector(int(r.uint32()))
+	m.words.places = make([]uint32, r.uint32())
+	for i := range m.words.places {
+		m.words.places[i] = r.uint32()
 	}
-	// The table has two rows more than there are pieces.
-	m.table = r.matrix(dimIn, rows)
+	m.words.ids = make([]uint16, len(m.words.places))
+	for i := range m.words.ids {
+		m.words.ids[i] = binary.LittleEndian.Uint16(r.take(2))
+	}
+	m.table = table{r.vector(rows), r.take(rows * dimIn)}
 	m.timing = r.vector(dimIn / 2)
 	m.adjust = r.linear(dimIn, Dim)
 	for i, dim := range []int{dimIn, Dim} {
@@ -135,6 +130,7 @@ func parse(data []byte) (m *Model, err error) {
 			dim: dim, normScale: r.vector(dim), normAdd: r.vector(dim), qkv: r.linear(dim, 3*dim), join: r.linear(dim, Dim),
 			ffnScale: r.vector(Dim), ffnAdd: r.vector(Dim), up: r.linear(Dim, ffn), down: r.linear(ffn, Dim),
 		}
+		m.layers[i].qkv.shrink(dim, float32(1/math.Sqrt(float64(dim/heads)))) // the queries
 	}
 	m.out = r.linear(Dim, Dim)
 	if len(r.b) != 0 {
@@ -143,7 +139,7 @@ func parse(data []byte) (m *Model, err error) {
 	return m, nil
 }
 
-// rows of the table of embeddings.
+// rows of the table of embeddings: two more than there are pieces.
 const rows = 8002
 
 type reader struct{ b []byte }
@@ -155,145 +151,55 @@ func (r *reader) take(n int) []byte {
 }
 
 func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
-func (r *reader) float() float32 { return math.Float32frombits(r.uint32()) }
 
 func (r *reader) vector(n int) []float32 {
-	v := make([]float32, n)
+	v, b := make([]float32, n), r.take(4*n)
 	for i := range v {
-		v[i] = r.float()
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	return v
 }
 
-func (r *reader) matrix(cols, rows int) matrix {
-	m := matrix{cols: cols, data: r.b, scale: make([]float32, rows)}
-	for i := range m.scale {
-		m.scale[i] = r.float()
-		r.take(cols)
-	}
-	return m
-}
-
 func (r *reader) linear(in, out int) linear {
-	return linear{r.matrix(in, out), r.vector(out)}
+	return linear{in: in, out: out, scale: r.vector(out), sum: r.vector(out), bias: r.vector(out), weights: r.take(in * out)}
 }
 
 // Vector returns the vector of text, of length 1. A text without any piece has
 // the zero vector.
 func (m *Model) Vector(text string) []float32 {
-	ids := m.tokens(text)
-	if len(ids) == 0 {
-		return make([]float32, Dim)
-	}
-	return m.encode(ids)
+	vs, _ := m.Vectors(context.Background(), []string{text})
+	return vs[0]
 }
 
-// encode computes what the graph of the original computes for one sentence.
-func (m *Model) encode(ids []int) []float32 {
-	n := len(ids)
-	x := make([]float32, n*dimIn)
-	for t, id := range ids {
-		scale := m.table.scale[id]
-		for i, q := range m.table.row(id) {
-			x[t*dimIn+i] = 2 * scale * float32(int8(q)) // the graph adds it to itself
-		}
-		for i, f := range m.timing {
-			s, c := math.Sincos(float64(t) * float64(f))
-			x[t*dimIn+i] += float32(s)
-			x[t*dimIn+dimIn/2+i] += float32(c)
-		}
+// Vectors returns the vectors of texts. Many at once take less time than one
+// after the other: the weights are read once for all. It fails only if ctx is
+// done.
+func (m *Model) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	s, _ := m.free.Get().(*scratch)
+	if s == nil {
+		s = newScratch()
 	}
-	residual := m.adjust.apply(x, n)
-	for i := range m.layers {
-		l := &m.layers[i]
-		h := layerNorm(x, n, l.normScale, l.normAdd)
-		h = l.join.apply(attend(l.qkv.apply(h, n), n, l.dim), n)
-		for j := range h {
-			h[j] += residual[j]
-		}
-		u := l.up.apply(layerNorm(h, n, l.ffnScale, l.ffnAdd), n)
-		for j, v := range u {
-			u[j] = max(v, 0)
-		}
-		x = l.down.apply(u, n)
-		for j := range x {
-			x[j] += h[j]
-		}
-		residual = x
-	}
-	mean := make([]float32, Dim)
-	for t := range n {
-		for i := range Dim {
-			mean[i] += x[t*Dim+i]
-		}
-	}
-	for i := range mean {
-		mean[i] /= float32(n)
-	}
-	v := m.out.apply(mean, 1)
-	sum := 0.0
-	for i := range v {
-		v[i] = float32(math.Tanh(float64(v[i])))
-		sum += float64(v[i]) * float64(v[i])
-	}
-	scale := float32(1 / math.Sqrt(max(sum, 1e-12)))
-	for i := range v {
-		v[i] *= scale
-	}
-	return v
-}
-
-// layerNorm returns x with each of its n rows at mean 0 and variance 1, then
-// scaled and shifted.
-func layerNorm(x []float32, n int, scale, add []float32) []float32 {
-	d := len(scale)
-	out := make([]float32, len(x))
-	for t := range n {
-		row, to := x[t*d:(t+1)*d], out[t*d:(t+1)*d]
-		var sum, square float64
-		for _, v := range row {
-			sum += float64(v)
-		}
-		mean := float32(sum / float64(d))
-		for _, v := range row {
-			square += float64(v-mean) * float64(v-mean)
-		}
-		f := float32(1 / math.Sqrt(square/float64(d)+1e-6))
-		for i, v := range row {
-			to[i] = (v-mean)*f*scale[i] + add[i]
-		}
-	}
-	return out
-}
-
-// attend computes the attention of n tokens to each other. A row of qkv holds
-// query, key and value of a token, d numbers each.
-func attend(qkv []float32, n, d int) []float32 {
-	size := d / heads
-	scale := float32(1 / math.Sqrt(float64(size)))
-	out := make([]float32, n*d)
-	p := make([]float32, n)
-	for h := range heads {
-		for t := range n {
-			q := qkv[t*3*d+h*size:][:size]
-			top := float32(math.Inf(-1))
-			for s := range n {
-				p[s] = dot(q, qkv[s*3*d+d+h*size:][:size]) * scale
-				top = max(top, p[s])
+	defer m.free.Put(s)
+	out := make([][]float32, len(texts))
+	numbers := make([]float32, len(texts)*Dim)
+	s.begin()
+	for i, text := range texts {
+		out[i] = numbers[i*Dim:][:Dim:Dim]
+		ids := m.words.tokens(text)
+		if len(s.ids)+len(ids) > maxRows {
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
-			sum := float32(0)
-			for s := range n {
-				p[s] = float32(math.Exp(float64(p[s] - top)))
-				sum += p[s]
-			}
-			to := out[t*d+h*size:][:size]
-			for s := range n {
-				w := p[s] / sum
-				for i, v := range qkv[s*3*d+2*d+h*size:][:size] {
-					to[i] += w * v
-				}
-			}
+			m.encode(s)
+			s.begin()
+		}
+		if len(ids) > 0 {
+			s.add(ids, out[i])
 		}
 	}
-	return out
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.encode(s)
+	return out, nil
 }

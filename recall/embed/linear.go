@@ -1,48 +1,58 @@
 package embed
 
-// apply returns the n rows of x times the matrix. It takes four rows at a
-// time: the matrix, which is larger than any cache near the processor, is
-// then read a quarter as often.
-func (l *linear) apply(x []float32, n int) []float32 {
-	in, out := l.cols, len(l.scale)
-	y := make([]float32, n*out)
-	row := func(t int) []float32 { return x[t*in:][:in] }
-	for t := 0; t < n; t += 4 {
-		// Where there are fewer than four, the last one counts for the rest.
-		t1, t2, t3 := min(t+1, n-1), min(t+2, n-1), min(t+3, n-1)
-		x0, x1, x2, x3 := row(t), row(t1), row(t2), row(t3)
-		for o, scale := range l.scale {
-			s0, s1, s2, s3 := dot4(l.row(o), x0, x1, x2, x3)
-			b := l.bias[o]
-			y[t*out+o], y[t1*out+o], y[t2*out+o], y[t3*out+o] = s0*scale+b, s1*scale+b, s2*scale+b, s3*scale+b
+import "math"
+
+// linear is a matrix with int8 weights by its outputs, and what is added to
+// each.
+type linear struct {
+	in, out int
+	scale   []float32 // of each output's weights
+	sum     []float32 // of each output's weights
+	bias    []float32
+	weights []byte // panels
+}
+
+// quantum says what the bytes of a row stand for: low, and a step for each.
+type quantum struct{ step, low float32 }
+
+// quantise writes n rows of k numbers as bytes of 0 to 127, for apply. If
+// positive, numbers below 0 become 0.
+func (s *scratch) quantise(x []float32, n, k int, positive bool) {
+	for r := range n {
+		row := x[r*k:][:k]
+		low, high := span(row)
+		if positive {
+			low, high = 0, max(high, 0)
 		}
+		q, inverse := quantum{step: (high - low) / 127, low: low}, float32(0)
+		if high-low > 1e-30 {
+			inverse = 127 / (high - low)
+		}
+		s.quanta[r] = q
+		round(s.bytes[r*k:][:k], row, low, inverse)
 	}
-	return y
 }
 
-// dotGo is dot in plain Go. The lengths are equal, and multiples of four.
-func dotGo(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float32
-	for i := 0; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
+// shrink multiplies the first n outputs by f.
+func (l *linear) shrink(n int, f float32) {
+	for i := range n {
+		l.scale[i], l.sum[i], l.bias[i] = l.scale[i]*f, l.sum[i]*f, l.bias[i]*f
 	}
-	return s0 + s1 + s2 + s3
 }
 
-// dot4Go is dot4 in plain Go: w, which are signed bytes, times each of four
-// rows of its length.
-func dot4Go(w []byte, a, b, c, d []float32) (s0, s1, s2, s3 float32) {
-	a, b, c, d = a[:len(w)], b[:len(w)], c[:len(w)], d[:len(w)]
-	for i, q := range w {
-		v := float32(int8(q))
-		s0 += v * a[i]
-		s1 += v * b[i]
-		s2 += v * c[i]
-		s3 += v * d[i]
+// apply writes the n rows that were quantised last, times the matrix, to y.
+// All rows of a panel are computed before the next one, so the weights are
+// read once.
+func (l *linear) apply(s *scratch, y []float32, n int) {
+	for o := 0; o < l.out; o += panel {
+		w := l.weights[o*l.in:][:panel*l.in]
+		if n > 4*tileRows { // worth the copy
+			w = s.aligned[:copy(s.aligned, w)]
+		}
+		products(s.sums, s.bytes, l.in, w, n)
+		finish(y[o:], l.out, s.sums, n, s.quanta, l.scale[o:], l.sum[o:], l.bias[o:])
 	}
-	return s0, s1, s2, s3
 }
+
+// negative is below all numbers.
+var negative = float32(math.Inf(-1))

@@ -1,83 +1,113 @@
 package embed
 
 import (
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// reserved is how many pieces at the beginning of the vocabulary are in no text.
-const reserved = 6
-
 // unknown is the piece for characters that are in no other.
 const unknown = 0
 
-// space is how the vocabulary writes the beginning of a word.
-const space = '▁'
+// space is how the vocabulary writes the beginning of a word. No piece has it
+// anywhere else.
+const space = "▁"
 
-// trie is the vocabulary by its characters.
-type trie struct {
-	next  map[rune]*trie
-	id    int // of the piece that ends here, 0 if none does
-	score float32
-}
-
-func (t *trie) insert(piece string, score float32, id int) {
-	for _, r := range piece {
-		if t.next == nil {
-			t.next = map[rune]*trie{}
-		}
-		if t.next[r] == nil {
-			t.next[r] = &trie{}
-		}
-		t = t.next[r]
-	}
-	t.id, t.score = id, score
+// vocabulary is the pieces as a trie in an array. A place holds the label of
+// the byte that leads to it, in its lowest 8 bits, and where its children are:
+// that of byte b is b places further. gen.go makes it.
+type vocabulary struct {
+	places []uint32
+	ids    []uint16 // of the piece that ends in a place, 0 if none does
+	scores []float32
 }
 
 // tokens cuts text into the pieces that are most likely together, as
-// SentencePiece does with a unigram model, and returns their numbers.
-func (m *Model) tokens(text string) []int {
+// SentencePiece does with a unigram model, and returns their numbers: at most
+// maxTokens.
+func (v *vocabulary) tokens(text string) []int {
 	text = norm.NFKC.String(clip(text))
 	if text == "" {
 		return nil
 	}
-	chars := append([]rune{space}, []rune(strings.ReplaceAll(text, " ", string(space)))...)
-	// best is the score of the likeliest way to a place, id the piece it ends in.
-	best, id := make([]float32, len(chars)+1), make([]int, len(chars)+1)
-	from := make([]int, len(chars)+1)
-	arrive := func(start, end int, score float32, piece int) {
-		score += best[start]
-		if best[end] == 0 || score >= best[end] {
-			best[end], id[end], from[end] = score, piece, start
+	text = space + strings.ReplaceAll(text, " ", space)
+	var w word
+	var ids []int
+	for text != "" && len(ids) < maxTokens {
+		end := len(text)
+		if i := strings.Index(text[len(space):], space); i >= 0 {
+			end = i + len(space)
+		}
+		ids = w.cut(v, text[:end], ids)
+		text = text[end:]
+	}
+	return ids[:min(len(ids), maxTokens)]
+}
+
+// word is the ways to cut a word.
+type word struct {
+	ends  []end
+	score float32 // of all words before
+}
+
+// end is the likeliest way to a place in a word.
+type end struct {
+	score float32
+	from  int32
+	piece uint16
+}
+
+// cut appends the pieces of a word to ids.
+func (w *word) cut(v *vocabulary, text string, ids []int) []int {
+	if cap(w.ends) <= len(text) {
+		w.ends = make([]end, len(text)+64)
+	}
+	ends := w.ends[:len(text)+1]
+	clear(ends)
+	ends[0].score = w.score
+	arrive := func(start, stop int, score float32, piece uint16) {
+		score += ends[start].score
+		if e := &ends[stop]; e.score == 0 || score >= e.score {
+			*e = end{score, int32(start), piece}
 		}
 	}
-	for i := range chars {
+	for i := 0; i < len(text); {
+		_, size := utf8.DecodeRuneInString(text[i:])
 		found := false
-		node := m.pieces
-		for j := i; j < len(chars); j++ {
-			if node = node.next[chars[j]]; node == nil {
+		for at, j := uint32(0), i; j < len(text); j++ {
+			b := uint32(text[j])
+			at = v.places[at]>>8 + b
+			if b == 0 || v.places[at]&0xff != b {
 				break
 			}
-			if node.id != 0 {
+			if id := v.ids[at]; id != 0 {
 				found = true
-				arrive(i, j+1, node.score, node.id)
+				arrive(i, j+1, v.scores[id], id)
 			}
 		}
 		if !found {
-			arrive(i, i+1, 0, unknown)
+			arrive(i, i+size, 0, unknown)
+		}
+		i += size
+	}
+	w.score = ends[len(text)].score
+	first := len(ids)
+	for at := len(text); at > 0; at = int(ends[at].from) {
+		ids = append(ids, int(ends[at].piece))
+	}
+	for i, j := first, len(ids)-1; i < j; i, j = i+1, j-1 {
+		ids[i], ids[j] = ids[j], ids[i]
+	}
+	// One for all unknown characters that are adjacent.
+	kept := first
+	for _, id := range ids[first:] {
+		if id != unknown || kept == 0 || ids[kept-1] != unknown {
+			ids[kept] = id
+			kept++
 		}
 	}
-	var back []int
-	for at := len(chars); at > 0; at = from[at] {
-		if id[at] == unknown && len(back) > 0 && back[len(back)-1] == unknown {
-			continue // one for all that are adjacent
-		}
-		back = append(back, id[at])
-	}
-	slices.Reverse(back)
-	return back[:min(len(back), maxTokens)]
+	return ids[:kept]
 }
 
 // clip keeps as much of a text as can count.

@@ -1,0 +1,529 @@
+#include "textflag.h"
+
+// 24 accumulators: Z(2r) and Z(2r+1) are the 32 outputs of row r.
+#define ROW(at, lo, hi) \
+	VPBROADCASTD at, Z26      \
+	VPDPBUSD     Z24, Z26, lo \
+	VPDPBUSD     Z25, Z26, hi
+
+// func tileVNNI(acc *int32, a *byte, k int, w *byte)
+TEXT ·tileVNNI(SB), NOSPLIT, $0-32
+	MOVQ acc+0(FP), DX
+	MOVQ a+8(FP), SI
+	MOVQ k+16(FP), AX
+	MOVQ w+24(FP), DI
+	LEAQ (AX)(AX*2), BX  // three rows
+	LEAQ (SI)(AX*4), R8  // the fifth row
+	LEAQ (R8)(AX*4), R9  // the ninth row
+	MOVQ AX, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+vnniloop:
+	VMOVDQU32 (DI), Z24
+	VMOVDQU32 64(DI), Z25
+	ROW((SI), Z0, Z1)
+	ROW((SI)(AX*1), Z2, Z3)
+	ROW((SI)(AX*2), Z4, Z5)
+	ROW((SI)(BX*1), Z6, Z7)
+	ROW((R8), Z8, Z9)
+	ROW((R8)(AX*1), Z10, Z11)
+	ROW((R8)(AX*2), Z12, Z13)
+	ROW((R8)(BX*1), Z14, Z15)
+	ROW((R9), Z16, Z17)
+	ROW((R9)(AX*1), Z18, Z19)
+	ROW((R9)(AX*2), Z20, Z21)
+	ROW((R9)(BX*1), Z22, Z23)
+	ADDQ $128, DI
+	ADDQ $4, SI
+	ADDQ $4, R8
+	ADDQ $4, R9
+	SUBQ $4, CX
+	JNZ  vnniloop
+	VMOVDQU32 Z0, 0(DX)
+	VMOVDQU32 Z1, 64(DX)
+	VMOVDQU32 Z2, 128(DX)
+	VMOVDQU32 Z3, 192(DX)
+	VMOVDQU32 Z4, 256(DX)
+	VMOVDQU32 Z5, 320(DX)
+	VMOVDQU32 Z6, 384(DX)
+	VMOVDQU32 Z7, 448(DX)
+	VMOVDQU32 Z8, 512(DX)
+	VMOVDQU32 Z9, 576(DX)
+	VMOVDQU32 Z10, 640(DX)
+	VMOVDQU32 Z11, 704(DX)
+	VMOVDQU32 Z12, 768(DX)
+	VMOVDQU32 Z13, 832(DX)
+	VMOVDQU32 Z14, 896(DX)
+	VMOVDQU32 Z15, 960(DX)
+	VMOVDQU32 Z16, 1024(DX)
+	VMOVDQU32 Z17, 1088(DX)
+	VMOVDQU32 Z18, 1152(DX)
+	VMOVDQU32 Z19, 1216(DX)
+	VMOVDQU32 Z20, 1280(DX)
+	VMOVDQU32 Z21, 1344(DX)
+	VMOVDQU32 Z22, 1408(DX)
+	VMOVDQU32 Z23, 1472(DX)
+	VZEROUPPER
+	RET
+
+// Eight accumulators: Y(2r) and Y(2r+1) are 16 outputs of row r. A pair of
+// products of 0..127 and -127..127 fits into the 16 bits that it is added in.
+#define ROW2(at, lo, hi) \
+	VPBROADCASTD at, Y10       \
+	VPMADDUBSW   Y8, Y10, Y11  \
+	VPMADDUBSW   Y9, Y10, Y12  \
+	VPMADDWD     Y15, Y11, Y11 \
+	VPMADDWD     Y15, Y12, Y12 \
+	VPADDD       Y11, lo, lo   \
+	VPADDD       Y12, hi, hi
+
+// func tileAVX2(acc *int32, a *byte, k int, w *byte)
+TEXT ·tileAVX2(SB), NOSPLIT, $0-32
+	MOVQ acc+0(FP), DX
+	MOVQ a+8(FP), SI
+	MOVQ k+16(FP), AX
+	MOVQ w+24(FP), DI
+	LEAQ (AX)(AX*2), BX
+	MOVQ AX, CX
+	VPCMPEQW Y15, Y15, Y15
+	VPSRLW   $15, Y15, Y15 // ones
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+avx2loop:
+	VMOVDQU (DI), Y8
+	VMOVDQU 32(DI), Y9
+	ROW2((SI), Y0, Y1)
+	ROW2((SI)(AX*1), Y2, Y3)
+	ROW2((SI)(AX*2), Y4, Y5)
+	ROW2((SI)(BX*1), Y6, Y7)
+	ADDQ $128, DI
+	ADDQ $4, SI
+	SUBQ $4, CX
+	JNZ  avx2loop
+	VMOVDQU Y0, (DX)
+	VMOVDQU Y1, 32(DX)
+	VMOVDQU Y2, 128(DX)
+	VMOVDQU Y3, 160(DX)
+	VMOVDQU Y4, 256(DX)
+	VMOVDQU Y5, 288(DX)
+	VMOVDQU Y6, 384(DX)
+	VMOVDQU Y7, 416(DX)
+	VZEROUPPER
+	RET
+
+#define FINISH(at, scale, sum, bias) \
+	VCVTDQ2PS   at(SI), Y14      \
+	VMOVAPS     bias, Y15        \
+	VFMADD231PS sum, Y13, Y15    \
+	VMULPS      Y12, Y14, Y14    \
+	VFMADD231PS scale, Y14, Y15  \
+	VMOVUPS     Y15, at(DI)
+
+// func finishAVX(y *float32, stride int, acc *int32, n int, q *quantum, scale, sum, bias *float32)
+TEXT ·finishAVX(SB), NOSPLIT, $0-64
+	MOVQ y+0(FP), DI
+	MOVQ stride+8(FP), AX
+	MOVQ acc+16(FP), SI
+	MOVQ n+24(FP), CX
+	MOVQ q+32(FP), R8
+	MOVQ scale+40(FP), R9
+	MOVQ sum+48(FP), R10
+	MOVQ bias+56(FP), R11
+	SHLQ $2, AX
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	VMOVUPS 64(R10), Y6
+	VMOVUPS 96(R10), Y7
+	VMOVUPS (R11), Y8
+	VMOVUPS 32(R11), Y9
+	VMOVUPS 64(R11), Y10
+	VMOVUPS 96(R11), Y11
+finishloop:
+	VBROADCASTSS (R8), Y12  // step
+	VBROADCASTSS 4(R8), Y13 // low
+	FINISH(0, Y0, Y4, Y8)
+	FINISH(32, Y1, Y5, Y9)
+	FINISH(64, Y2, Y6, Y10)
+	FINISH(96, Y3, Y7, Y11)
+	ADDQ $128, SI
+	ADDQ $8, R8
+	ADDQ AX, DI
+	DECQ CX
+	JNZ  finishloop
+	VZEROUPPER
+	RET
+
+// func spanAVX(x *float32, n int) (low, high float32)
+TEXT ·spanAVX(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VMOVUPS (SI), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+spanloop:
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	VMINPS Y4, Y0, Y0
+	VMAXPS Y4, Y1, Y1
+	VMINPS Y5, Y2, Y2
+	VMAXPS Y5, Y3, Y3
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ  spanloop
+	VMINPS Y2, Y0, Y0
+	VMAXPS Y3, Y1, Y1
+	VEXTRACTF128 $1, Y0, X2
+	VEXTRACTF128 $1, Y1, X3
+	VMINPS X2, X0, X0
+	VMAXPS X3, X1, X1
+	VPERMILPS $0x4e, X0, X2
+	VPERMILPS $0x4e, X1, X3
+	VMINPS X2, X0, X0
+	VMAXPS X3, X1, X1
+	VPERMILPS $0xb1, X0, X2
+	VPERMILPS $0xb1, X1, X3
+	VMINPS X2, X0, X0
+	VMAXPS X3, X1, X1
+	VMOVSS X0, low+16(FP)
+	VMOVSS X1, high+20(FP)
+	VZEROUPPER
+	RET
+
+// func roundAVX(to *byte, x *float32, n int, low, inverse float32)
+TEXT ·roundAVX(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS low+24(FP), Y6
+	VBROADCASTSS inverse+28(FP), Y7
+roundloop:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VSUBPS Y6, Y0, Y0
+	VSUBPS Y6, Y1, Y1
+	VMULPS Y7, Y0, Y0
+	VMULPS Y7, Y1, Y1
+	VCVTPS2DQ Y0, Y0
+	VCVTPS2DQ Y1, Y1
+	VPACKSSDW Y1, Y0, Y0
+	VPERMQ $0xd8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (DI)
+	ADDQ $64, SI
+	ADDQ $16, DI
+	SUBQ $16, CX
+	JNZ  roundloop
+	VZEROUPPER
+	RET
+
+// The sum of Y0, in X0.
+#define SUM \
+	VEXTRACTF128 $1, Y0, X1 \
+	VADDPS  X1, X0, X0 \
+	VHADDPS X0, X0, X0 \
+	VHADDPS X0, X0, X0
+
+// func sumAVX(x *float32, n int) float32
+TEXT ·sumAVX(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y2, Y2, Y2
+sumloop:
+	VADDPS (SI), Y0, Y0
+	VADDPS 32(SI), Y2, Y2
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ  sumloop
+	VADDPS Y2, Y0, Y0
+	SUM
+	VMOVSS X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func squaresAVX(x *float32, n int, mean float32) float32
+TEXT ·squaresAVX(SB), NOSPLIT, $0-28
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSS mean+16(FP), Y5
+	VXORPS Y0, Y0, Y0
+	VXORPS Y2, Y2, Y2
+squaresloop:
+	VMOVUPS (SI), Y3
+	VMOVUPS 32(SI), Y4
+	VSUBPS Y5, Y3, Y3
+	VSUBPS Y5, Y4, Y4
+	VFMADD231PS Y3, Y3, Y0
+	VFMADD231PS Y4, Y4, Y2
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ  squaresloop
+	VADDPS Y2, Y0, Y0
+	SUM
+	VMOVSS X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func shiftAVX(to, x, scale, add *float32, n int, mean, factor float32)
+TEXT ·shiftAVX(SB), NOSPLIT, $0-48
+	MOVQ to+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ scale+16(FP), R8
+	MOVQ add+24(FP), R9
+	MOVQ n+32(FP), CX
+	VBROADCASTSS mean+40(FP), Y6
+	VBROADCASTSS factor+44(FP), Y7
+	XORQ AX, AX
+shiftloop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VSUBPS Y6, Y0, Y0
+	VSUBPS Y6, Y1, Y1
+	VMULPS Y7, Y0, Y0
+	VMULPS Y7, Y1, Y1
+	VMOVUPS (R9)(AX*4), Y2
+	VMOVUPS 32(R9)(AX*4), Y3
+	VFMADD231PS (R8)(AX*4), Y0, Y2
+	VFMADD231PS 32(R8)(AX*4), Y1, Y3
+	VMOVUPS Y2, (DI)(AX*4)
+	VMOVUPS Y3, 32(DI)(AX*4)
+	ADDQ $16, AX
+	CMPQ AX, CX
+	JLT  shiftloop
+	VZEROUPPER
+	RET
+
+// func addAVX(y, x *float32, n int, least float32)
+TEXT ·addAVX(SB), NOSPLIT, $0-28
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS least+24(FP), Y2
+addloop:
+	VMAXPS (SI), Y2, Y0
+	VMAXPS 32(SI), Y2, Y1
+	VADDPS (DI), Y0, Y0
+	VADDPS 32(DI), Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ  addloop
+	VZEROUPPER
+	RET
+
+// func scaleAVX(x *float32, n int, factor float32)
+TEXT ·scaleAVX(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Y2
+scaleloop:
+	VMULPS (SI), Y2, Y0
+	VMULPS 32(SI), Y2, Y1
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ  scaleloop
+	VZEROUPPER
+	RET
+
+#define TIMES(at, lo, hi) \
+	VBROADCASTSS at, Y10      \
+	VFMADD231PS  Y8, Y10, lo  \
+	VFMADD231PS  Y9, Y10, hi
+
+// func timesAVX(y *float32, yStride int, a *float32, aStride int, b *float32, bStride int, k int)
+TEXT ·timesAVX(SB), NOSPLIT, $0-56
+	MOVQ y+0(FP), DI
+	MOVQ yStride+8(FP), DX
+	MOVQ a+16(FP), SI
+	MOVQ aStride+24(FP), AX
+	MOVQ b+32(FP), R8
+	MOVQ bStride+40(FP), R9
+	MOVQ k+48(FP), CX
+	SHLQ $2, DX
+	SHLQ $2, AX
+	SHLQ $2, R9
+	LEAQ (AX)(AX*2), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+timesloop:
+	VMOVUPS (R8), Y8
+	VMOVUPS 32(R8), Y9
+	TIMES((SI), Y0, Y1)
+	TIMES((SI)(AX*1), Y2, Y3)
+	TIMES((SI)(AX*2), Y4, Y5)
+	TIMES((SI)(BX*1), Y6, Y7)
+	ADDQ R9, R8
+	ADDQ $4, SI
+	DECQ CX
+	JNZ  timesloop
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ DX, DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 32(DI)
+	ADDQ DX, DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+	ADDQ DX, DI
+	VMOVUPS Y6, (DI)
+	VMOVUPS Y7, 32(DI)
+	VZEROUPPER
+	RET
+
+// func turnAVX(to *float32, toStride int, x *float32, xStride int)
+TEXT ·turnAVX(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ toStride+8(FP), DX
+	MOVQ x+16(FP), SI
+	MOVQ xStride+24(FP), AX
+	SHLQ $2, DX
+	SHLQ $2, AX
+	LEAQ (AX)(AX*2), BX
+	LEAQ (SI)(AX*4), R8
+	VMOVUPS (SI), Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VMOVUPS (SI)(AX*2), Y2
+	VMOVUPS (SI)(BX*1), Y3
+	VMOVUPS (R8), Y4
+	VMOVUPS (R8)(AX*1), Y5
+	VMOVUPS (R8)(AX*2), Y6
+	VMOVUPS (R8)(BX*1), Y7
+	VUNPCKLPS Y1, Y0, Y8
+	VUNPCKHPS Y1, Y0, Y9
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y11
+	VUNPCKLPS Y5, Y4, Y12
+	VUNPCKHPS Y5, Y4, Y13
+	VUNPCKLPS Y7, Y6, Y14
+	VUNPCKHPS Y7, Y6, Y15
+	VUNPCKLPD Y10, Y8, Y0
+	VUNPCKHPD Y10, Y8, Y1
+	VUNPCKLPD Y11, Y9, Y2
+	VUNPCKHPD Y11, Y9, Y3
+	VUNPCKLPD Y14, Y12, Y4
+	VUNPCKHPD Y14, Y12, Y5
+	VUNPCKLPD Y15, Y13, Y6
+	VUNPCKHPD Y15, Y13, Y7
+	LEAQ (DX)(DX*2), BX
+	LEAQ (DI)(DX*4), R8
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	VMOVUPS Y8, (DI)
+	VMOVUPS Y9, (DI)(DX*1)
+	VMOVUPS Y10, (DI)(DX*2)
+	VMOVUPS Y11, (DI)(BX*1)
+	VMOVUPS Y12, (R8)
+	VMOVUPS Y13, (R8)(DX*1)
+	VMOVUPS Y14, (R8)(DX*2)
+	VMOVUPS Y15, (R8)(BX*1)
+	VZEROUPPER
+	RET
+
+DATA expc<>+0(SB)/4, $0x3fb8aa3b  // log2(e)
+DATA expc<>+4(SB)/4, $0x3f318000  // ln 2, its first digits
+DATA expc<>+8(SB)/4, $0xb95e8083  // ln 2, the others
+DATA expc<>+12(SB)/4, $0x39506967 // the polynomial of Cephes' expf
+DATA expc<>+16(SB)/4, $0x3ab743ce
+DATA expc<>+20(SB)/4, $0x3c088908
+DATA expc<>+24(SB)/4, $0x3d2aa9c1
+DATA expc<>+28(SB)/4, $0x3e2aaaaa
+DATA expc<>+32(SB)/4, $0x3f000000
+DATA expc<>+36(SB)/4, $0x3f800000
+DATA expc<>+40(SB)/4, $0xc2ae0000 // -87: less is as good as nothing
+GLOBL expc<>(SB), RODATA|NOPTR, $44
+
+// func expAVX(x *float32, n int, top float32) float32
+TEXT ·expAVX(SB), NOSPLIT, $0-28
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSS top+16(FP), Y15
+	VBROADCASTSS expc<>+0(SB), Y5
+	VBROADCASTSS expc<>+4(SB), Y6
+	VBROADCASTSS expc<>+8(SB), Y7
+	VBROADCASTSS expc<>+12(SB), Y8
+	VBROADCASTSS expc<>+16(SB), Y9
+	VBROADCASTSS expc<>+20(SB), Y10
+	VBROADCASTSS expc<>+24(SB), Y11
+	VBROADCASTSS expc<>+28(SB), Y12
+	VBROADCASTSS expc<>+32(SB), Y13
+	VBROADCASTSS expc<>+36(SB), Y14
+	VBROADCASTSS expc<>+40(SB), Y4
+	VXORPS Y0, Y0, Y0
+exploop:
+	VMOVUPS (SI), Y1
+	VSUBPS  Y15, Y1, Y1
+	VMAXPS  Y4, Y1, Y1
+	VMULPS  Y5, Y1, Y2
+	VROUNDPS $0, Y2, Y2
+	VFNMADD231PS Y6, Y2, Y1 // what is left of it
+	VFNMADD231PS Y7, Y2, Y1
+	VMOVAPS Y8, Y3
+	VFMADD213PS Y9, Y1, Y3
+	VFMADD213PS Y10, Y1, Y3
+	VFMADD213PS Y11, Y1, Y3
+	VFMADD213PS Y12, Y1, Y3
+	VFMADD213PS Y13, Y1, Y3
+	VFMADD213PS Y14, Y1, Y3
+	VFMADD213PS Y14, Y1, Y3
+	VCVTPS2DQ Y2, Y2
+	VPSLLD $23, Y2, Y2
+	VPADDD Y2, Y3, Y3
+	VADDPS Y3, Y0, Y0
+	VMOVUPS Y3, (SI)
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ  exploop
+	SUM
+	VMOVSS X0, ret+24(FP)
+	VZEROUPPER
+	RET
