@@ -71,10 +71,11 @@ type Workspace struct {
 type Index struct {
 	o Options
 
-	mu       sync.Mutex // of messages, memory and the notes' vectors
+	mu       sync.Mutex // of messages, memory and vectors
 	messages *transcripts
 	memory   notes.Files
 	vectors  embedding
+	codes    vectors.Codes // of the messages
 
 	background background
 }
@@ -278,4 +279,6 @@ func (b *background) end() {
 }
 
 // table is the vectors in the index's file.
-func (ix *Index) table() vectors.Table { return vectors.Table{DB: ix.messages.db} }
+func (ix *Index) table() vectors.Table {
+	return vectors.Table{DB: ix.messages.db, Codes: &ix.codes}
+}

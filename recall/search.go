@@ -104,6 +104,10 @@ type Result struct {
 	// Vectors is the share of the candidates that were compared by meaning as
 	// well: 1 all, 0 none.
 	Vectors float64
+	// Near says that nothing was found that says what the query asks for: all
+	// hits are only near it. They have few of its words, and mean something
+	// else.
+	Near bool
 }
 
 // How many candidates are looked at for the hits that are wanted.
@@ -146,6 +150,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	s.res.Hits = interleave(messages, notes, q.Limit)
 	s.res.Words = s.meaning.v == nil
+	s.res.Near = len(s.res.Hits) > 0 && !s.clear && !s.res.Literal
 	return s.res, nil
 }
 
@@ -155,6 +160,7 @@ type search struct {
 	q       Query
 	meaning meaning
 	literal literal
+	clear   bool // a hit says what is asked for
 	res     Result
 }
 
@@ -205,32 +211,37 @@ func (s *search) notes() ([]Hit, error) {
 	// A file of a day is of that day in every zone.
 	y, mo, d := s.q.Now.Date()
 	asked := ranking.Ask(s.q.Text, time.Date(y, mo, d, s.q.Now.Hour(), s.q.Now.Minute(), 0, 0, time.UTC))
-	cands, err := c.Rank(asked, max(noteCandidates, s.q.Candidates*s.q.Limit))
+	if err := c.Look(asked); err != nil {
+		return nil, err
+	}
+	fits := func(seg, at int) bool { return all[seg].IsHit(at) && all[seg].Within(at, s.q.Since, s.q.Until) }
+	near, err := s.nearNotes(fits)
 	if err != nil {
 		return nil, err
 	}
-	cands = slices.DeleteFunc(cands, func(c ranking.Candidate) bool {
-		f := all[c.Seg]
-		return !f.IsHit(c.At) || !f.Within(c.At, s.q.Since, s.q.Until)
-	})
+	cands, err := c.Rank(asked, max(noteCandidates, s.q.Candidates*s.q.Limit), near)
+	if err != nil {
+		return nil, err
+	}
+	cands = slices.DeleteFunc(cands, func(c ranking.Candidate) bool { return !fits(c.Seg, c.At) })
 	if s.meaning.v != nil {
-		if err := s.vectors.loadNotes(); err != nil {
-			return nil, err
-		}
 		for i, c := range cands {
 			if v := s.vectors.notes[all[c.Seg].Hashes[c.At]]; v != nil {
 				cands[i].Code = v
 			}
 		}
 		ranking.Fuse(vectors.Unit(s.meaning.v), cands, s.q.balance())
+		cands = similar(cands, s.floor())
 	}
 	s.covered(cands)
 	ranking.OwnFirst(cands, asked)
+	s.clear = s.clear || asked.Dated()
 	g := gathered{limit: s.q.Limit}
 	grades := s.grader(asked, vectors.Unit(s.meaning.v))
 	for _, c := range ranking.Trim(cands) {
 		h := s.noteHit(all[c.Seg], c.At, 0)
 		h.Near = !c.Own
+		s.judge(c)
 		if g.add(h, true) {
 			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)
 		}
@@ -275,10 +286,11 @@ func (s *search) repair(ctx context.Context, err error) error {
 	return s.messages.repair(err)
 }
 
-// found finds messages among the best k by their words.
+// found finds messages among the best k by their words and the nearest by
+// their vectors.
 func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 	asked := ranking.Ask(s.q.Text, s.q.Now)
-	cands, err := s.rank(ctx, asked, k)
+	c, err := s.transcripts(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -290,41 +302,25 @@ func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, err := s.compare(asked, cands)
+	best, err := s.rank(asked, c, k)
 	if err != nil {
 		unlock()
 		return nil, err
 	}
+	s.clear = s.clear || asked.Dated()
 	hits, unread, err := s.read(ctx, best, s.grader(asked, vectors.Reduce(s.meaning.v)))
 	incomplete := s.messages.incomplete(unread)
 	unlock()
-	if err == nil && len(hits) < s.q.Limit && len(best) == k && k < maxCandidates {
+	if err == nil && len(hits) < s.q.Limit && len(best) >= k && k < maxCandidates {
 		return s.found(ctx, maxCandidates) // most of them say the same: look further
 	}
 	s.res.Incomplete = append(s.res.Incomplete, incomplete...)
 	return level(hits, s.q.MinScore), err
 }
 
-// compare orders cands by their meaning as well, and drops those that do not
-// fit.
-func (s *search) compare(asked *ranking.Question, cands []ranking.Candidate) (best []ranking.Candidate, err error) {
-	s.meaning.compare(&s.res)
-	if s.meaning.v != nil {
-		codes := vectors.Reader{Table: s.table()}
-		for i, c := range cands {
-			if cands[i].Code, err = codes.Code(int64(c.Doc.Group), session.Seq(c.Doc.Seq)); err != nil {
-				return nil, err
-			}
-		}
-		ranking.Fuse(vectors.Reduce(s.meaning.v), cands, s.q.balance())
-	}
-	s.covered(cands)
-	ranking.OwnFirst(cands, asked)
-	return ranking.Trim(cands), nil
-}
-
-// rank returns the best k messages by their words.
-func (s *search) rank(ctx context.Context, asked *ranking.Question, k int) ([]ranking.Candidate, error) {
+// transcripts returns what is searched, with the words of the question looked
+// up.
+func (s *search) transcripts(ctx context.Context, asked *ranking.Question) (*ranking.Corpus, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -346,19 +342,22 @@ func (s *search) rank(ctx context.Context, asked *ranking.Question, k int) ([]ra
 			c.Allow = func(d postings.Doc) bool { return postings.ByPlace(d, *c.Mute) != 0 && allow(d) }
 		}
 	}
-	return c.Rank(asked, k)
+	return c, c.Look(asked)
 }
 
-// covered notes how many candidates have vectors.
+// covered notes how many candidates by words have vectors.
 func (s *search) covered(cands []ranking.Candidate) {
-	n := 0
+	n, all := 0, 0
 	for _, c := range cands {
-		if c.Code != nil {
-			n++
+		if !c.Meant {
+			all++
+			if c.Code != nil {
+				n++
+			}
 		}
 	}
-	if len(cands) > 0 {
-		s.res.Vectors = float64(n) / float64(len(cands))
+	if all > 0 {
+		s.res.Vectors = float64(n) / float64(all)
 	}
 }
 
@@ -405,6 +404,7 @@ func (s *search) read(ctx context.Context, cands []ranking.Candidate, grades gra
 		}
 		h := text.hit(in, rec.ID)
 		h.Near = !c.Own
+		s.judge(c)
 		if g.add(h, !in.Mirror()) {
 			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)
 			taken = append(taken, c)

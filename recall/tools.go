@@ -387,6 +387,9 @@ func (r *result) text(res Result, none string) string {
 	if r.left > 0 {
 		fmt.Fprintf(&r.b, "\n[%d more did not fit: ask for fewer]", r.left)
 	}
+	if res.Near {
+		fmt.Fprintf(&r.b, "\n[%s]", OnlyNear)
+	}
 	for _, s := range res.Incomplete {
 		fmt.Fprintf(&r.b, "\n[incomplete: %s]", s)
 	}

@@ -203,8 +203,9 @@ func hitsJSON(res recall.Result, text string) any {
 		Hits       []hit    `json:"hits"`
 		Incomplete []string `json:"incomplete"`
 		Literal    bool     `json:"literal"` // the exact text was searched for
+		Near       bool     `json:"near"`    // no hit says what was asked for
 		Vectors    float64  `json:"vectors"`
-	}{text, hits, notNil(res.Incomplete), res.Literal, res.Vectors}
+	}{text, hits, notNil(res.Incomplete), res.Literal, res.Near, res.Vectors}
 }
 
 func printHits(e *env, res recall.Result, text string) {
@@ -220,6 +221,9 @@ func printHits(e *env, res recall.Result, text string) {
 	}
 	for _, s := range res.Incomplete {
 		e.warn("incomplete: %s", s)
+	}
+	if res.Near {
+		e.warn(recall.OnlyNear)
 	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:

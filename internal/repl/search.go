@@ -87,6 +87,9 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	for _, s := range res.Incomplete {
 		f.view.note("incomplete: %s", s)
 	}
+	if res.Near {
+		f.view.note(recall.OnlyNear)
+	}
 	switch {
 	case len(res.Hits) == 0 && res.Literal:
 		f.view.note("none of these words are indexed: searched for the exact text instead")

@@ -83,6 +83,9 @@ func (q *Question) Spoken(text string) string {
 	return b.String() + text[end:]
 }
 
+// Dated reports whether the question says when.
+func (q *Question) Dated() bool { return len(q.spans) > 0 }
+
 // Terms returns the terms that are searched for.
 func (q *Question) Terms() map[string]bool {
 	terms := map[string]bool{}

@@ -20,6 +20,11 @@ type Candidate struct {
 	Score float64
 	Own   bool // it holds a word of the question itself, or the question names its speaker
 	Code  vectors.Code
+	Meant bool // it is among the candidates for its vector, not for its words
+	// Share is how much of the question's words it holds itself, by what they
+	// count: 1 all, 0 none. Near is the cosine of its vector and the
+	// question's, 0 where one has none; Fuse sets it.
+	Share, Near float64
 
 	w *weights
 }
@@ -33,6 +38,7 @@ type Corpus struct {
 	n     int     // docs
 	avg   float64 // words in one
 	kinds []*weights
+	terms []found // set by Look
 	// people are the groups in which people talk to each other, which have the
 	// first of kinds; nil: all have.
 	people map[uint32]bool
@@ -71,12 +77,17 @@ func (c *Corpus) kind(group uint32) int {
 	return 1
 }
 
-// Rank returns the best k docs for q by their words, the best first.
-func (c *Corpus) Rank(q *Question, k int) ([]Candidate, error) {
-	terms, err := c.look(q)
-	if err != nil {
-		return nil, err
-	}
+// Look finds the terms of q and whom it names. Rank needs it.
+func (c *Corpus) Look(q *Question) (err error) {
+	c.terms, err = c.look(q)
+	return err
+}
+
+// Rank returns the best k docs for q by their words, the best first, and then
+// those at the places near that are not among them.
+func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, error) {
+	terms := c.terms
+	var meant []Candidate
 	x := scratches.Get().(*scratch)
 	for i, w := range c.kinds {
 		for n := range x.length[i] {
@@ -104,13 +115,18 @@ func (c *Corpus) Rank(q *Question, k int) ([]Candidate, error) {
 				score = w.weigh(q, d, words+w.wide*float64(value(terms, kind, around(s.Docs, x.holds, int(at)))), named)
 			}
 			if !best.full(score) && (c.Allow == nil || c.Allow(*d)) {
-				best.offer(Candidate{Seg: si, At: int(at), Doc: *d, Score: score, Own: x.holds[at] != 0 || named, w: w})
+				best.offer(Candidate{Seg: si, At: int(at), Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(terms, kind, x.holds[at]), w: w})
+			}
+		}
+		for _, p := range near {
+			if p.Seg == si {
+				meant = append(meant, c.meant(q, p, terms, x))
 			}
 		}
 		x.clear()
 	}
 	scratches.Put(x) // after an error it is dropped
-	return best.sorted(), nil
+	return merge(best.sorted(), meant), nil
 }
 
 // found is where a term of a question is.
@@ -330,68 +346,6 @@ func (c *Corpus) sum(docs []postings.Doc, t found, x *scratch) {
 		k1 := float32(c.kinds[kind].k1)
 		x.score[j] += t.value[kind]*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
 	}
-}
-
-// Fuse reorders cands, which are the best by their words, by their vectors as
-// well; query is the question's. Where there is no vector, the cosine is the
-// average one. balance is what cosines count, compared with their usual weight;
-// infinity: they alone count.
-func Fuse(query vectors.Vector, cands []Candidate, balance float64) {
-	n := 0.0
-	for _, c := range cands {
-		if c.Code != nil {
-			n++
-		}
-	}
-	if n == 0 || query == nil {
-		return
-	}
-	center := mean(cands)
-	best := math.Max(cands[0].Score, 1e-9)
-	cosines, average := make([]float64, len(cands)), 0.0
-	for i, c := range cands {
-		if c.Code != nil {
-			cosines[i] = c.Code.Cosine(query) - c.w.center*c.Code.Cosine(center)
-			average += cosines[i] / n
-		}
-	}
-	for i := range cands {
-		c := &cands[i]
-		if c.Code == nil {
-			cosines[i] = average
-		}
-		if c.Score /= best; math.IsInf(balance, 1) {
-			c.Score = cosines[i]
-		} else {
-			c.Score += balance * c.w.cosine * cosines[i]
-		}
-	}
-	slices.SortStableFunc(cands, byScore)
-}
-
-// mean returns the mean of the candidates' vectors, where it counts.
-func mean(cands []Candidate) vectors.Vector {
-	var sum vectors.Vector
-	n := float32(0)
-	for _, c := range cands {
-		v, ok := c.Code.(vectors.Vector)
-		if c.w.center == 0 || !ok {
-			continue
-		}
-		if sum == nil {
-			sum = make(vectors.Vector, len(v))
-		}
-		if len(v) == len(sum) {
-			n++
-			for i, x := range v {
-				sum[i] += x
-			}
-		}
-	}
-	for i := range sum {
-		sum[i] /= n
-	}
-	return sum
 }
 
 // shortQuestion is how many words a question has at most that is asked for the

@@ -12,7 +12,10 @@ import (
 // Table is the vectors in the file of the index. Those of messages are in
 // chunks of chunkSize records: for each that has one, its place in the chunk
 // and its bits.
-type Table struct{ DB *postings.DB }
+type Table struct {
+	DB    *postings.DB
+	Codes *Codes // what is written is noted there; nil: nowhere
+}
 
 const (
 	chunkBits = 5
@@ -25,39 +28,6 @@ type Hash [16]byte
 
 // chunkOf says which chunk the vector of a record is in.
 func chunkOf(n int64, seq session.Seq) int64 { return n<<32 | int64(seq>>chunkBits) }
-
-// Reader reads vectors of messages. It keeps the chunks that it has read.
-type Reader struct {
-	Table
-	chunks map[int64][]byte
-}
-
-// Code returns the vector of a message, nil if there is none yet.
-func (r *Reader) Code(n int64, seq session.Seq) (Code, error) {
-	at := chunkOf(n, seq)
-	data, ok := r.chunks[at]
-	if !ok {
-		var err error
-		if data, err = r.DB.Blob("SELECT data FROM recall_codes WHERE pos = ?", at); err != nil {
-			return nil, err
-		}
-		if r.chunks == nil {
-			r.chunks = map[int64][]byte{}
-		}
-		r.chunks[at] = data
-	}
-	place := byte(seq & (chunkSize - 1))
-	for ; len(data) >= entrySize; data = data[entrySize:] {
-		if data[0] == place {
-			var s Signs
-			for i := range s {
-				s[i] = binary.LittleEndian.Uint64(data[1+8*i:])
-			}
-			return s, nil
-		}
-	}
-	return nil, nil
-}
 
 // Put writes the vectors of records of session n, which had some up to the
 // record coded and has them up to upto then. If another process was faster, or
@@ -72,7 +42,8 @@ func (t Table) Put(n int64, coded, upto session.Seq, seqs []session.Seq, vs [][]
 		}
 		chunks[chunk] = entry
 	}
-	return t.DB.Within(func() error {
+	wrote := false
+	err := t.DB.Within(func() error {
 		if n, err := t.DB.Int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", n, int64(coded)); err != nil || n == 0 {
 			return err
 		}
@@ -85,8 +56,23 @@ func (t Table) Put(n int64, coded, upto session.Seq, seqs []session.Seq, vs [][]
 				return err
 			}
 		}
+		wrote = true
 		return t.DB.Run("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), n)
 	})
+	if err == nil && wrote && t.Codes != nil {
+		t.Codes.Put(n, upto, seqs, vs)
+	}
+	return err
+}
+
+// owner says whose vectors the file holds: the model and their length.
+func (t Table) owner() (string, error) {
+	model, err := t.DB.Meta("model")
+	if err != nil {
+		return "", err
+	}
+	length, err := t.DB.Meta("length")
+	return model + " " + length, err
 }
 
 // Notes returns the vectors of all notes.

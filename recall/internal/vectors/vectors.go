@@ -64,6 +64,10 @@ func SignsOf(v Vector) Signs {
 	return s
 }
 
+// OfSigns is how much of a cosine is left, on average, where only the signs of
+// one of the two vectors are known.
+const OfSigns = 0.8
+
 // Cosine is 0 for a query that was not reduced.
 func (s Signs) Cosine(query Vector) float64 {
 	if len(query) != codeBits {

@@ -52,14 +52,14 @@ func TestTable(t *testing.T) {
 	n := sessions[0].N
 	rng := rand.New(rand.NewPCG(3, 4))
 	v := random(rng, 512)
-	table := Table{db}
+	table := Table{DB: db}
 	code := func(seq session.Seq) Code {
 		t.Helper()
-		c, err := (&Reader{Table: table}).Code(n, seq)
-		if err != nil {
+		var codes Codes
+		if err := codes.Refresh(table); err != nil {
 			t.Fatal(err)
 		}
-		return c
+		return codes.Code(postings.Doc{Group: uint32(n), Seq: uint32(seq)})
 	}
 	if dropped, err := table.SetLength(512); dropped || err != nil {
 		t.Fatalf("the first vectors: dropped %v, %v", dropped, err)

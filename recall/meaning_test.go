@@ -1,0 +1,157 @@
+package recall
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// chatter is what is said besides, about this and that.
+var chatter = []string{
+	"user: The deploy failed because the disk of the build server was full.",
+	"assistant: Sure, I will rename the function and update the tests.",
+	"user: We moved the standup to 10:30 because Anna drops off her kids.",
+	"assistant: The flight to Lisbon leaves at 7:15 from terminal 2.",
+	"user: Rent goes up to 1200 euros from October.",
+	"assistant: Noted. Use tabs, not spaces, in Go files.",
+}
+
+// TestByMeaning: a message and a note are found that share no word with the
+// question, by the vectors of the model that is part of the program.
+func TestByMeaning(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", "- The user likes tea.\n- Miso the cat must not eat chicken: the vet says she is allergic.\n- Grandma's apple pie needs a pinch of cardamom.\n")
+	w := worlds["sqlite"](t, Options{Workspace: dir, Embedder: Local{}})
+	say(t, w, "a", append(slices.Clone(chatter), "user: Our cat is allergic to poultry, so buy only the salmon food.")...)
+	say(t, w, "b", chatter...)
+	const question = "feline dietary restriction"
+	if got := find(t, w.ix, Query{Text: question}); len(got) != 0 {
+		t.Errorf("without vectors, %q finds %v", question, got)
+	}
+	if _, err := w.ix.Embed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, q Query, cites ...string) Result {
+		t.Helper()
+		q.Text = question
+		res, err := w.ix.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range res.Hits {
+			got = append(got, h.Cite())
+			if !h.Near {
+				t.Errorf("%s: %s is not marked as near", when, h.Cite())
+			}
+		}
+		if !slices.Equal(got, cites) {
+			t.Errorf("%s: found %v, want %v", when, got, cites)
+		}
+		return res
+	}
+	if res := want("both", Query{}, "a#8", "MEMORY.md:2"); res.Near {
+		t.Error("what says the same in other words is only near")
+	}
+	// Filters hold for what is found by its vector.
+	want("a session", Query{Session: "a"}, "a#8")
+	want("another session", Query{Session: "b"})
+	want("a role", Query{Role: Assistant, Sessions: true})
+	want("earlier", Query{Until: start.Add(time.Minute), Sessions: true})
+	want("memory", Query{Memory: true}, "MEMORY.md:2")
+	want("the question itself", Query{Sessions: true, without: "a", seq: 8})
+	// What is deleted is not found.
+	write(t, dir+"/MEMORY.md", "- The user likes tea.\n")
+	want("a note removed", Query{}, "a#8")
+	if err := w.Delete(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	want("in the trash", Query{})
+}
+
+// TestCodesFollow: vectors that another process makes are compared too, and
+// those that are gone are not.
+func TestCodesFollow(t *testing.T) {
+	w := worlds["sqlite"](t, Options{Embedder: Local{}})
+	say(t, w, "a", chatter...)
+	if _, err := w.ix.Embed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const question = "feline dietary restriction"
+	if got := find(t, w.ix, Query{Text: question}); len(got) != 0 {
+		t.Fatalf("found %v", got)
+	}
+	say(t, w, "a", "user: Our cat is allergic to poultry, so buy only the salmon food.")
+	say(t, w, "b", "user: The vet forbids chicken for the cat, she gets a rash.")
+	other := w.open()
+	defer other.Close()
+	if n, err := other.Embed(t.Context()); n != 2 || err != nil {
+		t.Fatalf("made %d vectors, want 2: %v", n, err)
+	}
+	got := find(t, w.ix, Query{Text: question})
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"a#8", "b#2"}) {
+		t.Errorf("found %v, want what the other process made vectors of", got)
+	}
+	if err := w.Delete(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, w.ix, Query{Text: question}); !slices.Equal(got, []string{"a#8"}) {
+		t.Errorf("found %v after one is in the trash", got)
+	}
+	if n := len(w.ix.codes.Sessions()); n != 1 {
+		t.Errorf("vectors of %d sessions are in memory, want 1", n)
+	}
+}
+
+// TestAbsent: a question about what was never said finds nothing, or the
+// result says that all is only near; one about what was said does neither.
+func TestAbsent(t *testing.T) {
+	for name, e := range map[string]Embedder{"words": nil, "model": Local{}} {
+		t.Run(name, func(t *testing.T) {
+			w := worlds["memory"](t, Options{Embedder: e})
+			say(t, w, "a", append(slices.Clone(chatter),
+				"user: What did we decide about the logo? I like the blue one.",
+				"assistant: You decided on the green logo, because the printer has no blue.",
+				"user: I ran a half marathon on Sunday and my knee hurts.",
+				"assistant: Rest it for a week, and see a doctor if it swells.")...)
+			if _, err := w.ix.Embed(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ask := func(text string) Result {
+				t.Helper()
+				res, err := w.ix.Search(t.Context(), Query{Text: text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			for _, text := range []string{
+				"What did we decide about the submarine insurance policy?",
+				"who won the football world cup?",
+				"kubernetes ingress certificate renewal",
+				"What is the name of my wife's brother?",
+				"capital of Mongolia",
+				"quantum entanglement experiments",
+			} {
+				if res := ask(text); len(res.Hits) > 0 && !res.Near {
+					t.Errorf("%q found %q, and does not say that it is only near", text, res.Hits[0].Text)
+				}
+			}
+			for _, text := range []string{
+				"What did we decide about the logo?",
+				"why did the deploy fail?",
+				"When does the flight to Lisbon leave?",
+				"marathon",
+				"how much is the rent in October?",
+			} {
+				if res := ask(text); len(res.Hits) == 0 || res.Near {
+					t.Errorf("%q found %d, near: %v", text, len(res.Hits), res.Near)
+				}
+			}
+		})
+	}
+}
