@@ -10,6 +10,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/store/internal/sqlstore"
 )
 
 // db is a database in memory that is as good as its rows.
@@ -31,7 +32,7 @@ func (d *db) id(n int64) session.ID {
 
 func (d *db) session(id session.ID) (int64, session.Info, error) { return d.n[id], d.rows[id], nil }
 
-func (d *db) find(n int64, record string) (session.Seq, error) {
+func (d *db) Find(n int64, record string) (session.Seq, error) {
 	for _, r := range d.logs[d.id(n)] {
 		if r.ID == record {
 			return r.Seq, nil
@@ -47,7 +48,7 @@ func (d *db) top(n int64) (top string, err error) {
 	return top, nil
 }
 
-func (d *db) records(n int64) iter.Seq2[session.Record, error] {
+func (d *db) Records(n int64, _ session.Seq) iter.Seq2[session.Record, error] {
 	d.ask++
 	return func(yield func(session.Record, error) bool) {
 		for _, r := range d.logs[d.id(n)] {
@@ -58,13 +59,13 @@ func (d *db) records(n int64) iter.Seq2[session.Record, error] {
 	}
 }
 
-func (d *db) save(l *logEnd, recs []session.Record) {
-	id := l.info.ID
-	if l.n == 0 {
-		l.n = int64(len(d.n) + 1)
-		d.n[id] = l.n
+func (d *db) save(l *sqlstore.End, recs []session.Record) {
+	id := l.Info.ID
+	if l.N == 0 {
+		l.N = int64(len(d.n) + 1)
+		d.n[id] = l.N
 	}
-	d.rows[id] = l.info
+	d.rows[id] = l.Info
 	d.logs[id] = append(d.logs[id], recs...)
 }
 
@@ -74,7 +75,7 @@ func TestBookIsReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &db{map[session.ID]session.Info{}, map[session.ID][]session.Record{}, map[session.ID]int64{}, 0}
 		var b book
-		var l *logEnd
+		var l *sqlstore.End
 		seq := session.Seq(0)
 		for range rapid.IntRange(1, 40).Draw(t, "appends") {
 			var recs []session.Record
@@ -82,7 +83,7 @@ func TestBookIsReplay(t *testing.T) {
 				seq++
 				r := session.Record{Seq: seq, Time: sessiontest.Start, ID: fmt.Sprint("e", rapid.IntRange(1, 30).Draw(t, "id"))}
 				if rapid.Bool().Draw(t, "straight") && l != nil && len(recs) == 0 {
-					r.ID, r.Parent = fmt.Sprintf("f%04d", seq), l.info.Leaf
+					r.ID, r.Parent = fmt.Sprintf("f%04d", seq), l.Info.Leaf
 				} else {
 					r.Parent = fmt.Sprint("e", rapid.IntRange(1, 30).Draw(t, "parent"))
 				}
@@ -112,7 +113,7 @@ func TestBookIsReplay(t *testing.T) {
 				b.forget()
 			}
 		}
-		want, err := session.Replay("s", d.records(1))
+		want, err := session.Replay("s", d.Records(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -273,7 +273,7 @@ func (w *writer) append(reqs []*request) error {
 		if err := w.save(log, r.lines); err != nil {
 			return err
 		}
-		if err := w.insert(log.n, r.lines); err != nil {
+		if err := w.insert(log.N, r.lines); err != nil {
 			return err
 		}
 	}
@@ -282,17 +282,17 @@ func (w *writer) append(reqs []*request) error {
 
 // save writes the row of log, to which lines are added. The fixed columns are
 // written only if a record changes the key.
-func (w *writer) save(log *logEnd, lines []sqlstore.Line) (err error) {
-	if log.n == 0 {
-		log.n, err = insertSession(w.c, log.info)
+func (w *writer) save(log *sqlstore.End, lines []sqlstore.Line) (err error) {
+	if log.N == 0 {
+		log.N, err = insertSession(w.c, log.Info)
 		return err
 	}
 	for _, l := range lines {
 		if l.Moves {
-			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.info), log.n)...)
+			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
 		}
 	}
-	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.info), log.n)...)
+	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
 }
 
 // insertSession writes the row of a new session and returns its number.
@@ -367,13 +367,13 @@ func (w *writer) session(id session.ID) (n int64, in session.Info, err error) {
 		// SQLite has rolled back because a page could not be read.
 		err = fmt.Errorf("the end of session %q: %w", id, sqlite3.IOERR_READ)
 	case err == nil && end > in.Last:
-		err = staleRow(id, end, in.Last)
+		err = sqlstore.StaleRow(id, end, in.Last)
 	}
 	return n, in, err
 }
 
-// find implements tx.
-func (w *writer) find(n int64, record string) (session.Seq, error) {
+// Find implements sqlstore.Log.
+func (w *writer) Find(n int64, record string) (session.Seq, error) {
 	at, err := w.c.Int("SELECT min(pos) FROM records WHERE session = $1 AND id = $2", n, record)
 	return session.Seq(at & maxSeq), err
 }
@@ -383,8 +383,10 @@ func (w *writer) top(n int64) (string, error) {
 	return w.c.Text("SELECT max(id) FROM records WHERE session = $1", n)
 }
 
-// records implements tx.
-func (w *writer) records(n int64) iter.Seq2[session.Record, error] { return records(w.c, w.s.path, n) }
+// Records implements sqlstore.Log.
+func (w *writer) Records(n int64, after session.Seq) iter.Seq2[session.Record, error] {
+	return piece{file: w.s.path, n: n, at: after, good: after}.all(w.c)
+}
 
 // records yields the log n, and damage together with the record that holds its
 // place.
