@@ -38,6 +38,7 @@ var floors = []struct {
 	{"recall", 4, "llm session internal/parts internal/watch internal/sqlx internal/memoryfiles internal/naming internal/secrets internal/text"},
 	{"store/internal", 4, "session internal/codec internal/sqlx internal/wholefile"},
 	{"store/sqlite", 4, "session store/internal internal/sqlx internal/wholefile"},
+	{"store/postgres", 4, "session store/internal"},
 	{"store/memory", 4, "session"},
 	{"store/jsonl", 4, "session internal/codec internal/rawjson internal/json5 internal/wholefile store/internal"},
 	{"store/storetest", 4, "llm session store/memory"},

@@ -50,6 +50,10 @@ var (
 // ScanColumns returns the columns that Scan expects, in its order.
 func ScanColumns() []string { return append([]string{"n", "trashed"}, columns()...) }
 
+// Columns returns the columns of Values, GrowingColumns those of Growing.
+func Columns() []string        { return columns() }
+func GrowingColumns() []string { return slices.Clone(growing) }
+
 func columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
 
 func params(from, n int) string {

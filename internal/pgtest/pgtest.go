@@ -1,0 +1,166 @@
+// Package pgtest starts a PostgreSQL server for tests and measurements: a real
+// one, in a temporary folder, which ends with the process that started it.
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// ErrNone means that there is no PostgreSQL on this machine.
+var ErrNone = errors.New("pgtest: there is no PostgreSQL here (initdb and postgres, in PATH or /usr/lib/postgresql/*/bin)")
+
+// Password is the password of User, which a connection over TCP needs.
+const (
+	User     = "goclaw"
+	Password = "pg/test:s3cret"
+)
+
+// Server is a running server.
+type Server struct {
+	Dir    string // its folder; the socket is in it
+	Port   int
+	Bin    string // the folder of the programs
+	end    func()
+	ended  <-chan error
+	folder string
+}
+
+// bin returns the folder of the server's programs, of the newest version.
+func bin() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	slices.SortFunc(found, func(a, b string) int { return major(b) - major(a) })
+	if path, err := exec.LookPath("initdb"); err == nil {
+		found = append(found, path)
+	}
+	for _, path := range found {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "postgres")); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	return ""
+}
+
+func major(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return n
+}
+
+// Start starts a server with the given settings ("name=value"). The caller must
+// call Stop.
+func Start(settings ...string) (*Server, error) {
+	s := &Server{Bin: bin()}
+	if s.Bin == "" {
+		return nil, ErrNone
+	}
+	var err error
+	if s.folder, err = os.MkdirTemp("", "goclaw-pg"); err != nil {
+		return nil, err
+	}
+	s.Dir = filepath.Join(s.folder, "data")
+	if err := s.start(settings); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(settings []string) error {
+	uid, gid := 0, 0
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			u, err = user.Lookup("nobody")
+		}
+		if err != nil {
+			return err
+		}
+		uid, _ = strconv.Atoi(u.Uid)
+		gid, _ = strconv.Atoi(u.Gid)
+	}
+	pw := filepath.Join(s.folder, "pw")
+	if err := os.WriteFile(pw, []byte(Password+"\n"), 0o600); err != nil {
+		return err
+	}
+	if uid != 0 {
+		for _, path := range []string{s.folder, pw} {
+			if err := os.Chown(path, uid, gid); err != nil {
+				return err
+			}
+		}
+	}
+	cmd := exec.Command(filepath.Join(s.Bin, "initdb"), "-D", s.Dir, "-U", User, "-E", "UTF8", "--locale=C", "-N",
+		"--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile="+pw)
+	cmd.Dir = s.folder
+	as(cmd, uid, gid)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.Port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	args := []string{"-D", s.Dir, "-k", s.folder, "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"}
+	for _, set := range settings {
+		args = append(args, "-c", set)
+	}
+	logs, err := os.Create(filepath.Join(s.folder, "log"))
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	cmd = exec.Command(filepath.Join(s.Bin, "postgres"), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, logs, logs
+	as(cmd, uid, gid)
+	if s.end, s.ended, err = run(cmd); err != nil {
+		return err
+	}
+	return s.ready()
+}
+
+// ready waits until the server answers.
+func (s *Server) ready() error {
+	for begin := time.Now(); time.Since(begin) < 60*time.Second; time.Sleep(20 * time.Millisecond) {
+		if exec.Command(filepath.Join(s.Bin, "pg_isready"), "-q", "-h", s.folder, "-p", strconv.Itoa(s.Port)).Run() == nil {
+			return nil
+		}
+		select {
+		case err := <-s.ended:
+			out, _ := os.ReadFile(filepath.Join(s.folder, "log"))
+			return fmt.Errorf("postgres has ended: %v: %s", err, out)
+		default:
+		}
+	}
+	return errors.New("postgres does not answer")
+}
+
+// DSN returns the DSN of a database, through the socket.
+func (s *Server) DSN(database string) string {
+	q := url.Values{"host": {s.folder}, "port": {strconv.Itoa(s.Port)}}
+	return fmt.Sprintf("postgres://%s@/%s?%s", User, database, q.Encode())
+}
+
+// TCP returns the DSN of a database over TCP, with a password.
+func (s *Server) TCP(database string) string {
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", url.UserPassword(User, Password), s.Port, database)
+}
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() {
+	if s.end != nil {
+		s.end()
+		<-s.ended
+	}
+	os.RemoveAll(s.folder)
+}

@@ -1,0 +1,204 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"goclaw/session"
+)
+
+// Codes of PostgreSQL.
+const (
+	uniqueViolation  = "23505"
+	noPrivilege      = "42501"
+	wrongPassword    = "28P01"
+	notAuthorised    = "28000"
+	noDatabase       = "3D000"
+	readOnlyServer   = "25006"
+	diskFull         = "53100"
+	tooManyClients   = "53300"
+	adminShutdown    = "57P01"
+	crashShutdown    = "57P02"
+	cannotConnectNow = "57P03"
+)
+
+// code returns the code of an error of the server, "" if it is another.
+func code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// lost reports whether err means that the connection was lost, or that there is
+// none for now.
+func lost(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	switch c := code(err); {
+	case c == adminShutdown, c == crashShutdown, c == cannotConnectNow, c == tooManyClients, strings.HasPrefix(c, "08"):
+		return true
+	case c == readOnlyServer: // the primary has become a standby: another is the primary
+		return true
+	case c != "":
+		return false
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// wrap returns an error of the database as one line that says which it is.
+func (db *database) wrap(err error) error {
+	var known *Error
+	if err == nil || err == context.DeadlineExceeded || errors.As(err, &known) || errors.Is(err, session.ErrStale) || code(err) == "" && !lost(err) {
+		return err
+	}
+	return &Error{Place: db.place, Err: err}
+}
+
+// Error is an error of a database. Its text is one line without a password.
+type Error struct {
+	Place string // host and database
+	Err   error
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether the disk of the server is full.
+func (e *Error) Is(target error) bool { return target == session.ErrFull && code(e.Err) == diskFull }
+
+func (e *Error) Error() string {
+	return "postgres: " + e.Place + ": " + strings.Join(strings.Fields(reason(e.Err)), " ")
+}
+
+// reason returns what to say of err.
+func reason(err error) string {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		var c *pgconn.ConnectError
+		if errors.As(err, &c) {
+			return "cannot connect: " + network(err)
+		}
+		if lost(err) {
+			return "the connection was lost: " + network(err)
+		}
+		return err.Error()
+	}
+	switch e.Code {
+	case wrongPassword:
+		return "the password is wrong (or the user does not exist)"
+	case notAuthorised:
+		return "the server does not let this user in: " + e.Message
+	case noDatabase:
+		return "there is no such database: create it (createdb), or correct the name"
+	case noPrivilege:
+		return e.Message + ": the user needs the right to create tables once (GRANT CREATE ON SCHEMA), and to read and write them"
+	case readOnlyServer:
+		return "the server is read-only (a standby?): nothing was written"
+	case diskFull:
+		return "the disk of the server is full: nothing was written"
+	case tooManyClients:
+		return "the server has no free connection: " + e.Message
+	}
+	return e.Message + " (" + e.Code + ")"
+}
+
+// network returns the deepest error that says what happened.
+func network(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "the host " + dns.Name + " is not known"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer"
+	}
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+// placeOf names the servers and the database of a configuration.
+func placeOf(c *pgx.ConnConfig) string {
+	hosts := []string{}
+	seen := map[string]bool{}
+	add := func(host string, port uint16) {
+		at := net.JoinHostPort(host, fmt.Sprint(port))
+		if strings.HasPrefix(host, "/") {
+			at = fmt.Sprintf("%s:%d", host, port)
+		}
+		if !seen[at] {
+			seen[at] = true
+			hosts = append(hosts, at)
+		}
+	}
+	add(c.Host, c.Port)
+	for _, f := range c.Fallbacks {
+		add(f.Host, f.Port)
+	}
+	return strings.Join(hosts, ",") + "/" + c.Database
+}
+
+// unparsed says why a DSN cannot be used, without showing it.
+func unparsed(dsn string, err error) error {
+	why := err.Error()
+	if _, after, ok := strings.Cut(why, "`: "); ok { // pgx begins with the DSN
+		why = after
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		why = inner.Error()
+		var u *url.Error
+		if errors.As(err, &u) { // it begins with the URL
+			why = u.Err.Error()
+		}
+	}
+	for _, part := range secretsIn(dsn) {
+		why = strings.ReplaceAll(why, part, "***")
+	}
+	return fmt.Errorf("postgres: session.path is not a DSN that can be used (postgres://user:password@host/database): %s", strings.Join(strings.Fields(why), " "))
+}
+
+// secretsIn returns what may be a password in a DSN that cannot be parsed.
+func secretsIn(dsn string) (parts []string) {
+	if _, rest, ok := strings.Cut(dsn, "://"); ok {
+		if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+			if _, pw, ok := strings.Cut(rest[:i], ":"); ok && pw != "" {
+				parts = append(parts, pw)
+			}
+		}
+	}
+	for rest := dsn; ; {
+		_, after, ok := strings.Cut(rest, "password")
+		if !ok {
+			return parts
+		}
+		rest = after
+		if pw := strings.FieldsFunc(strings.TrimLeft(after, " ='"), func(r rune) bool { return strings.ContainsRune(" '&", r) }); len(pw) > 0 {
+			parts = append(parts, pw[0])
+		}
+	}
+}
+
+// given reports whether a DSN has a parameter.
+func given(dsn, name string) bool {
+	return strings.Contains(dsn, name+"=") || strings.Contains(dsn, name+" =")
+}

@@ -1,0 +1,236 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"goclaw/internal/pgtest"
+	"goclaw/session"
+)
+
+// Ten processes open a new database at once.
+func TestTenBeginners(t *testing.T) {
+	if dir := os.Getenv("GOCLAW_TEST_BEGIN"); dir != "" {
+		s, err := Open(bg, dir, Options{})
+		must(t, err)
+		id := session.ID(fmt.Sprint("s", os.Getpid()))
+		must(t, s.Append(bg, id, session.Record{Seq: 1, Body: session.Header{ID: id}}))
+		must(t, s.Close())
+		return
+	}
+	dir := t.TempDir()
+	dsn := dsnOf(dir)
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run=TestTenBeginners")
+			cmd.Env = append(os.Environ(), "GOCLAW_TEST_BEGIN="+dsn)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for _, err := range at(t, dir, Options{}).List(bg, session.Query{}) {
+		must(t, err)
+		n++
+	}
+	if n != 10 {
+		t.Errorf("%d sessions of 10", n)
+	}
+}
+
+// Every refusal is one line that says what to do and shows no password.
+func TestRefuses(t *testing.T) {
+	if server == nil {
+		t.Fatal("the server of the tests belongs to another process")
+	}
+	admin, err := pgx.Connect(bg, server.DSN("postgres"))
+	must(t, err)
+	defer admin.Close(bg)
+	for _, text := range []string{"CREATE ROLE poor LOGIN PASSWORD 'poor-secret'", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0", "CREATE SCHEMA newer"} {
+		_, err = admin.Exec(bg, text)
+		must(t, err)
+	}
+	newer := server.DSN("postgres") + "&search_path=newer"
+	s, err := Open(bg, newer, Options{})
+	must(t, err)
+	must(t, s.Close())
+	_, err = admin.Exec(bg, "UPDATE newer.goclaw_schema SET version = 7")
+	must(t, err)
+	tcp := server.TCP("postgres")
+	secret := url.QueryEscape(pgtest.Password)
+	for _, c := range []struct {
+		name, dsn, want string
+		opts            Options
+	}{
+		{"not a DSN", "postgres://me:" + secret + "@host:port/db", "not a DSN", Options{}},
+		{"a password with a slash", "postgres://me:" + pgtest.Password + "@host/db", "not a DSN", Options{}},
+		{"words", "host=x password=" + pgtest.Password + " port=what", "not a DSN", Options{}},
+		{"a parameter", tcp + "&goclaw_lease=never", `goclaw_lease is "never"`, Options{}},
+		{"no server", "postgres://me:" + secret + "@127.0.0.1:1/db?sslmode=disable", "cannot connect: connect: connection refused", Options{}},
+		{"no socket", "postgres://me:" + secret + "@/db?host=/nowhere", "cannot connect: connect: no such file", Options{}},
+		{"no host", "postgres://me:" + secret + "@nowhere.invalid/db", "nowhere.invalid", Options{}},
+		{"a wrong password", strings.Replace(tcp, "s3cret", "wrong-one", 1), "the password is wrong", Options{}},
+		{"no database", server.TCP("nothing"), "there is no such database", Options{}},
+		{"no rights", fmt.Sprintf("postgres://poor:poor-secret@127.0.0.1:%d/postgres?sslmode=disable", server.Port), "permission denied for schema public: the user needs", Options{}},
+		{"another encoding", server.DSN("ascii"), "the encoding of the database is SQL_ASCII", Options{}},
+		{"newer", newer, "has schema 7, this version knows up to 1: a newer goclaw wrote it", Options{}},
+		{"nothing, to be read", server.DSN("template1"), "it has no sessions of goclaw", Options{ReadOnly: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Open(bg, c.dsn, c.opts)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error is %v, want one line with %q", err, c.want)
+			}
+			for _, pw := range []string{pgtest.Password, secret, "s3cret", "wrong-one", "poor-secret"} {
+				if err != nil && strings.Contains(err.Error(), pw) {
+					t.Errorf("the password is shown: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A user who owns nothing can work in tables that another made for it.
+func TestPlainUser(t *testing.T) {
+	admin, err := pgx.Connect(bg, server.DSN("postgres"))
+	must(t, err)
+	defer admin.Close(bg)
+	dir := t.TempDir()
+	s := at(t, dir, Options{})
+	recs := talk(t, s, "s1", 3)
+	name := s.db.pool.Config().ConnConfig.RuntimeParams["search_path"]
+	for _, text := range []string{"CREATE ROLE plain LOGIN PASSWORD 'p'", "GRANT USAGE ON SCHEMA " + name + " TO plain",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO plain", "GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + name + " TO plain"} {
+		_, err := admin.Exec(bg, text)
+		must(t, err)
+	}
+	p, err := Open(bg, fmt.Sprintf("postgres://plain:p@127.0.0.1:%d/postgres?sslmode=disable&search_path=%s", server.Port, name), Options{})
+	must(t, err)
+	defer p.Close()
+	talk(t, p, "s2", 2)
+	release, err := p.Lock(bg, "s1", "plain")
+	must(t, err)
+	must(t, p.Append(bg, "s1", session.Record{Seq: 5, ID: "x", Parent: recs[3].ID, Body: recs[1].Body}))
+	release()
+	must(t, p.Delete(bg, "s2"))
+	must(t, p.Purge(bg, "s2"))
+}
+
+// A lost connection is made again; what was being appended is there once.
+func TestLostConnections(t *testing.T) {
+	dir := t.TempDir()
+	s := at(t, dir, Options{})
+	recs := talk(t, s, "s1", 1)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c, err := pgx.Connect(bg, server.DSN("postgres"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close(bg)
+		name := s.db.pool.Config().ConnConfig.RuntimeParams["application_name"]
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			if _, err := c.Exec(bg, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", name); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	last, leaf := recs[1].Seq, recs[1].ID
+	for i := range 60 {
+		r := session.Record{Seq: last + 1, ID: fmt.Sprintf("m%03d", i), Parent: leaf, Time: recs[1].Time, Body: recs[1].Body}
+		if err := s.Append(bg, "s1", r); err != nil {
+			t.Fatalf("append %d: %v", i, err)
+		}
+		last, leaf = r.Seq, r.ID
+	}
+	close(stop)
+	wg.Wait()
+	n := 0
+	for r, err := range s.Read(bg, "s1", 2) {
+		must(t, err)
+		if r.ID != fmt.Sprintf("m%03d", n) {
+			t.Fatalf("record %d is %s", r.Seq, r.ID)
+		}
+		n++
+	}
+	if n != 60 {
+		t.Errorf("%d records of 60", n)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	talk(t, at(t, dir, Options{}), "s1", 3)
+	r := at(t, dir, Options{ReadOnly: true})
+	if in, err := session.Stat(bg, r, "s1"); err != nil || in.Last != 4 {
+		t.Errorf("read: %+v, %v", in, err)
+	}
+	_, rebuild := r.Rebuild(bg)
+	_, locked := r.Lock(bg, "s1", "x")
+	for what, err := range map[string]error{"append": r.Append(bg, "s1"), "delete": r.Delete(bg, "s1"), "restore": r.Restore(bg, "s1"), "purge": r.Purge(bg, "s1"), "rebuild": rebuild, "lock": locked} {
+		if err == nil || !strings.Contains(err.Error(), "reading only") {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+	// A server that takes no writes says so.
+	s, err := Open(bg, dsnOf(dir)+"&default_transaction_read_only=on", Options{Patience: time.Millisecond})
+	must(t, err)
+	defer s.Close()
+	if err := s.Append(bg, "s2", session.Record{Seq: 1, Body: session.Header{ID: "s2"}}); err == nil || !strings.Contains(err.Error(), "the server is read-only (a standby?): nothing was written") {
+		t.Errorf("append to a standby: %v", err)
+	}
+}
+
+func TestCheckAndRebuild(t *testing.T) {
+	dir := t.TempDir()
+	s := at(t, dir, Options{})
+	for _, id := range []session.ID{"s1", "s2", "s3"} {
+		talk(t, s, id, 5)
+	}
+	must(t, s.Delete(bg, "s2"))
+	reports := func() map[session.ID]string {
+		got := map[session.ID]string{}
+		must(t, s.Check(bg, func(id session.ID, err error) { got[id] += err.Error() + "\n" }))
+		return got
+	}
+	if got := reports(); len(got) != 0 {
+		t.Fatalf("check of a good store: %q", got)
+	}
+	sql(t, dir, "UPDATE goclaw_sessions SET title = 'x', turns = 99, last = 2 WHERE id = 's1'")
+	sql(t, dir, "UPDATE goclaw_records SET data = '{\"' WHERE seq = 4 AND session = (SELECT n FROM goclaw_sessions WHERE id = 's3')")
+	sql(t, dir, "DELETE FROM goclaw_records WHERE seq = 2 AND session = (SELECT n FROM goclaw_sessions WHERE id = 's3')")
+	got := reports()
+	if len(got) != 2 || !strings.Contains(got["s1"], "turns is 99, should be 5") || !strings.Contains(got["s3"], "record 4") || !strings.Contains(got["s3"], "record 2 is missing") {
+		t.Errorf("check reports %q", got)
+	}
+	// A row that lies cannot make the log be overwritten.
+	if err := s.Append(bg, "s1", session.Record{Seq: 3, ID: "over", Parent: "e001", Body: session.Title{Title: "x"}}); !errors.Is(err, session.ErrStale) {
+		t.Errorf("append over a record: %v, want %v", err, session.ErrStale)
+	}
+	if _, err := s.Rebuild(bg); err != nil {
+		t.Fatal(err)
+	}
+	if got := reports(); got["s1"] != "" {
+		t.Errorf("rebuilt, check reports %q", got)
+	}
+}

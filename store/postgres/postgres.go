@@ -1,0 +1,229 @@
+// Package postgres keeps sessions in a PostgreSQL database that any number of
+// processes on any number of machines share.
+//
+// An append is one statement: it compares where the log ends, adds the records
+// and brings the row of the session up to date, in one round trip. Nothing needs
+// a connection of its own or the state of one, so that all works behind a pooler
+// that lends a connection for one transaction; only the listener, whose
+// notifications are hints, is better off without one.
+//
+// A lock is a row with an expiry, which its holder renews, and a fencing number.
+// An append of a holder whose row has another number now is refused.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"goclaw/session"
+)
+
+// Store is a database of sessions. It implements session.Store,
+// session.Waiter, storekit.Feed, storekit.Checker and storekit.Redactions.
+type Store struct {
+	db     *database
+	ends   ends
+	leases leases
+	watch  watch
+	close  func() error
+}
+
+// database is the connections of a Store.
+type database struct {
+	pool     *pgxpool.Pool
+	place    string // host and database, for messages
+	readOnly bool
+	patience time.Duration // how long a lost connection is tried again
+
+	closed  chan struct{}
+	calls   sync.RWMutex // held for reading by every call
+	closing bool
+}
+
+// Options change how a database is opened.
+type Options struct {
+	// ReadOnly never changes the database, not even to create its tables.
+	ReadOnly bool
+	// Lease is how long a lock outlives the last sign of life of its holder; 0
+	// means 15 seconds.
+	Lease time.Duration
+	// Patience is how long a call goes on trying when the connection is lost; 0
+	// means 20 seconds.
+	Patience time.Duration
+}
+
+// Defaults of Options and of the pool.
+const (
+	defaultLease    = 15 * time.Second
+	defaultPatience = 20 * time.Second
+	defaultConns    = 16
+)
+
+// Open opens the database dsn, a URL "postgres://user:password@host/name?..." or
+// words "host=... dbname=...", with the parameters of libpq and these:
+// pool_max_conns, goclaw_lease (a duration, for Options.Lease). It
+// creates the tables if there are none. Its errors never show a password.
+func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	cfg, lease, err := parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db := &database{place: placeOf(cfg.ConnConfig), readOnly: opts.ReadOnly, patience: opts.Patience, closed: make(chan struct{})}
+	if db.patience == 0 {
+		db.patience = defaultPatience
+	}
+	if opts.Lease != 0 {
+		lease = opts.Lease
+	}
+	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return nil, db.wrap(err)
+	}
+	s := &Store{db: db}
+	s.leases = leases{db: db, ttl: lease, held: map[string]*hold{}}
+	s.watch = watch{db: db, config: cfg.ConnConfig, waiting: map[*waiter]bool{}, kick: make(chan struct{}, 1)}
+	s.close = sync.OnceValue(s.shut)
+	if err := db.prepare(ctx); err != nil {
+		db.pool.Close()
+		return nil, &Error{Place: db.place, Err: err}
+	}
+	return s, nil
+}
+
+// leaseParam is the parameter of a DSN that sets Options.Lease.
+const leaseParam = "goclaw_lease"
+
+// parse parses a DSN.
+func parse(dsn string) (cfg *pgxpool.Config, lease time.Duration, err error) {
+	if cfg, err = pgxpool.ParseConfig(dsn); err != nil {
+		return nil, 0, unparsed(dsn, err)
+	}
+	c := cfg.ConnConfig
+	lease = defaultLease
+	if v, ok := c.RuntimeParams[leaseParam]; ok {
+		delete(c.RuntimeParams, leaseParam)
+		if lease, err = time.ParseDuration(v); err != nil || lease < 100*time.Millisecond {
+			return nil, 0, fmt.Errorf("postgres: %s is %q, not a duration such as 15s", leaseParam, v)
+		}
+	}
+	if c.Database == "" {
+		c.Database = c.User
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "goclaw"
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 10 * time.Second
+	}
+	if !given(dsn, "pool_max_conns") {
+		cfg.MaxConns = defaultConns
+	}
+	if !given(dsn, "default_query_exec_mode") {
+		c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	c.StatementCacheCapacity, c.DescriptionCacheCapacity = min(c.StatementCacheCapacity, 64), 0
+	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
+	return cfg, lease, nil
+}
+
+// binary asks for results in their binary form: as text, bytes would be twice as
+// long.
+var binary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+
+// enter begins a call. The caller must call leave if there is no error.
+func (db *database) enter(ctx context.Context) error {
+	db.calls.RLock()
+	err := ctx.Err()
+	if db.closing {
+		err = session.ErrClosed
+	}
+	if err != nil {
+		db.calls.RUnlock()
+	}
+	return err
+}
+
+func (db *database) leave() { db.calls.RUnlock() }
+
+// do calls f, which must do nothing if the connection is lost or do the same
+// when it is called again, until it succeeds or the connection has been lost for
+// too long.
+func (db *database) do(ctx context.Context, f func() error) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.leave()
+	return db.wrap(db.again(ctx, f))
+}
+
+// again is do within a call.
+func (db *database) again(ctx context.Context, f func() error) error {
+	begin, pause := time.Now(), 20*time.Millisecond
+	for {
+		err := f()
+		if err == nil || !lost(err) || ctx.Err() != nil || time.Since(begin) > db.patience {
+			if ctx.Err() != nil && err != nil && (lost(err) || errors.Is(err, ctx.Err())) {
+				return ctx.Err()
+			}
+			return err
+		}
+		if code(err) == readOnlyServer {
+			db.pool.Reset() // another server may be the primary now
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 300*time.Millisecond)
+	}
+}
+
+// each calls f with the rows of a query.
+func (db *database) each(ctx context.Context, f func(pgx.Rows) error, sql string, args ...any) error {
+	rows, err := db.pool.Query(ctx, sql, append([]any{binary}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// exec runs a statement and returns how many rows it concerned.
+func (db *database) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := db.pool.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), err
+}
+
+func (db *database) writable() error {
+	if db.readOnly {
+		return fmt.Errorf("postgres: %s is open for reading only", db.place)
+	}
+	return nil
+}
+
+// Close gives back the locks, waits for calls in progress and closes the
+// connections.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.db.closed)
+	s.db.calls.Lock()
+	s.db.closing = true
+	s.db.calls.Unlock()
+	s.leases.shut()
+	s.watch.shut()
+	s.db.pool.Close()
+	return nil
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// schemaVersion is the version of the tables that this program writes.
+const schemaVersion = 1
+
+// schemaLock is the advisory lock under which tables are created: "gocl".
+const schemaLock = 0x676f636c
+
+// The tables. They are where the search path of the connection leads first.
+//
+// Text is compared byte by byte. The columns minute, agent, channel and words of
+// a session are computed from the others for List. An append changes no column
+// that has an index, except minute once in a minute, so that it need not touch
+// the indexes.
+//
+// xact is the transaction that wrote a record: of two transactions the one that
+// began first may end last, so that a feed reads again what was in progress. Its
+// index is small, because records lie in the order in which they were written.
+const schema = `
+CREATE TABLE goclaw_schema (version integer NOT NULL);
+CREATE TABLE goclaw_sessions (
+	n                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	id                text COLLATE "C" NOT NULL UNIQUE,
+	key               text COLLATE "C" NOT NULL,
+	title             text COLLATE "C" NOT NULL,
+	created           text COLLATE "C" NOT NULL,
+	updated           text COLLATE "C" NOT NULL,
+	trashed           text COLLATE "C",
+	records           bigint NOT NULL,
+	last              bigint NOT NULL,
+	compactions       bigint NOT NULL,
+	turns             bigint NOT NULL,
+	provider          text COLLATE "C" NOT NULL,
+	model             text COLLATE "C" NOT NULL,
+	thinking          text COLLATE "C" NOT NULL,
+	used              bigint NOT NULL,
+	spent_input       bigint NOT NULL,
+	spent_output      bigint NOT NULL,
+	spent_cache_read  bigint NOT NULL,
+	spent_cache_write bigint NOT NULL,
+	leaf              text COLLATE "C" NOT NULL,
+	keep_from         bigint NOT NULL,
+	last_bend         bigint NOT NULL,
+	parent            text COLLATE "C" NOT NULL,
+	cwd               text COLLATE "C" NOT NULL,
+	origin_program    text COLLATE "C" NOT NULL,
+	origin_path       text COLLATE "C" NOT NULL,
+	origin_key        text COLLATE "C" NOT NULL,
+	origin_id         text COLLATE "C" NOT NULL,
+	origin_seq        bigint NOT NULL,
+	minute            text COLLATE "C" NOT NULL,
+	agent             text COLLATE "C" NOT NULL,
+	channel           text COLLATE "C" NOT NULL,
+	words             text COLLATE "C" NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX goclaw_sessions_key ON goclaw_sessions (key);
+CREATE INDEX goclaw_sessions_minute ON goclaw_sessions (minute) WHERE trashed IS NULL;
+CREATE TABLE goclaw_records (
+	session bigint NOT NULL,
+	xact    bigint NOT NULL,
+	seq     integer NOT NULL,
+	crc32c  integer NOT NULL,
+	id      text COLLATE "C" NOT NULL,
+	parent  text COLLATE "C" NOT NULL,
+	type    text COLLATE "C" NOT NULL,
+	data    bytea NOT NULL,
+	PRIMARY KEY (session, seq)
+);
+CREATE INDEX goclaw_records_id ON goclaw_records (session, id);
+CREATE INDEX goclaw_records_xact ON goclaw_records USING brin (xact) WITH (pages_per_range = 16, autosummarize = on);
+CREATE TABLE goclaw_moves (
+	id   text COLLATE "C" PRIMARY KEY,
+	xact bigint NOT NULL
+);
+CREATE INDEX goclaw_moves_xact ON goclaw_moves (xact);
+CREATE SEQUENCE goclaw_fences;
+CREATE TABLE goclaw_locks (
+	name    text COLLATE "C" PRIMARY KEY,
+	fence   bigint NOT NULL,
+	who     text NOT NULL,
+	pid     integer NOT NULL,
+	process text NOT NULL,
+	since   timestamptz NOT NULL,
+	expires timestamptz NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO goclaw_schema VALUES (1);
+`
+
+// prepare looks at the tables and creates them if there are none.
+func (db *database) prepare(ctx context.Context) error {
+	c, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	if err := suits(c.Conn().PgConn()); err != nil {
+		return err
+	}
+	v, err := version(ctx, c.Conn())
+	if err == nil && v == 0 && !db.readOnly {
+		if err = pgx.BeginFunc(ctx, c.Conn(), migrate); err == nil {
+			v = schemaVersion
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case v == 0:
+		return errors.New("it has no sessions of goclaw")
+	case v > schemaVersion:
+		return fmt.Errorf("it has schema %d, this version knows up to %d: a newer goclaw wrote it", v, schemaVersion)
+	}
+	return nil
+}
+
+// suits returns an error if the server cannot hold the tables.
+func suits(c *pgconn.PgConn) error {
+	if e := c.ParameterStatus("server_encoding"); e != "UTF8" {
+		return fmt.Errorf("the encoding of the database is %s: goclaw needs UTF8", e)
+	}
+	major, _, _ := strings.Cut(c.ParameterStatus("server_version"), ".")
+	if v, err := strconv.Atoi(major); err == nil && v < 13 {
+		return fmt.Errorf("the server is PostgreSQL %d: goclaw needs 13 or newer", v)
+	}
+	return nil
+}
+
+// version returns the version of the tables, 0 if there are none.
+func version(ctx context.Context, c *pgx.Conn) (v int, err error) {
+	// The catalogue is asked, because a name that was not found is remembered for
+	// a while, even if another process has made the table since.
+	var there bool
+	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = 'goclaw_schema' AND schemaname = ANY(current_schemas(false)))").Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = c.QueryRow(ctx, "SELECT version FROM goclaw_schema").Scan(&v)
+	return v, err
+}
+
+// migrate creates the tables, unless another process has done so.
+func migrate(tx pgx.Tx) error {
+	ctx := context.Background()
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
+		return err
+	}
+	v, err := version(ctx, tx.Conn())
+	if err != nil || v != 0 {
+		return err
+	}
+	return tx.Conn().PgConn().Exec(ctx, schema).Close()
+}
