@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
@@ -80,10 +79,15 @@ func noStopWords(text string) []string {
 	return all
 }
 
-// longWords leaves out what has no three characters as well: a trigram index
-// cannot look for it.
-func longWords(text string) []string {
-	return slices.DeleteFunc(noStopWords(text), func(w string) bool { return utf8.RuneCountInString(w) < 3 })
+// trigrams returns every three characters in a row of a question.
+func trigrams(text string) (out []string) {
+	chars := []rune(strings.ToLower(text))
+	for i := 0; i+3 <= len(chars); i++ {
+		if t := string(chars[i : i+3]); !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 var stopWord = func() map[string]bool {

@@ -3,12 +3,16 @@
 //	recall -data "DIR..."         labelled sets (docs.jsonl, queries.jsonl, notes/, notes_docs.jsonl, notes_queries.jsonl), or
 //	                              folders of them: goclaw beside FTS5 and R1, and beside its goals
 //	recall -data "DIR..." -parts  what each part of goclaw's ranking gives
+//	recall -data ... -known N     N questions of each kind that are made from the messages, in place of the set's own
+//	recall -store FILE            the same from the messages of a store of goclaw's: no labels are needed
 //	recall -messages N            speed and size with N messages
 //	recall -start                 searches from the command line, each in a process of its own
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,6 +27,11 @@ type options struct {
 	verbose   bool
 	run       string
 	only      string
+	keep      bool
+	parts     bool
+	together  bool
+	known     int
+	store     string
 }
 
 func main() {
@@ -30,9 +39,11 @@ func main() {
 	data := flag.String("data", "", "folders of labelled sets, or of folders of them, separated by spaces")
 	messages := flag.Int("messages", 0, "measure speed and size with this many messages")
 	start := flag.Bool("start", false, "measure searches from the start of a process")
-	together := flag.Bool("together", false, "search all conversations of a set at once")
-	ablate := flag.Bool("parts", false, "leave out one part of the ranking at a time")
-	keep := flag.Bool("keep", false, "keep the vectors of the model in the user's cache for the next run")
+	flag.BoolVar(&o.together, "together", false, "search all conversations of a set at once")
+	flag.BoolVar(&o.parts, "parts", false, "leave out one part of the ranking at a time")
+	flag.BoolVar(&o.keep, "keep", false, "keep the vectors of the model in the user's cache for the next run")
+	flag.StringVar(&o.store, "store", "", "a database of sessions; its messages are asked for as -known does")
+	flag.IntVar(&o.known, "known", 0, "make up to this many questions of each kind from the messages of a set (-store: 10)")
 	flag.StringVar(&o.only, "only", "", "leave out only the parts whose names contain one of these words, separated by commas")
 	flag.BoolVar(&o.withModel, "model", true, "measure with the model too")
 	flag.IntVar(&o.hits, "hits", 10, "how many hits each system is asked for")
@@ -42,8 +53,8 @@ func main() {
 	ctx := context.Background()
 	var err error
 	switch {
-	case *data != "":
-		err = labelled(ctx, strings.Fields(*data), *together, *ablate, *keep, o)
+	case *data != "" || o.store != "":
+		err = labelled(ctx, strings.Fields(*data), o)
 	case *messages > 0:
 		err = speed(ctx, *messages)
 	case *start:
@@ -57,22 +68,29 @@ func main() {
 	}
 }
 
-// labelled measures with labelled sets.
-func labelled(ctx context.Context, dirs []string, together, ablate, keep bool, o options) error {
-	sets, err := findSets(dirs, together)
-	if err != nil {
+// labelled measures with the sets in dirs, or with the store that o names.
+func labelled(ctx context.Context, dirs []string, o options) (err error) {
+	var sets []*set
+	if o.store != "" {
+		own, err := ownSet(ctx, o.store)
+		if err != nil {
+			return err
+		}
+		own.knownItems(cmp.Or(o.known, 10))
+		sets = []*set{own}
+	} else if sets, err = findSets(dirs, o); err != nil {
 		return err
 	}
-	if o.model, err = newKeeping(ctx, keep && o.withModel); err != nil {
+	if o.model, err = newKeeping(ctx, o.keep && o.withModel); err != nil {
 		return err
 	}
-	if ablate {
+	if o.parts {
 		err = ablation(ctx, os.Stdout, sets, o)
 	} else {
 		err = quality(ctx, os.Stdout, sets, o)
+		if o.withModel && o.store == "" {
+			err = errors.Join(err, languages(ctx, os.Stdout, o))
+		}
 	}
-	if saved := o.model.save(); err == nil {
-		err = saved
-	}
-	return err
+	return errors.Join(err, o.model.save())
 }

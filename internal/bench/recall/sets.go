@@ -92,7 +92,7 @@ func (s *set) searches() (out []query) {
 var known = map[string][2]string{"dev": {"turns", "notes"}, "code-dev": {"code", ""}, "chat-dev": {"chat", ""}}
 
 // findSets loads the sets in dirs, each of which is a set or holds some.
-func findSets(dirs []string, together bool) (sets []*set, err error) {
+func findSets(dirs []string, o options) (sets []*set, err error) {
 	for _, dir := range dirs {
 		folders := []string{dir}
 		if !holdsSet(dir) {
@@ -123,8 +123,13 @@ func findSets(dirs []string, together bool) (sets []*set, err error) {
 		return len(order)
 	}
 	slices.SortStableFunc(sets, func(a, b *set) int { return place(a) - place(b) })
-	if together {
-		for _, s := range sets {
+	if o.known > 0 {
+		sets = slices.DeleteFunc(sets, func(s *set) bool { return s.notes != "" })
+	}
+	for _, s := range sets {
+		if o.known > 0 {
+			s.knownItems(o.known)
+		} else if o.together {
 			s.join()
 		}
 	}

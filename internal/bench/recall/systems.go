@@ -27,7 +27,7 @@ func systems(o options) []system {
 	all := []system{
 		{"FTS5 unicode61, any word", false, fts(o, "unicode61", everyWord)},
 		{"FTS5 porter, no stop words", false, fts(o, "porter unicode61", noStopWords)},
-		{"FTS5 trigram, any word", false, fts(o, "trigram", longWords)},
+		{"FTS5 trigram, any three characters", false, fts(o, "trigram", trigrams)},
 		{"R1", false, openR1(o, nil)},
 		{"R1 + model", true, openR1(o, o.model)},
 		{ours, false, openGoclaw(o, nil)},
