@@ -210,7 +210,7 @@ func (e *embedding) some(ctx context.Context, s *postings.Session, last session.
 		}
 		upto = r.Seq
 		// Tool output is found by its words.
-		if t, ok := speak(r); ok && t.role != Output {
+		if t, ok := speak(r); ok && t.role != Output && e.knows(t.text) {
 			seqs, texts = append(seqs, r.Seq), append(texts, text.Head(t.text, maxEmbedded))
 		}
 		if len(texts) == batch || upto-coded >= maxBatch {
@@ -292,7 +292,9 @@ func (e *embedding) lateNotes(ctx context.Context) (hashes []vectors.Hash, texts
 	}
 	for _, f := range e.ix.memory.All {
 		for i, h := range f.Hashes {
-			if _, ok := e.notes[h]; !ok && len(texts) < batch && !slices.Contains(hashes, h) {
+			if _, ok := e.notes[h]; !ok && !e.knows(notes.WithoutMark(f.Notes[i].Text)) {
+				e.notes[h] = nil // it has none
+			} else if !ok && len(texts) < batch && !slices.Contains(hashes, h) {
 				hashes, texts = append(hashes, h), append(texts, text.Head(notes.WithoutMark(f.Notes[i].Text), maxEmbedded))
 			}
 		}
@@ -336,6 +338,10 @@ type meaning struct {
 func (m *meaning) of(ctx context.Context, query string, res *Result) error {
 	query = text.Head(strings.TrimSpace(query), maxEmbedded)
 	if m.model == nil || m.none || query == m.text {
+		return nil
+	}
+	if !m.knows(query) {
+		m.text, m.v = query, nil
 		return nil
 	}
 	soon, cancel := context.WithTimeout(ctx, m.patience)
