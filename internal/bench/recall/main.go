@@ -61,6 +61,9 @@ func main() {
 		err = fromStart(ctx)
 	default:
 		fmt.Println("no labelled data: give DATA=DIR, a folder with docs.jsonl and queries.jsonl, or one that holds such folders (docs/recall.md)")
+		if o.model, err = newKeeping(ctx, false); err == nil {
+			err = languages(ctx, os.Stdout, o)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/recall:", err)

@@ -225,3 +225,18 @@ func TestOwnStore(t *testing.T) {
 	}
 	t.Errorf("the identifier is not asked for: %+v", s.queries)
 }
+
+// What is not English is found as well with the model as without it.
+func TestLanguages(t *testing.T) {
+	model, err := newKeeping(context.Background(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := languages(context.Background(), &b, options{hits: 10, model: model}); err != nil {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	if !strings.Contains(b.String(), "| messages, zh ") || !strings.Contains(b.String(), "| notes, de ") {
+		t.Errorf("the languages are not in\n%s", b.String())
+	}
+}
