@@ -39,7 +39,7 @@ type view struct {
 	newest  newest
 
 	// Not in the index.
-	marks   []mark           // every 512th record or so
+	marks   []mark           // every 32nd record or so
 	outline *session.Outline // of a log that is not a straight line
 	places  []place          // with outline: where each record begins
 }
@@ -118,7 +118,7 @@ func (n *newest) add(id string) {
 }
 
 // apart is the distance of two marks in records.
-const apart = 512
+const apart = 32
 
 // add adds r, which begins at m. It reports false, and leaves v as it is, if
 // that takes an outline of the whole log. find looks for an id in the records

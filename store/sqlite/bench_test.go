@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/store/storetest"
 )
@@ -56,4 +59,25 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(size))
+}
+
+// BenchmarkAppendMany appends 1,000 short records to each of many logs.
+func BenchmarkAppendMany(b *testing.B) {
+	s := at(b, filepath.Join(b.TempDir(), "sessions.db"))
+	logs := 0
+	for b.Loop() {
+		logs++
+		recs := make([]session.Record, 1000)
+		id := session.ID(fmt.Sprint("log", logs))
+		for i := range recs {
+			recs[i] = session.Record{Seq: session.Seq(i + 1), Time: time.Unix(int64(i), 0).UTC(), Body: session.Header{Version: session.Version, ID: id, Key: "main:cli:x"}}
+			if i > 0 {
+				m := session.Message{Message: llm.UserText("as long as what people write to each other in chats, about so much")}
+				recs[i].ID, recs[i].Parent, recs[i].Body = fmt.Sprintf("1785578400%05d_%08x", i, i*7919), recs[i-1].ID, m
+			}
+		}
+		if err := s.Append(bg, id, recs...); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -303,18 +304,47 @@ func insertSession(c *sqlx.Conn, in session.Info) (int64, error) {
 
 const insertRecord = " INTO records (pos, id, parent, type, time, data, crc32c) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
+// rowsAtOnce is how many records one statement inserts at most: SQLite then
+// finds the place of most of them without a search.
+const rowsAtOnce = 16
+
+// insertRows is insertRecord for rowsAtOnce records. Those that were inserted
+// before one that cannot be are rolled back with the transaction: nothing has to
+// be kept for the statement's own rollback.
+var insertRows = "INSERT OR FAIL" + insertRecord + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?)", rowsAtOnce-1)
+
 // insert writes records of session n.
 func (w *writer) insert(n int64, lines []sqlstore.Line) error {
-	for _, l := range lines {
-		err := w.c.Run("INSERT"+insertRecord, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data, l.Sum)
+	args := make([]any, 0, 7*rowsAtOnce)
+	for len(lines) > 0 {
+		sql, rows := "INSERT"+insertRecord, lines[:1]
+		if few := lines[:min(len(lines), rowsAtOnce)]; len(few) == rowsAtOnce && small(few) {
+			sql, rows = insertRows, few
+		}
+		lines = lines[len(rows):]
+		args = args[:0]
+		for _, l := range rows {
+			args = append(args, pos(n, int64(l.Seq)), l.ID, l.Parent, l.Type, l.Time, l.Data, l.Sum)
+		}
+		err := w.c.Run(sql, args...)
 		if errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) || errors.Is(err, sqlite3.CONSTRAINT_ROWID) {
-			return fmt.Errorf("session %d has record %d already, its row must be rebuilt: %w", n, l.Seq, errors.Join(err, session.ErrStale))
+			return fmt.Errorf("session %d has record %d already, or one after it: its row must be rebuilt: %w", n, rows[0].Seq, errors.Join(err, session.ErrStale))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// small reports whether lines are short: SQLite has a copy of all that one
+// statement inserts.
+func small(lines []sqlstore.Line) bool {
+	size := 0
+	for _, l := range lines {
+		size += len(l.Data)
+	}
+	return size < 64<<10
 }
 
 // after implements queue.after.
