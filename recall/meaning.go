@@ -4,8 +4,15 @@ import (
 	"cmp"
 	"slices"
 
+	"goclaw/internal/parts"
 	"goclaw/recall/internal/ranking"
 	"goclaw/recall/internal/vectors"
+)
+
+// The parts that a benchmark can leave out.
+var (
+	partMeant = parts.New("candidates by vectors", parts.Meaning)
+	partFloor = parts.New("a cut-off for them", parts.Meaning)
 )
 
 // How many are candidates for their vectors, whatever their words are.
@@ -44,7 +51,7 @@ func (s *search) floor() float64 {
 // model whose cosines are not known it is only the nearest.
 func (s *search) many(n int) int {
 	switch {
-	case s.q.balance() == 0:
+	case s.q.balance() == 0 || !partMeant.On():
 		return 0
 	case s.floor() < 0:
 		return defaultLimit
@@ -55,7 +62,9 @@ func (s *search) many(n int) int {
 // similar drops candidates that have no word of the question and are not
 // similar enough to it.
 func similar(cands []ranking.Candidate, floor float64) []ranking.Candidate {
-	return slices.DeleteFunc(cands, func(c ranking.Candidate) bool { return c.Meant && !c.Own && c.Near < floor })
+	return slices.DeleteFunc(cands, func(c ranking.Candidate) bool {
+		return c.Meant && !c.Own && c.Near < floor && partFloor.On()
+	})
 }
 
 // judge notes whether c, which is a hit, says what is asked for.
