@@ -75,7 +75,8 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 
 // reset drops what is known of vectors, and those of another model.
 func (e *embedding) reset() error {
-	e.notes, e.ix.codes = nil, vectors.Codes{}
+	e.notes = nil
+	e.ix.codes.Close()
 	if e.model == nil {
 		return nil
 	}

@@ -117,6 +117,7 @@ func (ix *Index) Close() error {
 	if ix.messages.db == nil {
 		return nil
 	}
+	ix.codes.Close()
 	err := ix.messages.db.Close()
 	ix.messages.db = nil
 	return err

@@ -18,6 +18,14 @@ type Codes struct {
 	of      string // the model whose vectors they are, and their length
 	version int64  // the state of the file that they were read from
 	by      map[int64]*coded
+	order   []int64 // the sessions as they lie in memory; nil: not known
+	room    arena   // of those that were there at first
+}
+
+// Close gives back the memory. c is empty then.
+func (c *Codes) Close() {
+	c.room.free()
+	*c = Codes{}
 }
 
 // coded is the vectors of one session, in the order of its records.
@@ -87,6 +95,7 @@ func (c *Codes) Refresh(t Table) error {
 			delete(c.by, n)
 		}
 	}
+	c.order = nil
 	for n, upto := range changed {
 		b := &coded{upto: upto}
 		err := t.DB.Each(func(r sqlx.Row) error {
@@ -104,23 +113,25 @@ func (c *Codes) Refresh(t Table) error {
 
 // load reads all.
 func (c *Codes) load(t Table, version int64, of string) error {
-	by := map[int64]*coded{}
+	c.Close()
+	by, most := map[int64]*coded{}, int64(0)
 	err := t.DB.Each(func(r sqlx.Row) error {
 		by[r.Int(0)] = &coded{upto: session.Seq(r.Int(1))}
+		most += r.Int(1)
 		return nil
 	}, "SELECT n, coded FROM recall_sessions WHERE coded > 0")
 	if err != nil {
 		return err
 	}
-	// The vectors of one session follow each other: collected first, they take
-	// no more room than they need.
-	var now coded
-	last := int64(-1)
+	c.room = newArena(int(most))
+	var now *coded // the vectors of one session follow each other
+	last := int64(0)
 	keep := func() {
-		if b := by[last]; b != nil {
-			b.seqs, b.signs = slices.Clone(now.seqs), slices.Clone(now.signs)
+		if b := by[last]; b != nil && now != nil {
+			c.room.end(now)
+			b.seqs, b.signs = now.seqs, now.signs
 		}
-		now.seqs, now.signs = now.seqs[:0], now.signs[:0]
+		now = c.room.part()
 	}
 	err = t.DB.Each(func(r sqlx.Row) error {
 		if n := r.Int(0) >> 32; n != last {
@@ -131,6 +142,7 @@ func (c *Codes) load(t Table, version int64, of string) error {
 		return nil
 	}, "SELECT pos, data FROM recall_codes ORDER BY pos")
 	if err != nil {
+		c.Close()
 		return err
 	}
 	keep()
@@ -146,7 +158,7 @@ func (c *Codes) Put(n int64, upto session.Seq, seqs []session.Seq, vs [][]float3
 	b := c.by[n]
 	if b == nil {
 		b = &coded{}
-		c.by[n] = b
+		c.by[n], c.order = b, nil
 	}
 	b.upto = upto
 	for i, v := range vs {
@@ -177,33 +189,28 @@ const rough = 4
 // Nearest returns the k messages of segs nearest to query, of those that allow
 // allows, nil for all.
 func (c *Codes) Nearest(query Vector, segs []*postings.Segment, allow func(postings.Doc) bool, k int) []Place {
-	if len(query) != codeBits || len(c.by) == 0 || k <= 0 {
+	if len(query) != codeBits || k <= 0 {
 		return nil
 	}
 	s := sieve{want: rough * k, most: codeBits}
 	signs := SignsOf(query)
-	for si, seg := range segs {
-		docs := seg.Docs
-		for at := 0; at < len(docs); {
-			group := docs[at].Group
-			b := c.by[int64(group)]
-			if b == nil {
-				for at < len(docs) && docs[at].Group == group {
-					at++
-				}
+	var in group
+	if c.order == nil {
+		c.order = slices.Sorted(maps.Keys(c.by))
+	}
+	for _, n := range c.order {
+		b := c.by[n]
+		in.found = false
+		for j := range b.signs {
+			d := signs.apart(&b.signs[j])
+			if d > s.most {
 				continue
 			}
-			j, _ := slices.BinarySearch(b.seqs, docs[at].Seq)
-			for ; at < len(docs) && docs[at].Group == group; at++ {
-				for j < len(b.seqs) && b.seqs[j] < docs[at].Seq {
-					j++
-				}
-				if j == len(b.seqs) || b.seqs[j] != docs[at].Seq {
-					continue
-				}
-				if d := signs.apart(&b.signs[j]); d <= s.most && (allow == nil || allow(docs[at])) {
-					s.add(Place{si, at}, d)
-				}
+			if !in.found {
+				in.find(segs, uint32(n))
+			}
+			if p, ok := in.at(segs, b.seqs[j]); ok && (allow == nil || allow(segs[p.Seg].Docs[p.At])) {
+				s.add(p, d)
 			}
 		}
 	}
@@ -223,6 +230,42 @@ func (c *Codes) Nearest(query Vector, segs []*postings.Segment, allow func(posti
 		out = append(out, n.Place)
 	}
 	return out
+}
+
+// group is where the docs of one session are.
+type group struct {
+	found bool
+	runs  []run
+}
+
+// run is docs of one segment, the first and the one after the last.
+type run struct{ seg, from, to int }
+
+func (g *group) find(segs []*postings.Segment, n uint32) {
+	g.found, g.runs = true, g.runs[:0]
+	for i, s := range segs {
+		if docs := s.Docs; len(docs) > 0 && docs[0].Group <= n && n <= docs[len(docs)-1].Group {
+			from, _ := slices.BinarySearchFunc(docs, postings.Doc{Group: n}, postings.ByPlace)
+			to := from
+			for to < len(docs) && docs[to].Group == n {
+				to++
+			}
+			if from < to {
+				g.runs = append(g.runs, run{i, from, to})
+			}
+		}
+	}
+}
+
+// at returns where the doc of a record is.
+func (g *group) at(segs []*postings.Segment, seq uint32) (Place, bool) {
+	for _, r := range g.runs {
+		docs := segs[r.seg].Docs[r.from:r.to]
+		if i, ok := slices.BinarySearchFunc(docs, seq, func(d postings.Doc, seq uint32) int { return cmp.Compare(d.Seq, seq) }); ok {
+			return Place{r.seg, r.from + i}, true
+		}
+	}
+	return Place{}, false
 }
 
 // apart returns how many signs differ.
