@@ -1,10 +1,13 @@
 package recall
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"goclaw/internal/near"
 	"goclaw/recall/internal/ranking"
 	"goclaw/recall/internal/words"
 )
@@ -12,18 +15,194 @@ import (
 // Snippet returns about n bytes of text on one line, around the place that
 // holds most of what query asks for, and where its words stand in it.
 func Snippet(text, query string, n int) (s string, marks [][2]int) {
+	return snippet(text, matches(text, query), n)
+}
+
+// Marks returns where text holds what query asks for. Marks are in order, and
+// none overlaps another.
+func Marks(text, query string) (marks [][2]int) {
+	for _, w := range matches(text, query) {
+		if k := len(marks); k > 0 && marks[k-1][1] >= w.From {
+			marks[k-1][1] = max(marks[k-1][1], w.To)
+		} else {
+			marks = append(marks, [2]int{w.From, w.To})
+		}
+	}
+	return marks
+}
+
+// LineMatch is a line of a text that holds what a query asks for.
+type LineMatch struct {
+	Line  int // counted from 1
+	Text  string
+	Marks [][2]int
+}
+
+// Lines returns the lines of text that hold most of what query asks for, at
+// most n and in their order. Equal lines are returned once. Each is cut to about
+// size bytes around what it holds.
+func Lines(text, query string, n, size int) []LineMatch {
+	lines := linesWith(text, matches(text, query))
+	var best []line
+	covered, same := map[string]bool{}, map[string]bool{}
+	for len(best) < n {
+		at, most := -1, 0
+		for i, l := range lines {
+			worth := len(l.found) // different words, and those that no line has yet
+			for term := range l.terms {
+				worth += 1000
+				if !covered[term] {
+					worth += 2000
+				}
+			}
+			if worth > most && !same[strings.TrimSpace(l.text)] {
+				at, most = i, worth
+			}
+		}
+		if at < 0 {
+			break
+		}
+		same[strings.TrimSpace(lines[at].text)] = true
+		for term := range lines[at].terms {
+			covered[term] = true
+		}
+		best = append(best, lines[at])
+	}
+	slices.SortFunc(best, func(a, b line) int { return cmp.Compare(a.n, b.n) })
+	var out []LineMatch
+	for _, l := range best {
+		s, marks := snippet(l.text, l.found, size)
+		out = append(out, LineMatch{l.n, s, marks})
+	}
+	return out
+}
+
+// line is a line of a text with what was found in it.
+type line struct {
+	n     int
+	text  string
+	found []words.Word
+	terms map[string]bool
+}
+
+// maxLines is how many lines with matches are looked at.
+const maxLines = 2000
+
+// linesWith returns the lines of text in which something was found. What begins
+// in one line and ends in another belongs to neither.
+func linesWith(text string, found []words.Word) (lines []line) {
+	for n, from := 1, 0; len(found) > 0 && len(lines) < maxLines; n++ {
+		to := len(text)
+		if i := strings.IndexByte(text[from:], '\n'); i >= 0 {
+			to = from + i
+		}
+		l := line{n: n, text: strings.TrimSuffix(text[from:to], "\r"), terms: map[string]bool{}}
+		for len(found) > 0 && found[0].From < to {
+			if w := found[0]; w.To <= to {
+				l.terms[w.Term] = true
+				w.From, w.To = w.From-from, w.To-from
+				l.found = append(l.found, w)
+			}
+			found = found[1:]
+		}
+		if len(l.found) > 0 {
+			lines = append(lines, l)
+		}
+		if from = to + 1; from > len(text) {
+			break
+		}
+	}
+	return lines
+}
+
+// phraseTerm is the term of the query as a whole. No word has it.
+const phraseTerm = "\x00"
+
+// maxPhrases is how often the query as a whole is looked for in a text.
+const maxPhrases = 200
+
+// matches returns where text holds what query asks for: its words, the whole of
+// it, and, for words that are not there, others that begin with them or that
+// they may misspell. They are ordered by where they begin, the longer first.
+func matches(text, query string) []words.Word {
 	want := ranking.Ask(query, time.Time{}).Terms()
 	var found []words.Word
+	there := map[string]bool{}
 	words.Each(text, func(w words.Word) {
 		if want[w.Term] {
 			found = append(found, w)
+			there[w.Term] = true
 		}
 	})
-	if l, only := asLiteral(query); only && len(found) == 0 {
-		if from, to := standsAt(text, l); from >= 0 {
-			found = []words.Word{{Term: l.phrase, From: from, To: to}}
+	found = append(found, alike(text, query, func(term string) bool { return want[term] && !there[term] })...)
+	l, only := asLiteral(query)
+	if !only {
+		l = literal{phrase: squash(query)}
+	}
+	if only && len(found) == 0 || len(l.phrase) > 2 && len(l.phrase) <= maxLiteral {
+		for at, n := 0, 0; at < len(text) && n < maxPhrases; n++ {
+			from, to := standsAt(text[at:], l)
+			if from < 0 {
+				break
+			}
+			found = append(found, words.Word{Term: phraseTerm, From: at + from, To: at + to})
+			at += to
 		}
 	}
+	slices.SortStableFunc(found, func(a, b words.Word) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
+	})
+	return found
+}
+
+// How many letters a word of a query has at least to be found in longer ones,
+// and in others that differ in one letter, or in two.
+const (
+	minBeginning = 4
+	minTypo      = 5
+	minTwoTypos  = 8
+)
+
+// alike returns the words of text that begin with a word of query, or that it
+// may misspell, for those words that are missing from the text.
+func alike(text, query string, missing func(term string) bool) (found []words.Word) {
+	type asked struct{ term, word string }
+	var all []asked
+	words.Each(query[:min(len(query), maxLiteral)], func(w words.Word) {
+		if word := query[w.From:w.To]; len(word) >= minBeginning && word[0] < utf8.RuneSelf && missing(w.Term) {
+			all = append(all, asked{w.Term, strings.ToLower(word)})
+		}
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	words.Each(text, func(w words.Word) {
+		word := text[w.From:w.To]
+		for _, a := range all {
+			if len(word) >= len(a.word) && strings.EqualFold(word[:len(a.word)], a.word) || misspells(a.word, word) {
+				found = append(found, words.Word{Term: a.term, From: w.From, To: w.To})
+				return
+			}
+		}
+	})
+	return found
+}
+
+// misspells reports whether asked, in lower case, may misspell word.
+func misspells(asked, word string) bool {
+	most := 1
+	if len(asked) >= minTwoTypos {
+		most = 2
+	}
+	if len(asked) < minTypo || len(asked)-len(word) > most || len(word)-len(asked) > most || asked[0] != word[0]|0x20 {
+		return false
+	}
+	d, ok := near.Distance(asked, strings.ToLower(word))
+	return ok && d <= most
+}
+
+// snippet is Snippet for what was found in text.
+func snippet(text string, found []words.Word, n int) (s string, marks [][2]int) {
 	from := 0
 	if len(text) > n {
 		from = excerpt(text, found, n)
@@ -45,7 +224,7 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 		// An earlier word may reach this far: pairs of characters overlap.
 		if next < len(found) && found[next].From <= i && found[next].From >= from && found[next].To <= to {
 			at := b.Len()
-			b.WriteString(text[i:found[next].To])
+			b.WriteString(oneSpaced(text[i:found[next].To]))
 			if k := len(marks); k > 0 && marks[k-1][1] >= at {
 				marks[k-1][1] = b.Len()
 			} else {
@@ -66,10 +245,19 @@ func Snippet(text, query string, n int) (s string, marks [][2]int) {
 		}
 		i += size
 	}
+	s = strings.TrimRight(b.String(), " ")
 	if to < len(text) {
-		b.WriteString(" …")
+		s += " …"
 	}
-	return strings.TrimRight(b.String(), " "), marks
+	return s, marks
+}
+
+// oneSpaced puts a match that spans lines on one.
+func oneSpaced(text string) string {
+	if strings.ContainsAny(text, "\n\t\r") {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	return text
 }
 
 // excerpt returns where n bytes start that hold the most different words of

@@ -16,14 +16,14 @@ import (
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
-	"goclaw/session"
 )
 
 // searchFlags say what is searched for, and how it is shown.
 type searchFlags struct {
 	query.Flags
-	text          string
-	index, asJSON bool
+	text                 string
+	index, asJSON, group bool
+	open                 int // a hit, counted from 1; 0: none
 }
 
 func searchCmd(a *app) *cobra.Command {
@@ -38,6 +38,8 @@ question will do, and no character has a special meaning.`,
   goclaw search --here --since 7d flaky test       sessions of this folder, last week
   goclaw search --tool bash --source claude-code permission denied
   goclaw search -- --no-ff                         text that begins with a dash
+  goclaw search --group invoice                    by session, the best first
+  goclaw search --open 2 invoice                   the second hit, with what surrounds it
   goclaw search --memory birthday
   goclaw search --index                            make vectors for everything now`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +49,10 @@ question will do, and no character has a special meaning.`,
 				return usage("%s needs QUERY: see %s --help", path, path)
 			case !blank && f.index:
 				return usage("%s --index takes no QUERY: it brings the index up to date", path)
+			case cmd.Flags().Changed("open") && f.open < 1:
+				return usage("--open takes the number of a hit, from 1 on, not %d", f.open)
+			case cmd.Flags().Changed("open") && f.group:
+				return usage("--open shows one hit: it cannot be combined with --group")
 			}
 			return nil
 		},
@@ -57,6 +63,8 @@ question will do, and no character has a special meaning.`,
 	}
 	f.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print an object with the hits")
+	cmd.Flags().BoolVar(&f.group, "group", false, "group the hits by session; --limit then counts sessions")
+	cmd.Flags().IntVarP(&f.open, "open", "o", 0, "show this hit, by its number, with what surrounds it")
 	cmd.Flags().BoolVar(&f.index, "index", false, "bring the index and all vectors up to date, and say how much there is")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -112,11 +120,17 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 		return err
 	}
 	catchUp(ctx, ix)
-	res, err := ix.Search(ctx, q)
-	if err != nil {
-		return err
+	if f.group {
+		return searchGroups(ctx, a, ix, q, f.asJSON)
 	}
-	if f.asJSON {
+	q.Limit = max(q.Limit, f.open)
+	res, err := ix.Search(ctx, q)
+	switch {
+	case err != nil:
+		return err
+	case f.open > 0:
+		return openHit(ctx, a, ix, res, f)
+	case f.asJSON:
 		return a.printJSON(hitsJSON(res, q.Text))
 	}
 	printHits(a.env, res, q.Text)
@@ -163,78 +177,4 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
 		x.warn("no vectors are made: search.embeddings is off")
 	}
 	return nil
-}
-
-// hit is a hit in JSON. Other programs rely on its names.
-type hit struct {
-	Citation string      `json:"citation"`
-	Session  session.ID  `json:"session,omitempty"`
-	Key      session.Key `json:"key,omitempty"`
-	Title    string      `json:"title,omitempty"`
-	Record   string      `json:"record,omitempty"`
-	Seq      session.Seq `json:"seq,omitempty"`
-	Role     recall.Role `json:"role,omitempty"`
-	Folder   string      `json:"folder,omitempty"`
-	Source   string      `json:"source,omitempty"`
-	Time     string      `json:"time,omitempty"`
-	File     string      `json:"file,omitempty"`
-	Line     int         `json:"line,omitempty"`
-	Lines    int         `json:"lines,omitempty"`
-	Heading  string      `json:"heading,omitempty"`
-	Snippet  string      `json:"snippet"`
-	Text     string      `json:"text"`
-	Score    float64     `json:"score"`
-	Also     []string    `json:"also,omitempty"`
-	Near     bool        `json:"near,omitempty"` // it holds no word of the query itself
-}
-
-const snippetSize = 280
-
-func hitsJSON(res recall.Result, text string) any {
-	hits := []hit{}
-	for _, h := range res.Hits {
-		s, _ := recall.Snippet(h.Text, text, snippetSize)
-		hits = append(hits, hit{
-			h.Cite(), h.Session, h.Key, h.Title, h.Record, h.Seq, h.Role, h.Folder, h.Source, transcript.Stamp(h.Time), h.File, h.Line, h.Lines, h.Heading, s, h.Text, h.Score, h.Also, h.Near,
-		})
-	}
-	return struct {
-		Query      string   `json:"query"`
-		Hits       []hit    `json:"hits"`
-		Incomplete []string `json:"incomplete"`
-		Literal    bool     `json:"literal"` // the exact text was searched for
-		Near       bool     `json:"near"`    // no hit says what was asked for
-		Vectors    float64  `json:"vectors"`
-	}{text, hits, notNil(res.Incomplete), res.Literal, res.Near, res.Vectors}
-}
-
-func printHits(e *env, res recall.Result, text string) {
-	st := e.style()
-	if len(res.Hits) == 0 {
-		fmt.Fprintln(e.out, "nothing found")
-	}
-	for i, h := range res.Hits {
-		fmt.Fprintln(e.out, transcript.Hit(i+1, h, text, st, e.columns()))
-		if h.Session != "" && (e.columns() == 0 || e.columns() >= 80) {
-			fmt.Fprintln(e.out, st.Dim(fmt.Sprintf("    goclaw sessions show %s --around %d", h.Session, h.Seq)))
-		}
-	}
-	for _, s := range res.Incomplete {
-		e.warn("incomplete: %s", s)
-	}
-	if res.Near {
-		e.warn(recall.OnlyNear)
-	}
-	switch {
-	case len(res.Hits) == 0 && res.Literal:
-		e.warn("none of these words are indexed: searched for the exact text instead")
-	case len(res.Hits) == 0:
-	case res.Literal:
-		e.warn("none of these words are indexed: found the exact text instead")
-	case e.conf.Search.Embeddings == "off":
-		e.warn("a word search only: search.embeddings is off")
-	case res.Words: // said already
-	case res.Vectors < 0.5:
-		e.warn("mostly a word search: only %.0f%% of the messages compared have vectors; goclaw search --index makes the others", 100*res.Vectors)
-	}
 }

@@ -19,6 +19,7 @@ type showFlags struct {
 	asJSON, full, records, checkpoints, notices bool
 	last                                        int
 	around                                      string
+	opened                                      string // what is shown of the record in the middle; "": as others are
 }
 
 func showCmd(a *app) *cobra.Command {
@@ -27,7 +28,7 @@ func showCmd(a *app) *cobra.Command {
 		Use:   "show KEY",
 		Short: "Read a conversation",
 		Args:  exactly("KEY"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), a, args[0], f) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return showSession(cmd.Context(), a, args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the session and its records as one object")
 	cmd.Flags().BoolVar(&f.full, "full", false, "tool output and thinking in full")
@@ -39,7 +40,7 @@ func showCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func show(ctx context.Context, a *app, ref string, f showFlags) error {
+func showSession(ctx context.Context, a *app, ref string, f showFlags) error {
 	st, s, err := a.stores.replay(ctx, ref, &f.around)
 	if err != nil {
 		return err
@@ -91,6 +92,10 @@ func printSession(e *env, s *session.Session, recs []session.Record, at session.
 		default:
 			if r.Seq == at {
 				fmt.Fprintln(e.out, st.Yellow(fmt.Sprintf("> record %d", at)))
+				if f.opened != "" {
+					fmt.Fprintln(e.out, f.opened)
+					continue
+				}
 			}
 			transcript.Plain(e.out, recs[i:i+1], st, f.full, e.columns())
 		}

@@ -32,6 +32,7 @@ type finds struct {
 	o     *Options
 	view  *view
 	found []recall.Hit // by the last search
+	text  string       // that it looked for
 }
 
 // searchArgs are what /search takes.
@@ -79,7 +80,7 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	f.found = res.Hits
+	f.found, f.text = res.Hits, text
 	if len(res.Hits) == 0 {
 		f.view.print("nothing found")
 	}
@@ -138,7 +139,7 @@ func (f *finds) openHit(ctx context.Context, h recall.Hit) error {
 			n := from + i
 			lines = append(lines, passage{number: n, text: line, hit: n >= h.Line && n < h.Line+h.Lines})
 		}
-		f.view.around(lines)
+		f.view.around(lines, h, f.text)
 		f.view.note("%s has %s", h.File, transcript.Count(total, "line"))
 		return nil
 	}
@@ -150,7 +151,7 @@ func (f *finds) openHit(ctx context.Context, h recall.Hit) error {
 	for _, l := range around {
 		lines = append(lines, passage{number: int(l.Seq), role: string(l.Role), text: l.Text, hit: l.Seq == h.Seq})
 	}
-	f.view.around(lines)
+	f.view.around(lines, h, f.text)
 	f.view.note("record %d of %s: /switch %s goes there", h.Seq, h.Key, h.Session)
 	return nil
 }

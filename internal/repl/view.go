@@ -235,13 +235,19 @@ type passage struct {
 	hit    bool
 }
 
-// around shows what surrounds a hit. Messages other than the hit are cut.
-func (v *view) around(lines []passage) {
+// around shows what surrounds h, a hit of a search for query. Other messages are
+// cut, and of a long hit the lines are shown that match.
+func (v *view) around(lines []passage, h recall.Hit, query string) {
 	for _, l := range lines {
 		mark, text := " ", transcript.Printable(l.text)
 		switch {
+		case l.hit && l.role != "":
+			mark, text = ">", transcript.Opened(h, query, v.style, v.columns())
+			if strings.Contains(text, "\n") {
+				text = "\n" + text
+			}
 		case l.hit:
-			mark = ">"
+			mark, text = ">", transcript.Marked(l.text, query, v.style)
 		case l.role != "":
 			text = transcript.OneLine(text, 2*v.width())
 		}
