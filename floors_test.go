@@ -35,7 +35,7 @@ var floors = []struct {
 	{"window", 3, "llm session internal/memoryfiles internal/text"},
 	{"internal/codec", 3, "llm session internal/rawjson"},
 	{"compact", 4, "llm session window internal/text"},
-	{"recall", 4, "llm session internal/parts internal/watch internal/sqlx internal/memoryfiles internal/naming internal/secrets internal/text"},
+	{"recall", 4, "llm session internal/near internal/parts internal/watch internal/sqlx internal/memoryfiles internal/naming internal/secrets internal/text"},
 	{"store/internal", 4, "session internal/codec internal/sqlx internal/wholefile"},
 	{"store/sqlite", 4, "session store/internal internal/sqlx internal/wholefile"},
 	{"store/postgres", 4, "session store/internal"},

@@ -51,7 +51,7 @@ func (s *search) floor() float64 {
 // model whose cosines are not known it is only the nearest.
 func (s *search) many(n int) int {
 	switch {
-	case s.q.balance() == 0 || !partMeant.On():
+	case s.q.balance() == 0 || !partMeant.On(), s.res.Literal: // it is looked for as it stands
 		return 0
 	case s.floor() < 0:
 		return defaultLimit
