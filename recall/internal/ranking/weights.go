@@ -8,7 +8,7 @@ import (
 )
 
 // weights are the numbers of the ranking. There is one set for each kind of
-// text; docs/lab/recall.md says how they were chosen and what each part gives.
+// text; docs/recall.md says how they were chosen and what each part gives.
 type weights struct {
 	k1, b     float64    // of BM25
 	near      [5]float64 // of the words of a message itself (2), of the two before it and of the two after it
