@@ -41,7 +41,7 @@ bench-search: ## how fast search is (MESSAGES=100000)
 	$(GO) run ./internal/bench/recall -messages "$${MESSAGES:-100000}"
 
 .PHONY: bench-all
-bench-all: ## every speed claim: the three above, one after another
+bench-all: ## every speed claim: bench, bench-import and bench-search, one after another
 	@status=0; for t in bench bench-import bench-search; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak

@@ -32,6 +32,14 @@ type options struct {
 	together  bool
 	known     int
 	store     string
+	terminal  bool // what is being done is shown
+}
+
+// tell shows what is being done, in one line that the next one replaces.
+func (o options) tell(format string, args ...any) {
+	if o.terminal {
+		fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
+	}
 }
 
 func main() {
@@ -50,6 +58,9 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "write goclaw's rankings to files whose names begin so")
 	flag.BoolVar(&o.verbose, "v", false, "print nDCG@10 and MRR, by category and by conversation")
 	flag.Parse()
+	if in, err := os.Stderr.Stat(); err == nil {
+		o.terminal = in.Mode()&os.ModeCharDevice != 0
+	}
 	ctx := context.Background()
 	var err error
 	switch {

@@ -36,6 +36,7 @@ func ablation(ctx context.Context, w io.Writer, sets []*set, o options) error {
 			}
 		}
 	}
+	o.tell("")
 	t.print(w)
 	return nil
 }
@@ -73,7 +74,8 @@ func column(ctx context.Context, s *set, left []*parts.Part, o options, model bo
 		return nil, err
 	}
 	cells = []string{name, fmt.Sprintf("%.1f", mean(whole)[1]), fmt.Sprintf("%.1f", noise(whole, nil))}
-	for _, p := range left {
+	for i, p := range left {
+		o.tell("%s: %d of %d parts", name, i, len(left))
 		cell := ""
 		if model || p.Kind != parts.Meaning {
 			got, err := without(ctx, p, y, open)

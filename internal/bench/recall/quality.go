@@ -31,6 +31,7 @@ func quality(ctx context.Context, w io.Writer, sets []*set, o options) error {
 			scores[y.name+"\x00"+s.name] = got
 		}
 	}
+	o.tell("")
 	t := table{{"recall@5 / recall@10"}}
 	for _, s := range sets {
 		t[0] = append(t[0], fmt.Sprintf("%s (%d)", s.name, len(s.searches())))
@@ -50,6 +51,7 @@ func quality(ctx context.Context, w io.Writer, sets []*set, o options) error {
 // one measures one system on one set, and prints the details if they are
 // wanted.
 func one(ctx context.Context, w io.Writer, s *set, y system, o options) ([]score, error) {
+	o.tell("%s: %s", s.name, y.name)
 	open, err := y.openAll(ctx, s)
 	if err != nil {
 		return nil, err
