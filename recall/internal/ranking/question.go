@@ -13,13 +13,18 @@ type Question struct {
 	terms []asked
 	spans []words.Span
 	asks  bool     // it ends in a question mark
+	exact bool     // it looks for its words themselves
 	names []string // terms that are names of speakers; set by Rank
 }
 
 type asked struct {
 	term   string
+	word   string // as it is written, in lower case
 	weight float64
-	inDate bool // it names a date, and there are others
+	inDate bool     // it names a date, and there are others
+	code   bool     // it is a name in a program, or a hash
+	fixed  bool     // only the term itself is looked for
+	parts  []string // terms of its parts, which are looked for if it is not found
 }
 
 const (
@@ -39,14 +44,30 @@ func Ask(text string, now time.Time) *Question {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
 	ends, _ := words.Asks(text)
-	q := &Question{asks: ends, spans: words.Dates(text, now)}
+	q := &Question{asks: ends, exact: isExact(text, ends), spans: words.Dates(text, now)}
 	seen, others := map[string]bool{}, false
+	var at [][2]int
 	words.Each(text, func(w words.Word) {
-		if w.Inner || seen[w.Term] || len(q.terms) == maxTerms {
+		if w.Inner {
+			if n := len(q.terms) - 1; n >= 0 && q.terms[n].code {
+				q.terms[n].parts = append(q.terms[n].parts, w.Term)
+			}
+			return
+		}
+		if !w.Joined {
+			at = append(at, [2]int{w.From, w.To})
+		}
+		if seen[w.Term] || len(q.terms) == maxTerms {
 			return
 		}
 		seen[w.Term] = true
-		a := asked{w.Term, 1, slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })}
+		a := asked{term: w.Term, weight: 1}
+		a.word = strings.ToLower(text[w.From:w.To])
+		a.code = w.Joined || isCode(text[w.From:w.To])
+		if w.Joined {
+			a.word = words.Join(a.word)
+		}
+		a.inDate = slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })
 		if weak[w.Term] && partWeak.On() {
 			a.weight = weakWeight
 		}
@@ -56,6 +77,7 @@ func Ask(text string, now time.Time) *Question {
 	for i := range q.terms {
 		q.terms[i].inDate = q.terms[i].inDate && others
 	}
+	q.joins(text, at, seen)
 	return q
 }
 
@@ -91,6 +113,9 @@ func (q *Question) Terms() map[string]bool {
 	terms := map[string]bool{}
 	for _, t := range q.terms {
 		terms[t.term] = true
+		for _, p := range t.parts {
+			terms[p] = true
+		}
 	}
 	return terms
 }

@@ -79,6 +79,9 @@ func (c *Corpus) kind(group uint32) int {
 
 // Look finds the terms of q and whom it names. Rank needs it.
 func (c *Corpus) Look(q *Question) (err error) {
+	for i, w := range c.kinds {
+		c.kinds[i] = w.of(q)
+	}
 	c.terms, err = c.look(q)
 	return err
 }
@@ -92,7 +95,12 @@ func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, er
 	for i, w := range c.kinds {
 		for n := range x.length[i] {
 			x.length[i][n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
+			x.flat[i][n] = float32(1 / (1 - w.flat + w.flat*float64(n)/c.avg))
 		}
+	}
+	var all [2]float32
+	for i := range c.kinds {
+		all[i] = max(value(terms, i, math.MaxUint64), 1e-9)
 	}
 	var reach [2]float64 // what the messages around a doc give it at most, by kind
 	for i, w := range c.kinds {
@@ -107,6 +115,9 @@ func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, er
 			d := &s.Docs[at]
 			kind, words, named := c.kind(d.Group), float64(x.score[at]), x.named[at]
 			w := c.kinds[kind]
+			if w.cover > 0 {
+				words *= 1 - w.cover + w.cover*float64(value(terms, kind, x.holds[at])/all[kind])
+			}
 			score := w.weigh(q, d, words, named)
 			if best.full(score + reach[kind]) {
 				continue
@@ -131,9 +142,9 @@ func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, er
 
 // found is where a term of a question is.
 type found struct {
-	lists    [][]byte   // by segment
-	speakers [][]byte   // what those with this name say, by segment; nil: it is no name
-	value    [2]float32 // what it counts, by kind
+	by       [][]variant // by segment
+	speakers [][]byte    // what those with this name say, by segment; nil: it is no name
+	value    [2]float32  // what it counts, by kind
 }
 
 // value returns what terms count together; bit i of which is for term i.
@@ -166,12 +177,15 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 		if t.inDate && !c.kinds[0].dateWords {
 			continue
 		}
-		f, n := found{}, 0
-		var err error
-		if f.lists, n, err = c.lists(t.term); err != nil {
+		v, err := c.variants(t)
+		if err != nil {
 			return nil, err
 		}
-		idf := math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
+		if v.n == 0 && t.fixed {
+			continue
+		}
+		f := found{by: v.by, code: t.code}
+		idf := c.idf(v.n)
 		if f.speakers, err = c.speakers(t.term); err != nil {
 			return nil, err
 		}
@@ -187,6 +201,11 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 		terms = append(terms, f)
 	}
 	return terms, nil
+}
+
+// idf returns how much a term says that n docs have.
+func (c *Corpus) idf(n int) float64 {
+	return math.Log(1 + (float64(max(c.n-n, 0))+0.5)/(float64(n)+0.5))
 }
 
 // speakers returns by segment what is said by those whose name term is, nil if
@@ -236,6 +255,7 @@ type scratch struct {
 	touched, hit []int32
 	ps           []postings.Posting
 	length       [2][maxLength]float32 // what a word counts in a text of so many, by kind
+	flat         [2][maxLength]float32 // what a name counts
 }
 
 // scratches are those that no search uses.
@@ -263,19 +283,20 @@ func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (
 		mute, muted = slices.BinarySearchFunc(s.Docs, *c.Mute, postings.ByPlace)
 	}
 	for i, t := range terms {
-		if list := t.lists[si]; list != nil {
-			if x.ps, err = s.Decode(list, x.ps[:0]); err != nil {
+		x.hit = x.hit[:0]
+		for _, v := range t.by[si] {
+			if x.ps, err = s.Decode(v.list, x.ps[:0]); err != nil {
 				return err
 			}
 			if muted {
 				x.ps = slices.DeleteFunc(x.ps, func(p postings.Posting) bool { return int(p.At) == mute })
 			}
-			c.spread(s.Docs, x)
+			c.spread(s.Docs, t.code, v.factor, x)
 			for _, p := range x.ps {
 				x.holds[p.At] |= 1 << i
 			}
-			c.sum(s.Docs, t, x)
 		}
+		c.sum(s.Docs, t, x)
 	}
 	for _, t := range terms {
 		if t.speakers == nil || t.speakers[si] == nil {
@@ -292,10 +313,13 @@ func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (
 }
 
 // spread counts the postings of a term for the docs that have it and for those
-// around them.
-func (c *Corpus) spread(docs []postings.Doc, x *scratch) {
+// around them; factor is what the term counts.
+func (c *Corpus) spread(docs []postings.Doc, code bool, factor float32, x *scratch) {
+	length := &x.length
+	if code {
+		length = &x.flat
+	}
 	tfs := x.tf[:len(docs)]
-	x.hit = x.hit[:0]
 	group, kind := uint32(0), c.kind(0)
 	near := c.near()
 	for _, p := range x.ps {
@@ -304,7 +328,7 @@ func (c *Corpus) spread(docs []postings.Doc, x *scratch) {
 		if d.Group != group {
 			group, kind = d.Group, c.kind(d.Group)
 		}
-		tf := float32(p.Count) * x.length[kind][min(d.Words, maxLength-1)]
+		tf := factor * float32(p.Count) * length[kind][min(d.Words, maxLength-1)]
 		weights := &near[kind][d.Flags&postings.Asks]
 		// What is said here is context of the two before and the two after.
 		for j := max(at-2, 0); j <= min(at+2, len(docs)-1); j++ {

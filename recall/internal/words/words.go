@@ -15,7 +15,8 @@ type Word struct {
 	Term     string
 	ID       int  // of the term in its Lexer
 	From, To int  // bytes of the text
-	Inner    bool // one character of several, which a query means together
+	Inner    bool // a character or a part of a longer word, which a query means as a whole
+	Joined   bool // several words that are written as one name, such as API_TOKEN
 }
 
 // Lexer numbers terms, and remembers the words it has seen: most words of a
@@ -24,7 +25,13 @@ type Word struct {
 type Lexer struct {
 	Terms []string // by ID
 	ids   map[string]int
-	seen  map[string]int // ID by the word as it is written; stopWord for one
+	seen  map[string]entry // by the word as it is written
+}
+
+// entry is what is remembered of a word.
+type entry struct {
+	id    int // stopWord for one
+	parts []part
 }
 
 // stopWord is the ID of words that have no term.
@@ -48,21 +55,25 @@ func (l *Lexer) ID(term string) int {
 	return id
 }
 
-// look returns the ID of the term of w.
-func (l *Lexer) look(w string) int {
-	id, ok := l.seen[w]
+// look returns the ID of the term of w, and its parts.
+func (l *Lexer) look(w string) entry {
+	e, ok := l.seen[w]
 	if ok {
-		return id
+		return e
 	}
-	if l.seen == nil || len(l.seen) >= maxSeen {
-		l.seen = make(map[string]int, 1024)
-	}
-	id = stopWord
+	e.id = stopWord
 	if term := Term(w); term != "" {
-		id = l.ID(term)
+		e = entry{l.ID(term), l.parts(w)}
 	}
-	l.seen[strings.Clone(w)] = id
-	return id
+	l.remember(w, e)
+	return e
+}
+
+func (l *Lexer) remember(w string, e entry) {
+	if l.seen == nil || len(l.seen) >= maxSeen {
+		l.seen = make(map[string]entry, 1024)
+	}
+	l.seen[strings.Clone(w)] = e
 }
 
 func (l *Lexer) word(id, from, to int) Word {
@@ -76,6 +87,7 @@ func Each(text string, f func(Word)) (n int) { return new(Lexer).Each(text, f) }
 
 // Each is like the function Each.
 func (l *Lexer) Each(text string, f func(Word)) (n int) {
+	var open names
 	for i := 0; i < len(text); {
 		// Most of a text is ASCII, for which there is a table.
 		c := text[i]
@@ -98,10 +110,52 @@ func (l *Lexer) Each(text string, f func(Word)) (n int) {
 		}
 		j := wordEnd(text, i)
 		n++
-		if id := l.look(text[i:j]); id != stopWord {
-			f(l.word(id, i, j))
+		e := l.look(text[i:j])
+		if e.id != stopWord {
+			f(l.word(e.id, i, j))
 		}
+		for _, p := range e.parts {
+			w := l.word(p.id, i+p.from, i+p.to)
+			w.Inner = true
+			f(w)
+		}
+		open = l.after(open, text, i, j, f)
 		i = j
+	}
+	return n
+}
+
+// names are where the names that are being read begin, plus 1; 0: none is. Only
+// the longer of them holds dots, as in config.API_TOKEN.
+type names struct{ short, long int }
+
+// after takes the names that end with the word from i to j, and returns those
+// that go on after it.
+func (l *Lexer) after(n names, text string, i, j int, f func(Word)) names {
+	begin, join := i, byte(0)
+	if n.long != 0 {
+		begin = n.long - 1
+	}
+	if j+1 < len(text) && joins(text[j]) && wordByte[text[j+1]] {
+		join = text[j]
+	}
+	if join == 0 || join == '.' {
+		if n.short != 0 {
+			l.joined(text, n.short-1, j, f)
+		}
+		if join == 0 && n.long != 0 && n.long != n.short {
+			l.joined(text, n.long-1, j, f)
+		}
+		n.short = 0
+	} else if n.short == 0 {
+		n.short = i + 1
+	}
+	if join == 0 {
+		l.flag(text, begin, j, f)
+		return names{}
+	}
+	if n.long == 0 {
+		n.long = i + 1
 	}
 	return n
 }

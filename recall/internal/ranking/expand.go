@@ -1,0 +1,191 @@
+package ranking
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	"goclaw/internal/near"
+	"goclaw/recall/internal/words"
+)
+
+// What a word counts that is not the one that was asked for, as a factor of how
+// often it is there.
+const (
+	beginningFactor = 0.7 // it only begins with it
+	typoFactor      = 0.5 // it is spelled in another way
+)
+
+const (
+	minBeginning = 4  // letters that a word is found by that begins with them
+	minTypo      = 4  // letters of a term that may be misspelled
+	twoTypos     = 8  // from how many letters on two are looked for
+	maxVariants  = 64 // words that one word of a question stands for
+)
+
+// variant is a list of a term that stands for one of the question.
+type variant struct {
+	list   []byte
+	factor float32
+}
+
+// variants are those of one term by segment, and how many docs they have.
+type variants struct {
+	by [][]variant
+	n  int
+}
+
+func (v *variants) add(seg int, list []byte, n int, factor float32) {
+	if list != nil {
+		v.by[seg] = append(v.by[seg], variant{list, factor})
+		v.n += n
+	}
+}
+
+// variants finds a term of a question: as it is, else what begins with it, else
+// what it may be a misspelling of. Names and hashes are also found by their
+// beginnings where somebody wrote just those.
+func (c *Corpus) variants(t asked) (variants, error) {
+	v := variants{by: make([][]variant, len(c.Segs))}
+	for i, s := range c.Segs {
+		list, n, err := s.List(t.term)
+		if err != nil {
+			return v, err
+		}
+		v.add(i, list, n, 1)
+	}
+	if t.fixed || v.n > 0 && !t.code {
+		return v, nil
+	}
+	if err := c.beginnings(t, &v); err != nil || v.n > 0 {
+		return v, err
+	}
+	return v, c.typos(t, &v)
+}
+
+// beginnings adds the terms that begin as t does.
+func (c *Corpus) beginnings(t asked, v *variants) error {
+	if len(t.word) < minBeginning {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i, s := range c.Segs {
+		err := s.Range(t.word, func(term string, list []byte, n int) bool {
+			if term == t.term {
+				return true
+			}
+			seen[term] = true
+			if len(seen) <= maxVariants {
+				v.add(i, list, n, beginningFactor)
+			}
+			return len(seen) <= maxVariants
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typos adds the terms that t most likely misspells: those with the fewest
+// letters to change.
+func (c *Corpus) typos(t asked, v *variants) error {
+	most := 1
+	if len(t.term) >= twoTypos {
+		most = 2
+	}
+	if len(t.term) < minTypo || !ascii(t.term) {
+		return nil
+	}
+	type at struct {
+		seg, n int
+		list   []byte
+	}
+	best, found := most, map[int][]at{}
+	offer := func(seg int, term string, list []byte, n int) {
+		if d, ok := misspelt(t.term, term, best); ok {
+			best = d
+			found[d] = append(found[d], at{seg, n, list})
+		}
+	}
+	for i, s := range c.Segs {
+		for _, start := range starts(t.term) {
+			err := s.Range(start, func(term string, list []byte, n int) bool {
+				offer(i, term, list, n)
+				return true
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range found[best][:min(len(found[best]), maxVariants)] {
+		v.add(a.seg, a.list, a.n, typoFactor)
+	}
+	return nil
+}
+
+// starts returns the first two letters of what w may misspell: its own, or
+// those that it has if two of the first three were swapped, or one dropped or
+// doubled.
+func starts(w string) []string {
+	s := []string{w[:2], w[1:2] + w[:1], w[:1] + w[2:3], w[1:3]}
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// misspelt returns how many letters differ, if not more than most.
+func misspelt(a, b string, most int) (int, bool) {
+	if len(a)-len(b) > most || len(b)-len(a) > most || bits.OnesCount64(letters(a)^letters(b)) > 2*most {
+		return 0, false
+	}
+	d, ok := near.Distance(a, b)
+	return d, ok && d <= most
+}
+
+// letters returns which letters and digits a word has, one bit each.
+func letters(w string) (set uint64) {
+	for i := range len(w) {
+		set |= 1 << (w[i] & 63)
+	}
+	return set
+}
+
+func ascii(w string) bool { return strings.IndexFunc(w, func(r rune) bool { return r > 127 }) < 0 }
+
+// isCode reports whether a word of a question is a name that programs are made
+// of, or a hash: it has capitals inside, or digits and letters.
+func isCode(w string) bool {
+	digits, letters, inner := false, false, false
+	for i, r := range w {
+		switch {
+		case r >= '0' && r <= '9':
+			digits = true
+		case r >= 'A' && r <= 'Z':
+			letters, inner = true, inner || i > 0 && w[i-1] >= 'a' && w[i-1] <= 'z'
+		default:
+			letters = true
+		}
+	}
+	return inner || digits && letters
+}
+
+// maxJoined is how many words of a question are tried as one.
+const maxJoined = 4
+
+// joins adds to q names that are written as several words: "agent observer
+// cancel" is agentObserverCancel.
+func (q *Question) joins(text string, at [][2]int, seen map[string]bool) {
+	for i := range at {
+		for j := i + 1; j < min(i+maxJoined, len(at)) && len(q.terms) < maxTerms; j++ {
+			if strings.TrimSpace(text[at[j-1][1]:at[j][0]]) != "" {
+				break
+			}
+			term := words.Term(strings.Join(strings.Fields(text[at[i][0]:at[j][1]]), ""))
+			if term != "" && !seen[term] {
+				seen[term] = true
+				q.terms = append(q.terms, asked{term: term, weight: 1, fixed: true})
+			}
+		}
+	}
+}
