@@ -2,6 +2,7 @@ package recall
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"goclaw/internal/parts"
@@ -78,7 +79,7 @@ func (s *search) judge(c ranking.Candidate) {
 
 // rank orders the best k messages by their words and those that are near by
 // their vectors, and drops those that do not fit.
-func (s *search) rank(asked *ranking.Question, c *ranking.Corpus, k int) ([]ranking.Candidate, error) {
+func (s *search) rank(ctx context.Context, asked *ranking.Question, c *ranking.Corpus, k int) ([]ranking.Candidate, error) {
 	s.meaning.compare(&s.res)
 	var query vectors.Vector
 	var near []vectors.Place
@@ -91,6 +92,9 @@ func (s *search) rank(asked *ranking.Question, c *ranking.Corpus, k int) ([]rank
 	}
 	cands, err := c.Rank(asked, k, near)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.literally(ctx, asked, cands); err != nil {
 		return nil, err
 	}
 	if query != nil {

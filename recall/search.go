@@ -290,6 +290,9 @@ func (s *search) repair(ctx context.Context, err error) error {
 // their vectors.
 func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 	asked := ranking.Ask(s.q.Text, s.q.Now)
+	if asked.Literal(s.q.Text) != nil {
+		k = max(k, ranking.ToRead)
+	}
 	c, err := s.transcripts(ctx, asked)
 	if err != nil {
 		return nil, err
@@ -302,7 +305,7 @@ func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, err := s.rank(asked, c, k)
+	best, err := s.rank(ctx, asked, c, k)
 	if err != nil {
 		unlock()
 		return nil, err

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"slices"
 	"strings"
 
 	"goclaw/internal/parts"
@@ -16,7 +17,12 @@ func (w *weights) of(q *Question) *weights {
 	}
 	e := *w
 	if w.exactB > 0 {
-		e.b, e.near, e.user, e.tool, e.ask, e.askOnly, e.wide, e.length = w.exactB, [5]float64{2: 1}, 1, 1, 0, 0, 0, 0
+		e.b, e.user, e.tool = w.exactB, 1, 1
+	}
+	for i := range e.near {
+		if i != 2 {
+			e.near[i] *= exactNear
+		}
 	}
 	e.cover = w.exactCover
 	return &e
@@ -35,6 +41,19 @@ may might must tell list summarize describe explain find give show remind accord
 // isExact reports whether a query looks for its words themselves: it is not
 // put as a question. asks says that it ends in a question mark.
 func isExact(text string, asks bool) bool {
+	if codeMarks && strings.ContainsAny(text, "{}();=→`") {
+		return true
+	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return !asks && !asking[strings.ToLower(strings.Trim(first, ".,:;'\""))]
 }
+
+var codeMarks = true
+
+// areKeys reports whether a query is a few words that need not stand together.
+func areKeys(text string) bool {
+	f := strings.Fields(text)
+	return len(f) > 1 && len(f) <= 5 && !slices.ContainsFunc(f, func(w string) bool { return !plain(w) })
+}
+
+var exactNear = 0.25

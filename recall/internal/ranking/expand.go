@@ -173,19 +173,23 @@ func isCode(w string) bool {
 // maxJoined is how many words of a question are tried as one.
 const maxJoined = 4
 
-// joins adds to q names that are written as several words: "agent observer
+// join adds to q names that are written as several words: "agent observer
 // cancel" is agentObserverCancel.
-func (q *Question) joins(text string, at [][2]int, seen map[string]bool) {
-	for i := range at {
-		for j := i + 1; j < min(i+maxJoined, len(at)) && len(q.terms) < maxTerms; j++ {
-			if strings.TrimSpace(text[at[j-1][1]:at[j][0]]) != "" {
-				break
-			}
-			term := words.Term(strings.Join(strings.Fields(text[at[i][0]:at[j][1]]), ""))
-			if term != "" && !seen[term] {
+func (q *Question) join(text string, seen map[string]bool) {
+	fields := strings.Fields(text)
+	for i := range fields {
+		name := ""
+		for j := i; j < min(i+maxJoined, len(fields)) && plain(fields[j]) && len(q.terms) < maxTerms; j++ {
+			name += fields[j]
+			if term := words.Term(name); j > i && term != "" && !seen[term] {
 				seen[term] = true
-				q.terms = append(q.terms, asked{term: term, weight: 1, fixed: true})
+				q.terms = append(q.terms, asked{term: term, weight: 1, code: true, fixed: true})
 			}
 		}
 	}
+}
+
+// plain reports whether a word has nothing but letters and digits of ASCII.
+func plain(w string) bool {
+	return strings.IndexFunc(w, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) < 0
 }

@@ -12,7 +12,8 @@ import (
 type Question struct {
 	terms []asked
 	spans []words.Span
-	asks  bool     // it ends in a question mark
+	asks  bool // it ends in a question mark
+	keys  bool
 	exact bool     // it looks for its words themselves
 	names []string // terms that are names of speakers; set by Rank
 }
@@ -44,18 +45,14 @@ func Ask(text string, now time.Time) *Question {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
 	ends, _ := words.Asks(text)
-	q := &Question{asks: ends, exact: isExact(text, ends), spans: words.Dates(text, now)}
+	q := &Question{asks: ends, exact: isExact(text, ends), keys: areKeys(text), spans: words.Dates(text, now)}
 	seen, others := map[string]bool{}, false
-	var at [][2]int
 	words.Each(text, func(w words.Word) {
 		if w.Inner {
 			if n := len(q.terms) - 1; n >= 0 && q.terms[n].code {
 				q.terms[n].parts = append(q.terms[n].parts, w.Term)
 			}
 			return
-		}
-		if !w.Joined {
-			at = append(at, [2]int{w.From, w.To})
 		}
 		if seen[w.Term] || len(q.terms) == maxTerms {
 			return
@@ -77,7 +74,7 @@ func Ask(text string, now time.Time) *Question {
 	for i := range q.terms {
 		q.terms[i].inDate = q.terms[i].inDate && others
 	}
-	q.joins(text, at, seen)
+	q.join(text, seen)
 	return q
 }
 
@@ -112,9 +109,8 @@ func (q *Question) Dated() bool { return len(q.spans) > 0 }
 func (q *Question) Terms() map[string]bool {
 	terms := map[string]bool{}
 	for _, t := range q.terms {
-		terms[t.term] = true
-		for _, p := range t.parts {
-			terms[p] = true
+		if !t.fixed {
+			terms[t.term] = true
 		}
 	}
 	return terms

@@ -145,6 +145,7 @@ type found struct {
 	by       [][]variant // by segment
 	speakers [][]byte    // what those with this name say, by segment; nil: it is no name
 	value    [2]float32  // what it counts, by kind
+	code     bool        // a name in a program, or a hash
 }
 
 // value returns what terms count together; bit i of which is for term i.

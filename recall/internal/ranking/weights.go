@@ -41,7 +41,7 @@ var (
 	// are long and stand alone, and a long question of a user often holds the
 	// fact.
 	assistant = weights{
-		k1: 1.2, b: 0.8, flat: 0.2, exactB: 0.4, exactCover: 0.5, near: [5]float64{0, 0.2, 1, 0.2, 0}, user: 1.3, tool: 0.9,
+		k1: 1.2, b: 0.8, flat: 0.2, exactB: 0.4, exactCover: 0.8, near: [5]float64{0, 0.2, 1, 0.2, 0}, user: 1.3, tool: 0.9,
 		mention: 1, date: 6, dateWords: true, askOnly: -3, askMost: 10, length: 0.5, cosine: 0.6,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
