@@ -313,7 +313,7 @@ func TestSpeakers(t *testing.T) {
 	say(t, w, "other", "user: there was one more warning about the gateway backup", "assistant: which one?")
 	say(t, w, "party", "user: Grace: I sold the harp", "assistant: Ada: I kept the harp", "user: Grace: what for?")
 	best := func(w *world) Hit {
-		res, err := w.ix.Search(t.Context(), Query{Text: "warning gateway backup"})
+		res, err := w.ix.Search(t.Context(), Query{Text: "warning restart gateway backup"})
 		if err != nil || len(res.Hits) == 0 {
 			t.Fatalf("%+v, %v", res, err)
 		}

@@ -7,26 +7,31 @@ import (
 	"goclaw/internal/parts"
 )
 
-var partExact = parts.New("words that are looked for themselves", parts.Search)
+var partExact = parts.New("queries that are no questions", parts.Search)
+
+// exactNear is what the messages around count where words themselves are looked
+// for.
+const exactNear = 0.25
 
 // of returns w for a question. Where it looks for its words themselves, a
-// message counts for what it holds, whoever said it.
+// message counts for how many of them it holds, whoever said it.
 func (w *weights) of(q *Question) *weights {
-	if !q.exact || !partExact.On() {
+	if !q.exact || w.exactB == 0 || !partExact.On() {
 		return w
 	}
 	e := *w
-	if w.exactB > 0 {
-		e.b, e.user, e.tool = w.exactB, 1, 1
-	}
+	e.b, e.cover, e.user, e.tool = w.exactB, exactCover, 1, 1
 	for i := range e.near {
-		if i != 2 {
+		if i != len(e.near)/2 {
 			e.near[i] *= exactNear
 		}
 	}
-	e.cover = w.exactCover
 	return &e
 }
+
+// exactCover is how much of the score of a message depends on the share of the
+// words that it holds.
+const exactCover = 0.8
 
 // asking are the words that questions and orders begin with.
 var asking = func() map[string]bool {
@@ -38,22 +43,22 @@ may might must tell list summarize describe explain find give show remind accord
 	return m
 }()
 
-// isExact reports whether a query looks for its words themselves: it is not
-// put as a question. asks says that it ends in a question mark.
+// isExact reports whether a query looks for its words themselves: it has the
+// marks of code, or is not put as a question. asks says that it ends in a
+// question mark.
 func isExact(text string, asks bool) bool {
-	if codeMarks && strings.ContainsAny(text, "{}();=→`") {
+	if strings.ContainsAny(text, "{}();=→`") {
 		return true
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return !asks && !asking[strings.ToLower(strings.Trim(first, ".,:;'\""))]
 }
 
-var codeMarks = true
+// maxKeys is how many key words somebody looks for.
+const maxKeys = 5
 
 // areKeys reports whether a query is a few words that need not stand together.
 func areKeys(text string) bool {
 	f := strings.Fields(text)
-	return len(f) > 1 && len(f) <= 5 && !slices.ContainsFunc(f, func(w string) bool { return !plain(w) })
+	return len(f) > 1 && len(f) <= maxKeys && !slices.ContainsFunc(f, func(w string) bool { return !plain(w) })
 }
-
-var exactNear = 0.25

@@ -6,7 +6,14 @@ import (
 	"strings"
 
 	"goclaw/internal/near"
+	"goclaw/internal/parts"
 	"goclaw/recall/internal/words"
+)
+
+var (
+	partBeginnings = parts.New("beginnings of words", parts.Search)
+	partTypos      = parts.New("words with a typo", parts.Search)
+	partNames      = parts.New("names written as several words", parts.Search)
 )
 
 // What a word counts that is not the one that was asked for, as a factor of how
@@ -65,7 +72,7 @@ func (c *Corpus) variants(t asked) (variants, error) {
 
 // beginnings adds the terms that begin as t does.
 func (c *Corpus) beginnings(t asked, v *variants) error {
-	if len(t.word) < minBeginning {
+	if len(t.word) < minBeginning || !partBeginnings.On() {
 		return nil
 	}
 	seen := map[string]bool{}
@@ -94,7 +101,7 @@ func (c *Corpus) typos(t asked, v *variants) error {
 	if len(t.term) >= twoTypos {
 		most = 2
 	}
-	if len(t.term) < minTypo || !ascii(t.term) {
+	if len(t.term) < minTypo || !ascii(t.term) || !partTypos.On() {
 		return nil
 	}
 	type at struct {
@@ -176,6 +183,9 @@ const maxJoined = 4
 // join adds to q names that are written as several words: "agent observer
 // cancel" is agentObserverCancel.
 func (q *Question) join(text string, seen map[string]bool) {
+	if !partNames.On() {
+		return
+	}
 	fields := strings.Fields(text)
 	for i := range fields {
 		name := ""

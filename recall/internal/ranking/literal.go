@@ -15,11 +15,12 @@ var partLiteral = parts.New("literal match", parts.Search)
 // is looked for.
 const ToRead = 300
 
-var (
-	literalWeight = 2.0 // of a literal match, beside lexical/max
-	literalPart   = 0.8
-	literalKeys   = 0.2
-	minShare      = 0.0
+const (
+	literalWeight = 2.0  // of a literal match, beside lexical/max
+	literalInside = 0.85 // the same inside of longer words
+	literalPart   = 0.8  // what a text counts at most that does not hold all of a query as it is
+	literalKeys   = 0.2  // the same for key words, which may stand anywhere
+	minShare      = 0.5  // of a query that a text must hold
 )
 
 const (
@@ -100,8 +101,20 @@ func (l *Literal) fold(text string) []byte {
 // as it is.
 func (l *Literal) Fit(text string) float64 {
 	b := l.fold(text)
-	if i := bytes.Index(b, l.query); i >= 0 {
-		return 1
+	held := 0.0
+	for at := 0; ; {
+		i := bytes.Index(b[at:], l.query)
+		if i < 0 {
+			break
+		}
+		if at += i; apart(b, at) && apart(b, at+len(l.query)) {
+			return 1
+		}
+		held = literalInside
+		at++
+	}
+	if held > 0 {
+		return held
 	}
 	l.at = l.at[:0]
 	for i := range len(b) - 2 {
@@ -136,6 +149,12 @@ func (l *Literal) Fit(text string) float64 {
 		return 0
 	}
 	return l.part * share * share
+}
+
+// apart reports whether no word goes on at i of b.
+func apart(b []byte, i int) bool {
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf }
+	return i == 0 || i == len(b) || !letter(b[i-1]) || !letter(b[i])
 }
 
 // Reorder orders cands by how literally they hold the query, too; fits are

@@ -12,8 +12,8 @@ import (
 type Question struct {
 	terms []asked
 	spans []words.Span
-	asks  bool // it ends in a question mark
-	keys  bool
+	asks  bool     // it ends in a question mark
+	keys  bool     // it is a few key words
 	exact bool     // it looks for its words themselves
 	names []string // terms that are names of speakers; set by Rank
 }
@@ -49,7 +49,7 @@ func Ask(text string, now time.Time) *Question {
 	seen, others := map[string]bool{}, false
 	words.Each(text, func(w words.Word) {
 		if w.Inner {
-			if n := len(q.terms) - 1; n >= 0 && q.terms[n].code {
+			if n := len(q.terms) - 1; n >= 0 && q.terms[n].code && w.Term[0] > '9' { // a number is in many names
 				q.terms[n].parts = append(q.terms[n].parts, w.Term)
 			}
 			return

@@ -174,7 +174,9 @@ func around(docs []postings.Doc, holds []uint64, at int) (terms uint64) {
 // look finds the terms of q.
 func (c *Corpus) look(q *Question) ([]found, error) {
 	var terms []found
-	for _, t := range q.terms {
+	ask := slices.Clone(q.terms)
+	for i := 0; i < len(ask); i++ {
+		t := ask[i]
 		if t.inDate && !c.kinds[0].dateWords {
 			continue
 		}
@@ -182,8 +184,13 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.n == 0 && t.fixed {
-			continue
+		if v.n == 0 {
+			for _, p := range t.parts {
+				ask = append(ask, asked{term: p, weight: t.weight, fixed: true})
+			}
+			if t.fixed {
+				continue
+			}
 		}
 		f := found{by: v.by, code: t.code}
 		idf := c.idf(v.n)

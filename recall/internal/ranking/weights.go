@@ -10,25 +10,25 @@ import (
 // weights are the numbers of the ranking. There is one set for each kind of
 // text; docs/recall.md says how they were chosen and what each part gives.
 type weights struct {
-	k1, b              float64 // of BM25
-	flat               float64 // b for names in programs
-	cover              float64 // of the share of a question that a message holds itself, where its words are looked for
-	exactB, exactCover float64
-	near               [5]float64 // of the words of a message itself (2), of the two before it and of the two after it
-	answer             float64    // added to the weight of the message before it if that one asks
-	wide               float64    // of the question's words within wideSpan messages around it
-	user               float64    // factor of what a user said
-	tool               float64    // factor of what a tool put out
-	speaker            float64    // the query names its speaker
-	mention            float64    // of a speaker's name as a word: the other one says it
-	date               float64    // it was said when the query says
-	dateWords          bool       // the words that name a date count as words, too
-	ask                float64    // it ends in a question
-	askOnly            float64    // most of it is a question, and it has at most askMost words
-	askMost            uint32     // 0: any number
-	length             float64    // of the capped logarithm of its length
-	cosine             float64    // of the cosine beside lexical/max
-	center             float64    // of the mean of all candidates' vectors, which tells nothing
+	k1, b     float64    // of BM25
+	flat      float64    // b for names in programs
+	cover     float64    // of the share of a question that a message holds itself, where its words are looked for
+	exactB    float64    // b where the words of a query themselves are looked for; 0: they never are
+	near      [5]float64 // of the words of a message itself (2), of the two before it and of the two after it
+	answer    float64    // added to the weight of the message before it if that one asks
+	wide      float64    // of the question's words within wideSpan messages around it
+	user      float64    // factor of what a user said
+	tool      float64    // factor of what a tool put out
+	speaker   float64    // the query names its speaker
+	mention   float64    // of a speaker's name as a word: the other one says it
+	date      float64    // it was said when the query says
+	dateWords bool       // the words that name a date count as words, too
+	ask       float64    // it ends in a question
+	askOnly   float64    // most of it is a question, and it has at most askMost words
+	askMost   uint32     // 0: any number
+	length    float64    // of the capped logarithm of its length
+	cosine    float64    // of the cosine beside lexical/max
+	center    float64    // of the mean of all candidates' vectors, which tells nothing
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 	// are long and stand alone, and a long question of a user often holds the
 	// fact.
 	assistant = weights{
-		k1: 1.2, b: 0.8, flat: 0.2, exactB: 0.4, exactCover: 0.8, near: [5]float64{0, 0.2, 1, 0.2, 0}, user: 1.3, tool: 0.9,
+		k1: 1.2, b: 0.8, flat: 0.2, exactB: 0.4, near: [5]float64{0, 0.2, 1, 0.2, 0}, user: 1.3, tool: 0.9,
 		mention: 1, date: 6, dateWords: true, askOnly: -3, askMost: 10, length: 0.5, cosine: 0.6,
 	}
 	// notes are the weights for memory files: sentences that stand alone.

@@ -3,6 +3,13 @@ package words
 import (
 	"strings"
 	"unicode/utf8"
+
+	"goclaw/internal/parts"
+)
+
+var (
+	partParts = parts.New("parts of camelCase", parts.Index)
+	partJoins = parts.New("snake_case and flags as one", parts.Index)
 )
 
 // part is a part of a word: its term, and where it is in the word.
@@ -17,7 +24,7 @@ const (
 // HTTPServer, sha256.
 func (l *Lexer) parts(w string) (parts []part) {
 	cuts := humps(w)
-	if len(cuts) == 0 || len(w) < meanPart*(len(cuts)+1) {
+	if len(cuts) == 0 || !partParts.On() || len(w) < meanPart*(len(cuts)+1) {
 		return nil
 	}
 	from := 0
@@ -77,7 +84,7 @@ func (l *Lexer) joined(text string, i, j int, f func(Word)) {
 		}
 		l.remember(name, e)
 	}
-	if e.id != stopWord {
+	if e.id != stopWord && partJoins.On() {
 		w := l.word(e.id, i, j)
 		w.Joined = true
 		f(w)
@@ -96,9 +103,11 @@ func (l *Lexer) flag(text string, i, j int, f func(Word)) {
 		e.id = l.ID(strings.ToLower(name[:min(len(name), maxWord)]))
 		l.remember(name, e)
 	}
-	w := l.word(e.id, i-2, j)
-	w.Joined = true
-	f(w)
+	if partJoins.On() {
+		w := l.word(e.id, i-2, j)
+		w.Joined = true
+		f(w)
+	}
 }
 
 // Join writes a name of several words as one word; "" if more of them have

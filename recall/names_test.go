@@ -1,0 +1,94 @@
+package recall
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestNames: the names that programs are made of are found as programmers
+// remember them.
+func TestNames(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	texts := []string{
+		"assistant: the agentObserverCancel hook runs when a session ends", // 2
+		"tool: usage: tool [--no-ff] [--with-provenance] FILE",
+		"tool: FLY_API_TOKEN is not set",
+		"assistant: I moved it to internal/store/page_cache.go yesterday",
+		"tool: commit 1d4ed75a9be0c1f2a3b4c5d6e7f8091a2b3c4d5e by Ada", // 6
+		"tool: panic: open /var/lib/app/data.db: permission denied (code 13) at line 2051",
+		"assistant: TestAuthenticationExpired fails on Windows only",
+		"tool: session 7cea35fe-11d2-4c1e-9d7e-0a1b2c3d4e5f resumed",
+		"assistant: HTTPServerTimeout is in seconds", // 10
+		"assistant: the new release is no longer fast-forwarded, and the observer of an agent can cancel",
+		"user: put the token for the API of fly into the store, with the provenance of each page",
+		"assistant: a cache of pages, an open line, a code review and a denied permission",
+	}
+	for i, text := range texts {
+		say(t, w, fmt.Sprintf("s%d", i+2), text)
+	}
+	check := func() {
+		t.Helper()
+		for _, c := range []struct {
+			query string
+			want  int
+		}{
+			{"agentObserverCancel", 2},   // whole
+			{"agentobservercancel", 2},   // in another case
+			{"agent observer cancel", 2}, // as words
+			{"agent_observer_cancel", 2}, // as another language writes it
+			{"agentObserverC", 2},        // its beginning
+			{"agentObsevrerCancel", 2},   // two letters swapped
+			{"agnetObserverCancell", 2},  // two typos
+			{"ObserverCancel", 2},        // its end
+			{"what did we change in agentObserverCancel?", 2},
+			{"TestAuthentication", 8}, {"TestAuthentcationExpired", 8}, {"server timeout", 10}, {"httpServer", 10},
+			{"--no-ff", 3}, {"--with-provenance", 3}, {"--with-prov", 3}, {"no-ff", 3},
+			{"FLY_API_TOKEN", 4}, {"fly_api_token", 4}, {"flyApiToken", 4}, {"FLY_API", 4}, {"FLY_API_TOKNE", 4},
+			{"internal/store/page_cache.go", 5}, {"page_cache.go", 5}, {"page_cache", 5}, {"pageCache", 5},
+			{"1d4ed75a", 6}, {"1d4ed75a9be0", 6}, {"7cea35fe", 9}, {"7cea35fe-11d2", 9},
+			{"panic: open /home/ada/other.db: permission denied (code 99) at line 7", 7},
+			{"open data.db permission denied", 7},
+		} {
+			first(t, w.ix, c.query, fmt.Sprintf("s%d#2", c.want))
+		}
+		for _, query := range []string{"zqxJkvWpb", "deadbeef", "--xyzzy"} {
+			if got := find(t, w.ix, Query{Text: query}); len(got) != 0 {
+				t.Errorf("%s found %v, which nobody wrote", query, got)
+			}
+		}
+	}
+	check()
+	for i := range flushAt { // in a segment, too
+		say(t, w, "filler", fmt.Sprintf("user: filler %d", i))
+	}
+	check()
+}
+
+// TestExactFirst: a name as it was asked for comes before one that begins with
+// it, and a misspelled one is looked for only if there is no other.
+func TestExactFirst(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "longer", "assistant: parseConfigFile and parseConfigFile again, parseConfigFile")
+	say(t, w, "exact", "assistant: parseConfig reads the file, and many other things happen after that in the program")
+	say(t, w, "typo", "assistant: parseConfog was a mistake")
+	got := find(t, w.ix, Query{Text: "parseConfig"})
+	if len(got) != 2 || got[0] != "exact#2" || got[1] != "longer#2" {
+		t.Errorf("found %v", got)
+	}
+}
+
+// TestLiterally: what holds a pasted line as it is comes before what has more
+// of its words, however long the text around it is.
+func TestLiterally(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	const line = `if err := store.Append(ctx, id, recs...); err != nil {`
+	filler := strings.Repeat("\tcount += len(other)\n", 400)
+	say(t, w, "holds", "tool: "+filler+"\t"+line+"\n"+filler)
+	for i := range 5 {
+		say(t, w, fmt.Sprint("words", i), "assistant: store the id, append recs to the store with ctx and err; if err is nil append, store err again")
+	}
+	first(t, w.ix, line, "holds#2")
+	first(t, w.ix, "IF  err := store.append(ctx, id, recs...);\n err != nil {", "holds#2")
+	first(t, w.ix, `if err := stroe.Append(ctx, id, recrds...); err != nil {`, "holds#2")
+}
