@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,7 @@ import (
 	"goclaw/internal/text"
 	"goclaw/recall/embed"
 	"goclaw/recall/internal/notes"
-	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/vectors"
-	"goclaw/session"
 )
 
 // Embedder turns texts into vectors.
@@ -35,12 +32,8 @@ func (Local) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	return embed.Load().Vectors(ctx, texts)
 }
 
-const (
-	maxEmbedded = 2000 // bytes of a text that its vector is made of
-	batch       = 64   // texts that are embedded at once
-	maxBatch    = 128  // records that they are looked for in
-	lateAtOnce  = 256  // sessions that are looked for at once
-)
+// maxEmbedded is how many bytes of a text its vector is made of.
+const maxEmbedded = 2000
 
 // patience is how long a query waits for its vector at most. Words do not
 // wait.
@@ -53,24 +46,60 @@ type embedding struct {
 	patience time.Duration
 	notes    map[vectors.Hash]vectors.Vector // of the memory files; nil: not read yet
 	one      sync.Mutex                      // notes are not embedded twice at the same time
+	skip     map[spot]bool                   // messages that could not be read
+	done     int                             // with which load of the transcripts none was missing
 }
 
-// Embed makes the vectors that are missing, the latest sessions first, until
-// all are made or ctx is done, and returns how many messages and notes got one.
-// Searches keep working meanwhile.
+// Embed makes the vectors that are missing, those of the newest messages first,
+// until all are made or ctx is done, and returns how many messages and notes got
+// one. What is made is kept when it is interrupted. Searches keep working
+// meanwhile.
 func (ix *Index) Embed(ctx context.Context) (made int, err error) {
-	e := &ix.vectors
-	made, err = e.ofNotes(ctx)
-	if err != nil {
+	return ix.vectors.all(ctx, &pace{window: 2048, batch: 64})
+}
+
+// EmbedFor is Embed for about as long as limit says. However short that is, some
+// vectors are made.
+func (ix *Index) EmbedFor(ctx context.Context, limit time.Duration) (made int, err error) {
+	return ix.vectors.all(ctx, &pace{window: 256, batch: 4, until: time.Now().Add(limit)})
+}
+
+// Missing returns how many messages have no vector yet, 0 if none are made.
+func (ix *Index) Missing(ctx context.Context) (int, error) {
+	late, err := ix.vectors.missing(ctx, 1)
+	return late.total, err
+}
+
+// all makes vectors of notes and messages.
+func (e *embedding) all(ctx context.Context, p *pace) (made int, err error) {
+	made, err = e.ofNotes(ctx, p)
+	if err != nil || made > 0 && p.over() {
 		return made, err
 	}
-	n, err := e.ofMessages(ctx)
+	n, err := e.ofMessages(ctx, p)
 	made += n
-	if err == nil { // those of notes may have been dropped with the others
-		n, err = e.ofNotes(ctx)
+	if err == nil && !p.over() { // those of notes may have been dropped with the others
+		n, err = e.ofNotes(ctx, p)
 		made += n
 	}
 	return made, err
+}
+
+// pace says how much is done at once, and when it is enough.
+type pace struct {
+	window int       // messages that are looked for at once: the shortest of them come first
+	batch  int       // texts that the model gets at once
+	until  time.Time // zero: until all is done
+	wait   func()    // is called before each batch
+}
+
+func (p *pace) over() bool { return !p.until.IsZero() && !time.Now().Before(p.until) }
+
+// did notes how long a batch took: if there is time, the next one is larger.
+func (p *pace) did(took time.Duration) {
+	if !p.until.IsZero() && 2*took < time.Until(p.until) {
+		p.batch = min(2*p.batch, 64)
+	}
 }
 
 // reset drops what is known of vectors, and those of another model.
@@ -83,11 +112,17 @@ func (e *embedding) reset() error {
 	return e.ix.table().Use(e.model.Name())
 }
 
-// keepUp embeds messages until ctx is done. A failure is seen by the next
-// search, which says what is missing.
+// keepUp embeds messages until ctx is done, at low priority: a search does not
+// wait for it. A failure is seen by the next search, which says what is missing.
 func (e *embedding) keepUp(ctx context.Context) {
+	lowPriority()
+	p := &pace{window: 1024, batch: 16, wait: func() {
+		for e.ix.searching.Load() > 0 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}}
 	for {
-		_, _ = e.ofMessages(ctx)
+		_, _ = e.ofMessages(ctx, p)
 		select {
 		case <-ctx.Done():
 			return
@@ -99,187 +134,93 @@ func (e *embedding) keepUp(ctx context.Context) {
 // errDropped says that all vectors there were have been dropped.
 var errDropped = errors.New("recall: the model gives vectors of another length than before")
 
+// of returns the vectors of texts, nil for those whose language the model does
+// not know, and how many it made.
+func (e *embedding) of(ctx context.Context, texts []string) (vs [][]float32, made int, err error) {
+	var known []string
+	var at []int
+	for i, t := range texts {
+		if e.knows(t) {
+			known, at = append(known, t), append(at, i)
+		}
+	}
+	vs = make([][]float32, len(texts))
+	if len(known) == 0 {
+		return vs, 0, nil
+	}
+	some, err := e.model.Vectors(ctx, known)
+	if err == nil && len(some) != len(known) {
+		err = fmt.Errorf("recall: %s gave %d vectors for %d texts", e.model.Name(), len(some), len(known))
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, v := range some {
+		vs[at[i]] = v
+	}
+	return vs, len(some), nil
+}
+
 // took notes the length of vectors that the model gave. If it is another than
 // before, all others are dropped.
 func (e *embedding) took(vs [][]float32) error {
-	if len(vs) == 0 {
+	i := slices.IndexFunc(vs, func(v []float32) bool { return v != nil })
+	if i < 0 {
 		return nil
 	}
-	dropped, err := e.ix.table().SetLength(len(vs[0]))
+	dropped, err := e.ix.table().SetLength(len(vs[i]))
 	if err == nil && dropped {
-		e.notes = nil
+		e.notes, e.done = nil, 0
 		err = errDropped
 	}
 	return err
 }
 
-// ofMessages embeds all messages that have no vector.
-func (e *embedding) ofMessages(ctx context.Context) (made int, err error) {
-	if e.model == nil || e.ix.o.Store == nil {
-		return 0, nil
-	}
-	for dropped := false; ; {
-		n, more, err := e.round(ctx, made)
-		made += n
-		if errors.Is(err, errDropped) && !dropped {
-			dropped = true // those that were made before are recomputed
-			continue
-		}
-		if err != nil || !more {
-			return made, err
-		}
-	}
-}
-
-// round embeds messages of some sessions, and reports whether there may be
-// more. made is how many were before.
-func (e *embedding) round(ctx context.Context, made int) (n int, more bool, err error) {
-	late, err := e.late(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	for _, s := range late {
-		for last := e.ix.last(s.ID); s.Coded < last; {
-			some, err := e.some(ctx, &s, last)
-			n += some
-			if err != nil {
-				return n, false, err
-			}
-			if e.ix.o.Embedded != nil {
-				e.ix.o.Embedded(made + n)
-			}
-		}
-	}
-	return n, n > 0 || len(late) == lateAtOnce, nil
-}
-
-// late returns sessions with records without vectors: those used last, in the
-// order of the table, which has full pages then.
-func (e *embedding) late(ctx context.Context) (out []postings.Session, err error) {
-	unlock, err := e.ix.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if err := e.ix.messages.sync(ctx); err != nil {
-		return nil, err
-	}
-	known, err := e.ix.messages.db.Sessions()
-	if err != nil {
-		return nil, err
-	}
-	for in, err := range e.ix.o.Store.List(ctx, session.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		if s, ok := known[in.ID]; ok && in.Last > s.Coded {
-			out = append(out, s)
-		}
-		if len(out) == lateAtOnce {
-			break
-		}
-	}
-	slices.SortFunc(out, func(a, b postings.Session) int { return cmp.Compare(a.N, b.N) })
-	return out, nil
-}
-
-// last returns the last record of a log that the index knows of.
-func (ix *Index) last(id session.ID) session.Seq {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.messages.logs[id].Last
-}
-
-// some embeds the next messages of s, which has records up to last, and returns
-// how many.
-func (e *embedding) some(ctx context.Context, s *postings.Session, last session.Seq) (n int, err error) {
-	coded := s.Coded
-	var seqs []session.Seq
-	var texts []string
-	upto, end := coded, true
-	for r, err := range e.ix.o.Store.Read(ctx, s.ID, coded) {
-		var d *session.Damage
-		if errors.As(err, &d) {
-			continue
-		}
-		if errors.Is(err, session.ErrNotFound) { // purged in the meantime
-			s.Coded = last
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		upto = r.Seq
-		// Tool output is found by its words.
-		if t, ok := speak(r); ok && t.role != Output && e.knows(t.text) {
-			seqs, texts = append(seqs, r.Seq), append(texts, text.Head(t.text, maxEmbedded))
-		}
-		if len(texts) == batch || upto-coded >= maxBatch {
-			end = false
-			break
-		}
-	}
-	if end {
-		upto = max(upto, last)
-	}
-	vs, err := e.model.Vectors(ctx, texts)
-	if err != nil {
-		return 0, err
-	}
-	unlock, err := e.ix.lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	if err := e.took(vs); err != nil {
-		return 0, err
-	}
-	s.Coded = upto
-	return len(texts), e.ix.table().Put(s.N, coded, upto, seqs, vs)
-}
-
 // ofNotes embeds all notes that have no vector.
-func (e *embedding) ofNotes(ctx context.Context) (made int, err error) {
+func (e *embedding) ofNotes(ctx context.Context, p *pace) (made int, err error) {
 	if e.model == nil || e.ix.o.Workspace == "" {
 		return 0, nil
 	}
 	e.one.Lock()
 	defer e.one.Unlock()
 	for {
-		n, err := e.someNotes(ctx)
+		n, more, err := e.someNotes(ctx, p)
 		made += n
-		if n == 0 || err != nil {
+		if !more || err != nil || p.over() {
 			return made, err
 		}
 	}
 }
 
-// someNotes embeds the next notes that have no vector.
-func (e *embedding) someNotes(ctx context.Context) (int, error) {
-	hashes, texts, err := e.lateNotes(ctx)
+// someNotes embeds the next notes that have no vector, and reports whether there
+// were any.
+func (e *embedding) someNotes(ctx context.Context, p *pace) (n int, more bool, err error) {
+	hashes, texts, err := e.lateNotes(ctx, p.batch)
 	if err != nil || len(texts) == 0 {
-		return 0, err
+		return 0, false, err
 	}
-	vs, err := e.model.Vectors(ctx, texts)
+	began := time.Now()
+	vs, n, err := e.of(ctx, texts)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	p.did(time.Since(began))
 	unlock, err := e.ix.lock(ctx)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer unlock()
 	if err := e.took(vs); err != nil && !errors.Is(err, errDropped) {
-		return 0, err
+		return 0, false, err
 	}
 	if e.notes == nil {
 		e.notes = map[vectors.Hash]vectors.Vector{}
 	}
-	return len(texts), e.ix.table().PutNotes(hashes, vs, e.notes)
+	return n, true, e.ix.table().PutNotes(hashes, vs, e.notes)
 }
 
-// lateNotes returns some notes that have no vector.
-func (e *embedding) lateNotes(ctx context.Context) (hashes []vectors.Hash, texts []string, err error) {
+// lateNotes returns up to most notes that have no vector.
+func (e *embedding) lateNotes(ctx context.Context, most int) (hashes []vectors.Hash, texts []string, err error) {
 	unlock, err := e.ix.lock(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -295,7 +236,7 @@ func (e *embedding) lateNotes(ctx context.Context) (hashes []vectors.Hash, texts
 		for i, h := range f.Hashes {
 			if _, ok := e.notes[h]; !ok && !e.knows(notes.WithoutMark(f.Notes[i].Text)) {
 				e.notes[h] = nil // it has none
-			} else if !ok && len(texts) < batch && !slices.Contains(hashes, h) {
+			} else if !ok && len(texts) < most && !slices.Contains(hashes, h) {
 				hashes, texts = append(hashes, h), append(texts, text.Head(notes.WithoutMark(f.Notes[i].Text), maxEmbedded))
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goclaw/internal/watch"
@@ -55,8 +56,9 @@ type Options struct {
 	Now func() time.Time
 	// Progress is called while much is indexed: how many of how many records.
 	Progress func(done, total int)
-	// Embedded is called while vectors are made: how many there are so far.
-	Embedded func(made int)
+	// Embedded is called while vectors of messages are made: how many of how
+	// many.
+	Embedded func(made, total int)
 }
 
 // Workspace is a folder with memory files. Name is what they are called by
@@ -77,6 +79,7 @@ type Index struct {
 	vectors  embedding
 	codes    vectors.Codes // of the messages
 
+	searching  atomic.Int32 // how many searches run
 	background background
 }
 
@@ -263,7 +266,7 @@ func (ix *Index) Background() {
 		}
 		// Notes do not wait for a long past that has no vectors yet.
 		b.work.Go(func() {
-			ix.memory.Watch(ctx, w, &ix.mu, func() { _, _ = ix.vectors.ofNotes(ctx) })
+			ix.memory.Watch(ctx, w, &ix.mu, func() { _, _ = ix.vectors.ofNotes(ctx, &pace{batch: 64}) })
 		})
 	}
 }

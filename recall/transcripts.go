@@ -34,6 +34,7 @@ type transcripts struct {
 	// it, version which state of the file they are of.
 	fresh   bool
 	version int64
+	loads   int // how often they were read
 	segs    map[int64]*postings.Segment
 	tail    *postings.Segment     // what is in no segment of the file
 	people  map[uint32]bool       // the groups in which people talk to each other
@@ -159,6 +160,7 @@ func (t *transcripts) load(ctx context.Context, missing []postings.Part) error {
 	t.tail = b.Segment()
 	t.people = postings.PeopleTalk(t.segments())
 	t.fresh = true
+	t.loads++
 	return nil
 }
 

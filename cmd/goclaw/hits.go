@@ -108,9 +108,6 @@ func explain(e *env, res recall.Result) {
 		e.warn("none of these words are indexed: found the exact text instead")
 	case e.conf.Search.Embeddings == "off":
 		e.warn("a word search only: search.embeddings is off")
-	case res.Words: // said already
-	case res.Vectors < 0.5:
-		e.warn("mostly a word search: only %.0f%% of the messages compared have vectors; goclaw search --index makes the others", 100*res.Vectors)
 	}
 }
 

@@ -108,6 +108,7 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 		}
 	} else {
 		ss.reportImport(a.out, cat, rep, given)
+		a.search.hint(ctx)
 	}
 	if err == nil && rep.Count(inherit.Failed)+cat.Unread()+rep.Damaged() > 0 {
 		return errQuiet

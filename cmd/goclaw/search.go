@@ -119,7 +119,7 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 	if err != nil {
 		return err
 	}
-	catchUp(ctx, ix)
+	defer a.search.catchUp(ctx, ix)
 	if f.group {
 		return searchGroups(ctx, a, ix, q, f.asJSON)
 	}
@@ -142,21 +142,35 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 	return nil
 }
 
-// catchUpTime is how long a search from the command line may spend on vectors
-// for what was said since the last one.
-const catchUpTime = 400 * time.Millisecond
+// How long a search from the command line makes vectors after its answer, if
+// some are missing: a user reads the answer meanwhile, a program waits for it.
+const (
+	whileRead = 400 * time.Millisecond
+	whileWait = 20 * time.Millisecond
+)
 
-func catchUp(ctx context.Context, ix *recall.Index) {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+// catchUp makes some of the vectors that are missing, and says how many are
+// missing then.
+func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
+	limit := whileWait
+	if isTerminal(x.out) {
+		limit = whileRead
+	}
+	soon, cancel := context.WithTimeout(ctx, time.Second) // a server may not answer
 	defer cancel()
-	_, _ = ix.Embed(ctx) // the search says what is missing
+	if _, err := ix.EmbedFor(soon, limit); err != nil {
+		return // the search said that the model gives none
+	}
+	if missing, err := ix.Missing(ctx); err == nil && missing > 0 {
+		x.warn("%s without a vector so far: goclaw search --index makes all vectors now", transcript.Count(missing, "message"))
+	}
 }
 
 func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
 	if err := ix.Sync(ctx); err != nil {
 		return err
 	}
-	x.embedding = true
+	x.embedding = time.Now()
 	n, err := ix.Embed(ctx)
 	if isTerminal(x.err) {
 		fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))

@@ -14,6 +14,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/tool"
 )
@@ -22,7 +23,7 @@ import (
 type searcher struct {
 	*stores
 	ix        *recall.Index // nil until something is searched for
-	embedding bool          // the user waits for vectors
+	embedding time.Time     // since when the user waits for vectors; zero: nobody does
 	importing bool          // the progress of an import is shown, not that of the index
 }
 
@@ -58,11 +59,7 @@ func (x *searcher) index() (*recall.Index, error) {
 				}
 			}
 		},
-		Embedded: func(made int) {
-			if x.embedding && isTerminal(x.err) {
-				fmt.Fprintf(x.err, terminal.Return()+"making vectors: %d ", made)
-			}
-		},
+		Embedded: x.embedded,
 	}
 	switch c.Search.Embeddings {
 	case "builtin":
@@ -84,6 +81,20 @@ func (x *searcher) index() (*recall.Index, error) {
 	return ix, nil
 }
 
+// embedded shows how many vectors are made, how fast, and how long the others
+// will take.
+func (x *searcher) embedded(made, total int) {
+	if x.embedding.IsZero() || !isTerminal(x.err) {
+		return
+	}
+	rate := float64(made) / time.Since(x.embedding).Seconds()
+	left := ""
+	if rate > 0 {
+		left = fmt.Sprintf(", %.0f/s, %v left", rate, time.Duration(float64(total-made)/rate*float64(time.Second)).Round(time.Second))
+	}
+	fmt.Fprintf(x.err, terminal.Return()+"making vectors: %d of %d%s"+terminal.Control("K"), made, total, left)
+}
+
 // indexed imports cat as take does, and indexes it meanwhile if it is much. What
 // cannot be indexed is indexed by the next search, which says why it cannot.
 func (x *searcher) indexed(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
@@ -93,6 +104,20 @@ func (x *searcher) indexed(ctx context.Context, st store, cat *inherit.Catalogue
 	_ = bulk.Wait()
 	x.importing = false
 	return rep, err
+}
+
+// manyMissing is from how many messages without vectors on an import says so:
+// fewer are made by the next searches.
+const manyMissing = 500
+
+// hint says how vectors of what was imported are made, if it was much.
+func (x *searcher) hint(ctx context.Context) {
+	if x.ix == nil {
+		return
+	}
+	if n, err := x.ix.Missing(ctx); err == nil && n >= manyMissing {
+		x.warn("goclaw search finds them by words; to find them by meaning too, goclaw search --index makes vectors of %s", transcript.Count(n, "message"))
+	}
 }
 
 // addTools lets the model search memory files and past conversations. Without

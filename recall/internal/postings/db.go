@@ -20,12 +20,12 @@ import (
 // schema is a projection: it can be dropped at any time and is rebuilt.
 //
 // recall_sessions counts in have how many records of a session are in segments;
-// coded is the record up to which it has vectors, gen the version of its log.
-// recall_in says which records of which session a segment holds. Removing a
-// session's row removes its vectors and every segment with words of it; what
-// else those held is then missing, and is indexed again by the next search. The
-// terms of a segment are packed into blocks: the row seg << 32 has the first
-// term of each, and the rows that follow are the blocks.
+// coded rises with its vectors and is never less than their number, gen is the
+// version of its log. recall_in says which records of which session a segment
+// holds. Removing a session's row removes its vectors and every segment with
+// words of it; what else those held is then missing, and is indexed again by the
+// next search. The terms of a segment are packed into blocks: the row seg << 32
+// has the first term of each, and the rows that follow are the blocks.
 const schema = `
 CREATE TABLE IF NOT EXISTS recall_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS recall_sessions (

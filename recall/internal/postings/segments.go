@@ -14,11 +14,10 @@ const maxSmall = 8
 
 // Session is what the file knows of a session.
 type Session struct {
-	ID    session.ID
-	N     int64       // its number here; the group of its docs
-	Have  session.Seq // how many of its records are in segments
-	Coded session.Seq // the record up to which it has vectors
-	Gen   int64       // which version of its log that was
+	ID   session.ID
+	N    int64       // its number here; the group of its docs
+	Have session.Seq // how many of its records are in segments
+	Gen  int64       // which version of its log that was
 }
 
 // Part is a range of a session's records in a segment.
@@ -41,10 +40,10 @@ func Append(parts []Part, p Part) []Part {
 func (d *DB) Sessions() (map[session.ID]Session, error) {
 	known := map[session.ID]Session{}
 	err := d.Each(func(r sqlx.Row) error {
-		s := Session{session.ID(r.ColumnText(0)), r.Int(1), session.Seq(r.Int(2)), session.Seq(r.Int(3)), r.Int(4)}
+		s := Session{session.ID(r.ColumnText(0)), r.Int(1), session.Seq(r.Int(2)), r.Int(3)}
 		known[s.ID] = s
 		return nil
-	}, "SELECT id, n, have, coded, gen FROM recall_sessions")
+	}, "SELECT id, n, have, gen FROM recall_sessions")
 	return known, err
 }
 

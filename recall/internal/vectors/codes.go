@@ -9,7 +9,6 @@ import (
 
 	"goclaw/internal/sqlx"
 	"goclaw/recall/internal/postings"
-	"goclaw/session"
 )
 
 // Codes are the vectors of all messages, in memory: 36 bytes for each. The
@@ -30,10 +29,13 @@ func (c *Codes) Close() {
 
 // coded is the vectors of one session, in the order of its records.
 type coded struct {
-	upto  session.Seq // as recall_sessions says
+	count int64 // as recall_sessions says
 	seqs  []uint32
-	signs []Signs
+	signs []Signs // none: the model gives it none
 }
+
+// none is what a message has that the model gives no vector.
+var none Signs
 
 // add adds the vectors of one chunk.
 func (c *coded) add(pos int64, data []byte) {
@@ -77,13 +79,13 @@ func (c *Codes) Refresh(t Table) error {
 	if c.by == nil || c.of != of {
 		return c.load(t, version, of)
 	}
-	changed := map[int64]session.Seq{}
+	changed := map[int64]int64{}
 	there := map[int64]bool{}
 	err = t.DB.Each(func(r sqlx.Row) error {
-		n, upto := r.Int(0), session.Seq(r.Int(1))
+		n, count := r.Int(0), r.Int(1)
 		there[n] = true
-		if b := c.by[n]; b == nil || b.upto != upto {
-			changed[n] = upto
+		if b := c.by[n]; b == nil || b.count != count {
+			changed[n] = count
 		}
 		return nil
 	}, "SELECT n, coded FROM recall_sessions WHERE coded > 0")
@@ -96,8 +98,8 @@ func (c *Codes) Refresh(t Table) error {
 		}
 	}
 	c.order = nil
-	for n, upto := range changed {
-		b := &coded{upto: upto}
+	for n, count := range changed {
+		b := &coded{count: count}
 		err := t.DB.Each(func(r sqlx.Row) error {
 			b.add(r.Int(0), r.Bytes(1))
 			return nil
@@ -116,7 +118,7 @@ func (c *Codes) load(t Table, version int64, of string) error {
 	c.Close()
 	by, most := map[int64]*coded{}, int64(0)
 	err := t.DB.Each(func(r sqlx.Row) error {
-		by[r.Int(0)] = &coded{upto: session.Seq(r.Int(1))}
+		by[r.Int(0)] = &coded{count: r.Int(1)}
 		most += r.Int(1)
 		return nil
 	}, "SELECT n, coded FROM recall_sessions WHERE coded > 0")
@@ -150,8 +152,9 @@ func (c *Codes) load(t Table, version int64, of string) error {
 	return nil
 }
 
-// Put notes vectors that were written to the file by this process.
-func (c *Codes) Put(n int64, upto session.Seq, seqs []session.Seq, vs [][]float32) {
+// Put notes vectors of session n that were written to the file by this process:
+// added new ones, after which it has count.
+func (c *Codes) Put(n, added, count int64, made []Made) {
 	if c.by == nil {
 		return
 	}
@@ -160,16 +163,59 @@ func (c *Codes) Put(n int64, upto session.Seq, seqs []session.Seq, vs [][]float3
 		b = &coded{}
 		c.by[n], c.order = b, nil
 	}
-	b.upto = upto
-	for i, v := range vs {
-		b.put(uint32(seqs[i]), SignsOf(Reduce(v)))
+	if b.count+added == count { // else another process wrote too: Refresh reads that
+		b.count = count
+	}
+	var news coded
+	for _, m := range made {
+		if _, known := slices.BinarySearch(b.seqs, uint32(m.Seq)); !known {
+			news.put(uint32(m.Seq), SignsOf(Reduce(m.V)))
+		}
+	}
+	b.merge(news)
+}
+
+// merge adds all of news at once, which has none that c has: they are often
+// older than those there are.
+func (c *coded) merge(news coded) {
+	i, j := len(c.seqs)-1, len(news.seqs)-1
+	c.seqs, c.signs = append(c.seqs, news.seqs...), append(c.signs, news.signs...)
+	for at := len(c.seqs) - 1; j >= 0; at-- {
+		if i >= 0 && c.seqs[i] > news.seqs[j] {
+			c.seqs[at], c.signs[at] = c.seqs[i], c.signs[i]
+			i--
+		} else {
+			c.seqs[at], c.signs[at] = news.seqs[j], news.signs[j]
+			j--
+		}
+	}
+}
+
+// Missing calls late for each of docs, in their order in a segment, whose vector
+// was not made yet.
+func (c *Codes) Missing(docs []postings.Doc, late func(postings.Doc)) {
+	var b *coded
+	group, j := ^uint32(0), 0
+	for _, d := range docs {
+		if d.Group != group {
+			group, b, j = d.Group, c.by[int64(d.Group)], 0
+			if b != nil {
+				j, _ = slices.BinarySearch(b.seqs, d.Seq)
+			}
+		}
+		for b != nil && j < len(b.seqs) && b.seqs[j] < d.Seq {
+			j++
+		}
+		if b == nil || j == len(b.seqs) || b.seqs[j] != d.Seq {
+			late(d)
+		}
 	}
 }
 
 // Code returns the vector of a message, nil if there is none yet.
 func (c *Codes) Code(d postings.Doc) Code {
 	if b := c.by[int64(d.Group)]; b != nil {
-		if i, ok := slices.BinarySearch(b.seqs, d.Seq); ok {
+		if i, ok := slices.BinarySearch(b.seqs, d.Seq); ok && b.signs[i] != none {
 			return b.signs[i]
 		}
 	}
@@ -203,7 +249,7 @@ func (c *Codes) Nearest(query Vector, segs []*postings.Segment, allow func(posti
 		in.found = false
 		for j := range b.signs {
 			d := signs.apart(&b.signs[j])
-			if d > s.most {
+			if d > s.most || b.signs[j] == none {
 				continue
 			}
 			if !in.found {

@@ -34,19 +34,23 @@ func TestNearest(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
 	var docs []postings.Doc
+	last := map[int64]session.Seq{} // of each session
 	put := func(table Table, s *postings.Session, n int) {
 		t.Helper()
-		var seqs []session.Seq
-		var vs [][]float32
-		upto := s.Coded + session.Seq(2*n)
-		for seq := s.Coded + 2; seq <= upto; seq += 2 { // the others have none
-			seqs, vs = append(seqs, seq), append(vs, random(rng, 512))
+		var made []Made
+		upto := last[s.N] + session.Seq(2*n)
+		for seq := last[s.N] + 2; seq <= upto; seq += 2 { // the others have none
+			made = append(made, Made{s.N, seq, random(rng, 512)})
 			docs = append(docs, postings.Doc{Group: uint32(s.N), Seq: uint32(seq) - 1}, postings.Doc{Group: uint32(s.N), Seq: uint32(seq)})
 		}
-		if err := table.Put(s.N, s.Coded, upto, seqs, vs); err != nil {
+		slices.Reverse(made) // the newest come first
+		if err := table.Put(made[:n/2]); err != nil {
 			t.Fatal(err)
 		}
-		s.Coded = upto
+		if err := table.Put(made[n/2:]); err != nil {
+			t.Fatal(err)
+		}
+		last[s.N] = upto
 	}
 	check := func(when string) {
 		t.Helper()

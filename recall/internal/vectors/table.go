@@ -2,6 +2,8 @@ package vectors
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strconv"
 
 	"goclaw/internal/sqlx"
@@ -11,7 +13,7 @@ import (
 
 // Table is the vectors in the file of the index. Those of messages are in
 // chunks of chunkSize records: for each that has one, its place in the chunk
-// and its bits.
+// and its bits, all 0 for a message that the model gives none.
 type Table struct {
 	DB    *postings.DB
 	Codes *Codes // what is written is noted there; nil: nowhere
@@ -29,40 +31,84 @@ type Hash [16]byte
 // chunkOf says which chunk the vector of a record is in.
 func chunkOf(n int64, seq session.Seq) int64 { return n<<32 | int64(seq>>chunkBits) }
 
-// Put writes the vectors of records of session n, which had some up to the
-// record coded and has them up to upto then. If another process was faster, or
-// the session is gone, it writes nothing.
-func (t Table) Put(n int64, coded, upto session.Seq, seqs []session.Seq, vs [][]float32) error {
-	chunks := map[int64][]byte{}
-	for i, v := range vs {
-		chunk := chunkOf(n, seqs[i])
-		entry := append(chunks[chunk], byte(seqs[i]&(chunkSize-1)))
-		for _, w := range SignsOf(Reduce(v)) {
+// Made is the vector of a record of session N; nil: the model gives it none.
+type Made struct {
+	N   int64
+	Seq session.Seq
+	V   []float32
+}
+
+// Put writes vectors of messages. What another process wrote before stays, and
+// of a session that is gone nothing is written. A message without a vector is
+// written as one without signs, so that it is not tried again.
+func (t Table) Put(made []Made) error {
+	chunks, of := map[int64][]byte{}, map[int64][]Made{}
+	for _, m := range made {
+		chunk := chunkOf(m.N, m.Seq)
+		entry := append(chunks[chunk], byte(m.Seq&(chunkSize-1)))
+		for _, w := range SignsOf(Reduce(m.V)) {
 			entry = binary.LittleEndian.AppendUint64(entry, w)
 		}
-		chunks[chunk] = entry
+		chunks[chunk], of[m.N] = entry, append(of[m.N], m)
 	}
-	wrote := false
+	added, counts := map[int64]int64{}, map[int64]int64{}
 	err := t.DB.Within(func() error {
-		if n, err := t.DB.Int("SELECT count(*) FROM recall_sessions WHERE n = ? AND coded = ?", n, int64(coded)); err != nil || n == 0 {
-			return err
+		for n := range of {
+			there, err := t.DB.Int("SELECT count(*) FROM recall_sessions WHERE n = ?", n)
+			if err != nil {
+				return err
+			}
+			if there == 0 {
+				delete(of, n)
+			}
 		}
-		for chunk, entries := range chunks {
+		for _, chunk := range slices.Sorted(maps.Keys(chunks)) {
+			n := chunk >> 32
+			if of[n] == nil {
+				continue
+			}
 			data, err := t.DB.Blob("SELECT data FROM recall_codes WHERE pos = ?", chunk)
 			if err != nil {
 				return err
 			}
-			if err := t.DB.Run("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, append(data, entries...)); err != nil {
+			all := merged(data, chunks[chunk])
+			if err := t.DB.Run("INSERT OR REPLACE INTO recall_codes VALUES (?, ?)", chunk, all); err != nil {
+				return err
+			}
+			added[n] += int64(len(all)-len(data)) / entrySize
+		}
+		for n := range of {
+			err := t.DB.Run("UPDATE recall_sessions SET coded = coded + ? WHERE n = ?", added[n], n)
+			if err != nil {
+				return err
+			}
+			if counts[n], err = t.DB.Int("SELECT coded FROM recall_sessions WHERE n = ?", n); err != nil {
 				return err
 			}
 		}
-		wrote = true
-		return t.DB.Run("UPDATE recall_sessions SET coded = ? WHERE n = ?", int64(upto), n)
+		return nil
 	})
-	if err == nil && wrote && t.Codes != nil {
-		t.Codes.Put(n, upto, seqs, vs)
+	if err == nil && t.Codes != nil {
+		for n, made := range of {
+			t.Codes.Put(n, added[n], counts[n], made)
+		}
 	}
 	return err
+}
+
+// merged returns the entries of a chunk with those of more that it does not
+// have.
+func merged(data, more []byte) []byte {
+	have := [chunkSize]bool{}
+	for d := data; len(d) >= entrySize; d = d[entrySize:] {
+		have[d[0]%chunkSize] = true
+	}
+	for ; len(more) >= entrySize; more = more[entrySize:] {
+		if !have[more[0]] {
+			data = append(data, more[:entrySize]...)
+		}
+	}
+	return data
 }
 
 // owner says whose vectors the file holds: the model and their length.
@@ -159,7 +205,7 @@ func (t Table) SetLength(n int) (dropped bool, err error) {
 
 // drop drops all vectors. It is part of a transaction.
 func (t Table) drop() error {
-	for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = 0", "DELETE FROM recall_meta WHERE name = 'length'"} {
+	for _, sql := range []string{"DELETE FROM recall_codes", "DELETE FROM recall_notes", "UPDATE recall_sessions SET coded = coded + 1", "DELETE FROM recall_meta WHERE name = 'length'"} {
 		if err := t.DB.Run(sql); err != nil {
 			return err
 		}

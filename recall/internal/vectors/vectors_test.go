@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"goclaw/recall/internal/postings"
@@ -40,7 +41,8 @@ func TestCosine(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	db, err := postings.Open(filepath.Join(t.TempDir(), "index.db"))
+	path := filepath.Join(t.TempDir(), "index.db")
+	db, err := postings.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +66,47 @@ func TestTable(t *testing.T) {
 	if dropped, err := table.SetLength(512); dropped || err != nil {
 		t.Fatalf("the first vectors: dropped %v, %v", dropped, err)
 	}
-	if err := table.Put(n, 0, 40, []session.Seq{2, 35}, [][]float32{v, random(rng, 512)}); err != nil {
+	if err := table.Put([]Made{{n, 2, v}, {n, 35, random(rng, 512)}, {n, 5, nil}, {n + 1, 3, v}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Put(n, 0, 40, []session.Seq{3}, [][]float32{v}); err != nil { // another was faster
+	if err := table.Put([]Made{{n, 2, random(rng, 512)}}); err != nil { // another was faster
 		t.Fatal(err)
 	}
 	if code(2) != Code(SignsOf(Reduce(v))) || code(35) == nil || code(3) != nil {
 		t.Errorf("read %v, %v and %v", code(2), code(35), code(3))
+	}
+	var codes Codes
+	if err := codes.Refresh(table); err != nil {
+		t.Fatal(err)
+	}
+	missing := func() (late []uint32) {
+		var docs []postings.Doc
+		for _, seq := range []uint32{1, 2, 5, 35, 36} {
+			docs = append(docs, postings.Doc{Group: uint32(n), Seq: seq})
+		}
+		codes.Missing(append(docs, postings.Doc{Group: uint32(n + 1), Seq: 3}), func(d postings.Doc) { late = append(late, d.Seq) })
+		return late
+	}
+	if got := missing(); !slices.Equal(got, []uint32{1, 36, 3}) || code(5) != nil {
+		t.Errorf("%v are missing, and 5 is %v", got, code(5))
+	}
+	// Another process and this one write: this one sees both.
+	other, err := postings.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := (Table{DB: other}).Put([]Made{{n, 1, v}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Table{db, &codes}).Put([]Made{{n, 36, v}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := codes.Refresh(table); err != nil {
+		t.Fatal(err)
+	}
+	if got := missing(); !slices.Equal(got, []uint32{3}) {
+		t.Errorf("%v are missing after two processes wrote", got)
 	}
 	if dropped, err := table.SetLength(384); !dropped || err != nil || code(2) != nil {
 		t.Errorf("vectors of another length: dropped %v, %v, and read %v", dropped, err, code(2))
