@@ -145,9 +145,11 @@ func groups(lists string, as func(string) string) map[string]string {
 	for _, line := range strings.Split(lists, "\n") {
 		for _, group := range strings.Split(line, "|") {
 			f := strings.Fields(group)
+			first := as(f[0])
 			for _, w := range f[1:] {
-				if _, ok := m[as(w)]; !ok && as(w) != as(f[0]) {
-					m[as(w)] = as(f[0])
+				w = as(w)
+				if _, ok := m[w]; !ok && w != first {
+					m[w] = first
 				}
 			}
 		}
