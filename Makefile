@@ -40,9 +40,13 @@ bench-recall-parts: ## what each part of the ranking gives (DATA="DIR...")
 bench-search: ## how fast search is (MESSAGES=100000)
 	$(GO) run ./internal/bench/recall -messages "$${MESSAGES:-100000}"
 
+.PHONY: bench-start
+bench-start: ## how fast goclaw search is from the start of the process, and how large small indexes are
+	$(GO) run ./internal/bench/recall -start
+
 .PHONY: bench-all
-bench-all: ## every speed claim: bench, bench-import and bench-search, one after another
-	@status=0; for t in bench bench-import bench-search; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
+bench-all: ## every speed claim: bench, bench-import, bench-search and bench-start, one after another
+	@status=0; for t in bench bench-import bench-search bench-start; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
