@@ -52,7 +52,7 @@ func main() {
 	flag.BoolVar(&o.keep, "keep", false, "keep the vectors of the model in the user's cache for the next run")
 	flag.StringVar(&o.store, "store", "", "a database of sessions; its messages are asked for as -known does")
 	flag.IntVar(&o.known, "known", 0, "make up to this many questions of each kind from the messages of a set (-store: 10)")
-	flag.StringVar(&o.only, "only", "", "leave out only the parts whose names contain one of these words, separated by commas")
+	flag.StringVar(&o.only, "only", "", "measure only the systems, or with -parts the parts, whose names contain one of these words, separated by commas")
 	flag.BoolVar(&o.withModel, "model", true, "measure with the model too")
 	flag.IntVar(&o.hits, "hits", 10, "how many hits each system is asked for")
 	flag.StringVar(&o.run, "run", "", "write goclaw's rankings to files whose names begin so")

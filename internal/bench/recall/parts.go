@@ -41,14 +41,9 @@ func ablation(ctx context.Context, w io.Writer, sets []*set, o options) error {
 	return nil
 }
 
-// chosen returns the parts whose names contain one of the words, which are
-// separated by commas; all if there are none.
+// chosen returns the parts that only names; all if it is empty.
 func chosen(only string) []*parts.Part {
-	return slices.DeleteFunc(slices.Clone(parts.All()), func(p *parts.Part) bool {
-		return !slices.ContainsFunc(strings.Split(only, ","), func(s string) bool {
-			return strings.Contains(strings.ToLower(p.Name), strings.ToLower(strings.TrimSpace(s)))
-		})
-	})
+	return slices.DeleteFunc(slices.Clone(parts.All()), func(p *parts.Part) bool { return !named(p.Name, only) })
 }
 
 func names(all []*parts.Part) (out []string) {

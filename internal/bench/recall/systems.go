@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,19 +34,18 @@ func systems(o options) []system {
 		{ours, false, openGoclaw(o, nil)},
 		{ours + " + model", true, openGoclaw(o, o.model)},
 	}
-	if !o.withModel {
-		kept := all[:0]
-		for _, s := range all {
-			if !s.model {
-				kept = append(kept, s)
-			}
-		}
-		return kept
-	}
-	return all
+	return slices.DeleteFunc(all, func(y system) bool { return y.model && !o.withModel || !named(y.name, o.only) })
 }
 
 const ours = "goclaw"
+
+// named reports whether a name contains one of the words, which are separated
+// by commas.
+func named(name, words string) bool {
+	return slices.ContainsFunc(strings.Split(words, ","), func(w string) bool {
+		return strings.Contains(strings.ToLower(name), strings.ToLower(strings.TrimSpace(w)))
+	})
+}
 
 // finder searches one conversation. It names what it finds as the benchmark
 // does, the best first.
