@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -64,7 +62,7 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 			set[i] = c + " = " + set[i]
 		}
 		// Only if nobody has written since.
-		sql := fmt.Sprintf("UPDATE goclaw_sessions SET %s WHERE id = %s AND last = %s", strings.Join(set, ", "), p.add(string(in.ID)), p.add(int64(in.Last)))
+		sql := fmt.Sprintf("UPDATE goclaw_sessions SET %s WHERE id = %s AND last = %s", strings.Join(set, ", "), p.add(text(string(in.ID))), p.add(int64(in.Last)))
 		return s.db.do(ctx, func() error {
 			n, err := s.db.exec(ctx, sql, p...)
 			changed += int(n)
@@ -113,11 +111,9 @@ func (s *Store) replay(ctx context.Context, id session.ID, damaged func(*session
 func (s *Store) lone(ctx context.Context) (ns []int64, err error) {
 	err = s.db.do(ctx, func() error {
 		ns = nil
-		return s.db.each(ctx, func(rows pgx.Rows) error {
-			var n int64
-			err := rows.Scan(&n)
-			ns = append(ns, n)
-			return err
+		return s.db.each(ctx, func(r row) error {
+			ns = append(ns, r.Int(0))
+			return nil
 		}, "SELECT DISTINCT r.session FROM goclaw_records r WHERE NOT EXISTS (SELECT FROM goclaw_sessions s WHERE s.n = r.session) ORDER BY 1 LIMIT 100")
 	})
 	return ns, err

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"goclaw/session"
@@ -138,7 +137,7 @@ func network(err error) string {
 }
 
 // placeOf names the servers and the database of a configuration.
-func placeOf(c *pgx.ConnConfig) string {
+func placeOf(c *pgconn.Config) string {
 	hosts := []string{}
 	seen := map[string]bool{}
 	add := func(host string, port uint16) {
@@ -196,9 +195,4 @@ func secretsIn(dsn string) (parts []string) {
 			parts = append(parts, pw[0])
 		}
 	}
-}
-
-// given reports whether a DSN has a parameter.
-func given(dsn, name string) bool {
-	return strings.Contains(dsn, name+"=") || strings.Contains(dsn, name+" =")
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw/session"
 	"goclaw/session/storekit"
 )
@@ -30,17 +28,10 @@ func (s *Store) Changes(ctx context.Context, since string) (ch storekit.Changes,
 	all := err != nil
 	err = s.db.do(ctx, func() error {
 		ch = storekit.Changes{Now: since, All: all}
-		add := func(rows pgx.Rows) error {
-			var now int64
-			var id *string
-			var last, n *int64
-			var gone bool
-			if err := rows.Scan(&now, &id, &last, &n, &gone); err != nil {
-				return err
-			}
-			ch.Now = strconv.FormatInt(now, 10)
-			if id != nil {
-				ch.Logs = append(ch.Logs, storekit.Change{ID: session.ID(*id), Last: session.Seq(*last), Written: uint64(*n), Gone: gone})
+		add := func(r row) error {
+			ch.Now = strconv.FormatInt(r.Int(0), 10)
+			if !r.null(1) {
+				ch.Logs = append(ch.Logs, storekit.Change{ID: session.ID(r.Text(1)), Last: session.Seq(r.Int(2)), Written: uint64(r.Int(3)), Gone: r.yes(4)})
 			}
 			return nil
 		}

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw/session"
 )
 
@@ -67,7 +65,7 @@ func (l *leases) take(ctx context.Context, name, who string) (*hold, error) {
 	ended := int64(-1) // the fencing number of a holder that has ended
 	for try := 0; ; try++ {
 		h := &hold{who: who}
-		err := l.db.each(ctx, func(rows pgx.Rows) error { return rows.Scan(&h.fence, &h.since) },
+		err := l.db.each(ctx, func(r row) error { h.fence, h.since = r.Int(0), r.at(1); return nil },
 			takeLock, text(name), text(who), int64(os.Getpid()), thisProcess(), l.ttl.Seconds(), ended)
 		if err != nil {
 			return nil, err
@@ -78,16 +76,16 @@ func (l *leases) take(ctx context.Context, name, who string) (*hold, error) {
 		}
 		held := &session.HeldError{Name: name}
 		var fence int64
-		var pid int32
 		var process string
-		err = l.db.each(ctx, func(rows pgx.Rows) error { return rows.Scan(&fence, &held.Who, &pid, &process, &held.Since) },
-			"SELECT fence, who, pid, process, since FROM goclaw_locks WHERE name = $1", text(name))
-		held.Who, held.PID = untext(held.Who), int(pid)
+		err = l.db.each(ctx, func(r row) error {
+			fence, held.Who, held.PID, process, held.Since = r.Int(0), r.Text(1), int(r.Int(2)), r.Text(3), r.at(4)
+			return nil
+		}, "SELECT fence, who, pid, process, since FROM goclaw_locks WHERE name = $1", text(name))
 		switch {
 		case err != nil:
 			return nil, err
 		case fence == 0 && try < 20: // it was released
-		case fence != 0 && try < 20 && process != thisProcess() && hasEnded(int(pid), process):
+		case fence != 0 && try < 20 && process != thisProcess() && hasEnded(held.PID, process):
 			ended = fence
 		default:
 			return nil, held

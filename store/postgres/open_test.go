@@ -110,7 +110,7 @@ func TestPlainUser(t *testing.T) {
 	dir := t.TempDir()
 	s := at(t, dir, Options{})
 	recs := talk(t, s, "s1", 3)
-	name := s.db.pool.Config().ConnConfig.RuntimeParams["search_path"]
+	name := s.db.pool.config.RuntimeParams["search_path"]
 	for _, text := range []string{"CREATE ROLE plain LOGIN PASSWORD 'p'", "GRANT USAGE ON SCHEMA " + name + " TO plain",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO plain", "GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + name + " TO plain"} {
 		_, err := admin.Exec(bg, text)
@@ -142,7 +142,7 @@ func TestLostConnections(t *testing.T) {
 			return
 		}
 		defer c.Close(bg)
-		name := s.db.pool.Config().ConnConfig.RuntimeParams["application_name"]
+		name := s.db.pool.config.RuntimeParams["application_name"]
 		for {
 			select {
 			case <-stop:

@@ -15,12 +15,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"goclaw/session"
 )
@@ -37,7 +36,7 @@ type Store struct {
 
 // database is the connections of a Store.
 type database struct {
-	pool     *pgxpool.Pool
+	pool     *pool
 	place    string // host and database, for messages
 	readOnly bool
 	patience time.Duration // how long a lost connection is tried again
@@ -71,45 +70,50 @@ const (
 // pool_max_conns, goclaw_lease (a duration, for Options.Lease). It
 // creates the tables if there are none. Its errors never show a password.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	cfg, lease, err := parse(dsn)
+	cfg, lease, most, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
-	db := &database{place: placeOf(cfg.ConnConfig), readOnly: opts.ReadOnly, patience: opts.Patience, closed: make(chan struct{})}
+	db := &database{pool: newPool(cfg, most), place: placeOf(cfg), readOnly: opts.ReadOnly, patience: opts.Patience, closed: make(chan struct{})}
 	if db.patience == 0 {
 		db.patience = defaultPatience
 	}
 	if opts.Lease != 0 {
 		lease = opts.Lease
 	}
-	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
-		return nil, db.wrap(err)
-	}
 	s := &Store{db: db}
 	s.leases = leases{db: db, ttl: lease, held: map[string]*hold{}}
-	s.watch = watch{db: db, config: cfg.ConnConfig, waiting: map[*waiter]bool{}, kick: make(chan struct{}, 1)}
+	s.watch = watch{db: db, config: cfg, waiting: map[*waiter]bool{}, kick: make(chan struct{}, 1)}
 	s.close = sync.OnceValue(s.shut)
 	if err := db.prepare(ctx); err != nil {
-		db.pool.Close()
+		db.pool.close()
 		return nil, &Error{Place: db.place, Err: err}
 	}
 	return s, nil
 }
 
-// leaseParam is the parameter of a DSN that sets Options.Lease.
-const leaseParam = "goclaw_lease"
+// Parameters of a DSN that are not for the server.
+const (
+	leaseParam = "goclaw_lease"
+	connsParam = "pool_max_conns"
+)
 
-// parse parses a DSN.
-func parse(dsn string) (cfg *pgxpool.Config, lease time.Duration, err error) {
-	if cfg, err = pgxpool.ParseConfig(dsn); err != nil {
-		return nil, 0, unparsed(dsn, err)
+// parse parses a DSN. most is how many connections there may be.
+func parse(dsn string) (c *pgconn.Config, lease time.Duration, most int, err error) {
+	if c, err = pgconn.ParseConfig(dsn); err != nil {
+		return nil, 0, 0, unparsed(dsn, err)
 	}
-	c := cfg.ConnConfig
-	lease = defaultLease
+	lease, most = defaultLease, defaultConns
 	if v, ok := c.RuntimeParams[leaseParam]; ok {
 		delete(c.RuntimeParams, leaseParam)
 		if lease, err = time.ParseDuration(v); err != nil || lease < 100*time.Millisecond {
-			return nil, 0, fmt.Errorf("postgres: %s is %q, not a duration such as 15s", leaseParam, v)
+			return nil, 0, 0, fmt.Errorf("postgres: %s is %q, not a duration such as 15s", leaseParam, v)
+		}
+	}
+	if v, ok := c.RuntimeParams[connsParam]; ok {
+		delete(c.RuntimeParams, connsParam)
+		if most, err = strconv.Atoi(v); err != nil || most < 1 {
+			return nil, 0, 0, fmt.Errorf("postgres: %s is %q, not a number of connections", connsParam, v)
 		}
 	}
 	if c.Database == "" {
@@ -121,20 +125,8 @@ func parse(dsn string) (cfg *pgxpool.Config, lease time.Duration, err error) {
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
 	}
-	if !given(dsn, "pool_max_conns") {
-		cfg.MaxConns = defaultConns
-	}
-	if !given(dsn, "default_query_exec_mode") {
-		c.DefaultQueryExecMode = pgx.QueryExecModeExec
-	}
-	c.StatementCacheCapacity, c.DescriptionCacheCapacity = min(c.StatementCacheCapacity, 64), 0
-	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
-	return cfg, lease, nil
+	return c, lease, most, nil
 }
-
-// binary asks for results in their binary form: as text, bytes would be twice as
-// long.
-var binary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
 // enter begins a call. The caller must call leave if there is no error.
 func (db *database) enter(ctx context.Context) error {
@@ -174,7 +166,7 @@ func (db *database) again(ctx context.Context, f func() error) error {
 			return err
 		}
 		if code(err) == readOnlyServer {
-			db.pool.Reset() // another server may be the primary now
+			db.pool.reset() // another server may be the primary now
 		}
 		select {
 		case <-ctx.Done():
@@ -186,24 +178,20 @@ func (db *database) again(ctx context.Context, f func() error) error {
 }
 
 // each calls f with the rows of a query.
-func (db *database) each(ctx context.Context, f func(pgx.Rows) error, sql string, args ...any) error {
-	rows, err := db.pool.Query(ctx, sql, append([]any{binary}, args...)...)
-	if err != nil {
+func (db *database) each(ctx context.Context, f func(row) error, sql string, args ...any) error {
+	return db.pool.lend(ctx, func(c *pgconn.PgConn) error {
+		_, err := query(ctx, c, f, sql, args...)
 		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	})
 }
 
 // exec runs a statement and returns how many rows it concerned.
-func (db *database) exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	tag, err := db.pool.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), err
+func (db *database) exec(ctx context.Context, sql string, args ...any) (n int64, err error) {
+	err = db.pool.lend(ctx, func(c *pgconn.PgConn) error {
+		n, err = query(ctx, c, nil, sql, args...)
+		return err
+	})
+	return n, err
 }
 
 func (db *database) writable() error {
@@ -224,6 +212,6 @@ func (s *Store) shut() error {
 	s.db.calls.Unlock()
 	s.leases.shut()
 	s.watch.shut()
-	s.db.pool.Close()
+	s.db.pool.close()
 	return nil
 }

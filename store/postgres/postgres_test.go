@@ -97,10 +97,10 @@ func (o opened) Settle() error {
 		return err
 	}
 	defer c.Close(bg)
-	name := o.db.pool.Config().ConnConfig.RuntimeParams["application_name"]
+	name := o.db.pool.config.RuntimeParams["application_name"]
 	for {
 		var n int32
-		if err := c.QueryRow(bg, "SELECT count(*)::int4 FROM pg_stat_activity WHERE application_name = $1", name).Scan(&n); err != nil || n <= o.db.pool.Stat().TotalConns() {
+		if err := c.QueryRow(bg, "SELECT count(*)::int4 FROM pg_stat_activity WHERE application_name = $1", name).Scan(&n); err != nil || n <= int32(o.db.pool.size()) {
 			return err
 		}
 		time.Sleep(time.Millisecond)

@@ -1,12 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
@@ -92,37 +91,31 @@ FROM goclaw_sessions s LEFT JOIN LATERAL (
 
 // read reads the next piece.
 func (p *piece) read(ctx context.Context, id session.ID) error {
-	where, arg := "s.id = $1", any(string(id))
+	where, arg := "s.id = $1", any(text(string(id)))
 	if id == "" {
 		where, arg = "s.n = $1", any(p.n)
 	}
 	next := *p // the connection may be lost, and the piece read again
 	next.entries, next.done = nil, true
 	found, rows := false, 0
-	err := p.db.each(ctx, func(r pgx.Rows) error {
-		var n, last int64
-		var seq, sum *int32
-		var rid, parent, typ *string
-		var data []byte
-		if err := r.Scan(&n, &last, &seq, &rid, &parent, &typ, &data, &sum); err != nil {
-			return err
-		}
-		if next.n != 0 && next.n != n { // it was purged, and begun again
+	err := p.db.each(ctx, func(r row) error {
+		if next.n != 0 && next.n != r.Int(0) { // it was purged, and begun again
 			return nil
 		}
 		found = true
-		next.n = n
+		next.n = r.Int(0)
 		if next.last == 0 {
-			next.last = session.Seq(last)
+			next.last = session.Seq(r.Int(1))
 			if next.whole {
 				next.last = maxSeq
 			}
 		}
-		if seq == nil || session.Seq(*seq) > next.last {
+		seq := session.Seq(r.Int(2))
+		if r.null(2) || seq > next.last {
 			return nil
 		}
 		rows++
-		next.add(session.Seq(*seq), data, *sum, func() (string, string, string) { return *rid, untext(*parent), untext(*typ) })
+		next.add(seq, bytes.Clone(r[6]), int32(r.Int(7)), func() (string, string, string) { return r.Text(3), r.Text(4), r.Text(5) })
 		next.done = next.at >= next.last
 		return nil
 	}, selectRecords+where+" ORDER BY r.seq", arg, int64(p.at), int64(pieceRecords), int64(pieceBytes))
@@ -179,11 +172,7 @@ func (s *Store) List(ctx context.Context, q session.Query) iter.Seq2[session.Inf
 		err := s.db.do(ctx, func() error {
 			infos = nil
 			sql, args := selectSessions(q)
-			return s.db.each(ctx, func(rows pgx.Rows) error {
-				r, err := values(rows)
-				if err != nil {
-					return err
-				}
+			return s.db.each(ctx, func(r row) error {
 				if _, in := sqlstore.Scan(r); q.Match(in) {
 					infos = append(infos, in)
 				}
@@ -238,40 +227,20 @@ func selectSessions(q session.Query) (sql string, args []any) {
 	return b.String(), p
 }
 
-// row is a row of a session: int64, string and nil.
-type row []any
-
-// Int implements sqlstore.Row.
-func (r row) Int(col int) int64 { n, _ := r[col].(int64); return n }
-
-// Text implements sqlstore.Row.
-func (r row) Text(col int) string { s, _ := r[col].(string); return untext(s) }
-
-func values(rows pgx.Rows) (row, error) {
-	v, err := rows.Values()
-	return row(v), err
-}
-
 // Redactions implements storekit.Redactions. It finds them by the beginning of
 // their ids.
 func (s *Store) Redactions(ctx context.Context, id session.ID, after session.Seq) (found []session.Record, err error) {
 	from, to := session.RedactionPrefix, session.RedactionPrefix[:len(session.RedactionPrefix)-1]+"."
 	err = s.db.do(ctx, func() error {
 		found = nil
-		return s.db.each(ctx, func(rows pgx.Rows) error {
-			var seq int32
-			var rid string
-			var data []byte
-			if err := rows.Scan(&seq, &rid, &data); err != nil {
-				return err
-			}
-			rec, _ := sqlstore.Decode(s.db.place, session.Seq(seq), data, func() (string, string, string) { return rid, "", "" })
+		return s.db.each(ctx, func(r row) error {
+			rec, _ := sqlstore.Decode(s.db.place, session.Seq(r.Int(0)), bytes.Clone(r[2]), func() (string, string, string) { return r.Text(1), "", "" })
 			if _, ok := rec.Body.(session.Redaction); ok {
 				found = append(found, rec)
 			}
 			return nil
 		}, `SELECT r.seq, r.id, r.data FROM goclaw_records r JOIN goclaw_sessions s ON s.n = r.session
-WHERE s.id = $1 AND r.id >= $2 AND r.id < $3 AND r.seq > $4 ORDER BY r.seq`, string(id), from, to, int64(max(after, 0)))
+WHERE s.id = $1 AND r.id >= $2 AND r.id < $3 AND r.seq > $4 ORDER BY r.seq`, text(string(id)), from, to, int64(max(after, 0)))
 	})
 	return found, err
 }

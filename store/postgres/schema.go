@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -99,29 +98,26 @@ INSERT INTO goclaw_schema VALUES (1);
 
 // prepare looks at the tables and creates them if there are none.
 func (db *database) prepare(ctx context.Context) error {
-	c, err := db.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Release()
-	if err := suits(c.Conn().PgConn()); err != nil {
-		return err
-	}
-	v, err := version(ctx, c.Conn())
-	if err == nil && v == 0 && !db.readOnly {
-		if err = pgx.BeginFunc(ctx, c.Conn(), migrate); err == nil {
-			v = schemaVersion
+	return db.pool.lend(ctx, func(c *pgconn.PgConn) error {
+		if err := suits(c); err != nil {
+			return err
 		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case v == 0:
-		return errors.New("it has no sessions of goclaw")
-	case v > schemaVersion:
-		return fmt.Errorf("it has schema %d, this version knows up to %d: a newer goclaw wrote it", v, schemaVersion)
-	}
-	return nil
+		v, err := version(ctx, c)
+		if err == nil && v == 0 && !db.readOnly {
+			if err = migrate(ctx, c); err == nil {
+				v, err = version(ctx, c)
+			}
+		}
+		switch {
+		case err != nil:
+			return err
+		case v == 0:
+			return errors.New("it has no sessions of goclaw")
+		case v > schemaVersion:
+			return fmt.Errorf("it has schema %d, this version knows up to %d: a newer goclaw wrote it", v, schemaVersion)
+		}
+		return nil
+	})
 }
 
 // suits returns an error if the server cannot hold the tables.
@@ -137,26 +133,30 @@ func suits(c *pgconn.PgConn) error {
 }
 
 // version returns the version of the tables, 0 if there are none.
-func version(ctx context.Context, c *pgx.Conn) (v int, err error) {
+func version(ctx context.Context, c *pgconn.PgConn) (v int64, err error) {
 	// The catalogue is asked, because a name that was not found is remembered for
 	// a while, even if another process has made the table since.
-	var there bool
-	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = 'goclaw_schema' AND schemaname = ANY(current_schemas(false)))").Scan(&there); err != nil || !there {
+	_, err = query(ctx, c, func(r row) error { v = r.Int(0); return nil },
+		"SELECT count(*) FROM pg_tables WHERE tablename = 'goclaw_schema' AND schemaname = ANY(current_schemas(false))")
+	if err != nil || v == 0 {
 		return 0, err
 	}
-	err = c.QueryRow(ctx, "SELECT version FROM goclaw_schema").Scan(&v)
+	_, err = query(ctx, c, func(r row) error { v = r.Int(0); return nil }, "SELECT version FROM goclaw_schema")
 	return v, err
 }
 
 // migrate creates the tables, unless another process has done so.
-func migrate(tx pgx.Tx) error {
-	ctx := context.Background()
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
+func migrate(ctx context.Context, c *pgconn.PgConn) error {
+	run := func(sql string) error { return c.Exec(ctx, sql).Close() }
+	if err := run(fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d)", schemaLock)); err != nil {
 		return err
 	}
-	v, err := version(ctx, tx.Conn())
-	if err != nil || v != 0 {
-		return err
+	v, err := version(ctx, c)
+	if err == nil && v == 0 {
+		err = run(schema)
 	}
-	return tx.Conn().PgConn().Exec(ctx, schema).Close()
+	if err != nil {
+		return errors.Join(err, run("ROLLBACK"))
+	}
+	return run("COMMIT")
 }

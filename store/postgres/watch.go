@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"goclaw/session"
 )
@@ -28,7 +28,7 @@ const (
 // watch wakes those that wait for records, and tells other processes of ours.
 type watch struct {
 	db     *database
-	config *pgx.ConnConfig
+	config *pgconn.Config
 
 	mu      sync.Mutex
 	waiting map[*waiter]bool
@@ -113,7 +113,7 @@ func (m *watch) look(ctx context.Context) {
 		m.mu.Lock()
 		var ids []string
 		for w := range m.waiting {
-			ids = append(ids, string(w.id))
+			ids = append(ids, text(string(w.id)))
 		}
 		m.mu.Unlock()
 		if len(ids) == 0 {
@@ -125,12 +125,9 @@ func (m *watch) look(ctx context.Context) {
 			continue
 		}
 		last := map[session.ID]session.Seq{}
-		err := m.db.each(ctx, func(rows pgx.Rows) error {
-			var id string
-			var n int64
-			err := rows.Scan(&id, &n)
-			last[session.ID(id)] = session.Seq(n)
-			return err
+		err := m.db.each(ctx, func(r row) error {
+			last[session.ID(r.Text(0))] = session.Seq(r.Int(1))
+			return nil
 		}, "SELECT id, last FROM goclaw_sessions WHERE id = ANY($1)", ids)
 		if err == nil {
 			seen = time.Now()
@@ -157,26 +154,20 @@ func (m *watch) look(ctx context.Context) {
 // of its own.
 func (m *watch) listen(ctx context.Context) {
 	for ctx.Err() == nil {
-		if c, err := pgx.ConnectConfig(ctx, m.config.Copy()); err == nil {
-			_, err = c.Exec(ctx, "LISTEN "+channel)
+		config := m.config.Copy()
+		config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { m.wake() }
+		if c, err := pgconn.ConnectConfig(ctx, config); err == nil {
+			err = c.Exec(ctx, "LISTEN "+channel).Close()
 			for err == nil {
-				if _, err = c.WaitForNotification(ctx); err == nil {
-					m.wake()
-				}
+				err = c.WaitForNotification(ctx)
 			}
-			m.hangUp(c)
+			hangUp(c)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(relisten):
 		}
 	}
-}
-
-func (m *watch) hangUp(c *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = c.Close(ctx) // nothing depends on it
 }
 
 // changed has other processes told of a change, soon and once for many.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -128,15 +126,11 @@ func (a *appending) load() error {
 	var n int64
 	var in session.Info
 	var top string
-	err := a.s.db.each(a.ctx, func(rows pgx.Rows) error {
-		r, err := values(rows)
-		if err != nil {
-			return err
-		}
+	err := a.s.db.each(a.ctx, func(r row) error {
 		n, in = sqlstore.Scan(r)
 		top = r.Text(len(r) - 1)
 		return nil
-	}, selectEnd, string(a.id))
+	}, selectEnd, text(string(a.id)))
 	if err != nil {
 		return err
 	}
@@ -157,14 +151,8 @@ func (a *appending) there() (bool, error) {
 		return false, nil
 	}
 	same := 0
-	err := a.s.db.each(a.ctx, func(rows pgx.Rows) error {
-		var seq int32
-		var id string
-		var sum int32
-		if err := rows.Scan(&seq, &id, &sum); err != nil {
-			return err
-		}
-		if l := a.lines[seq-int32(a.lines[0].Seq)]; l.ID == id && int32(l.Sum) == sum {
+	err := a.s.db.each(a.ctx, func(r row) error {
+		if l := a.lines[session.Seq(r.Int(0))-a.lines[0].Seq]; l.ID == r.Text(1) && int32(l.Sum) == int32(r.Int(2)) {
 			same++
 		}
 		return nil
@@ -187,7 +175,7 @@ func (a *appending) write() (done bool, err error) {
 	}
 	sql := e.statement(&p, guard, a.lines)
 	n := int64(0)
-	err = a.s.db.each(a.ctx, func(rows pgx.Rows) error { return rows.Scan(&n) }, sql, p...)
+	err = a.s.db.each(a.ctx, func(r row) error { n = r.Int(0); return nil }, sql, p...)
 	if err == nil && n != 0 {
 		e.N = n
 		return true, nil
@@ -209,7 +197,7 @@ func (a *appending) refused() error {
 		return nil
 	}
 	var now int64
-	err := a.s.db.each(a.ctx, func(rows pgx.Rows) error { return rows.Scan(&now) },
+	err := a.s.db.each(a.ctx, func(r row) error { now = r.Int(0); return nil },
 		"SELECT fence FROM goclaw_locks WHERE name = $1", text(string(a.id)))
 	if err != nil || now == fence {
 		return err
@@ -272,7 +260,7 @@ func (e *end) statement(p *params, guard string, lines []sqlstore.Line) string {
 	var data [][]byte
 	for _, l := range lines {
 		seqs, sums = append(seqs, int32(l.Seq)), append(sums, int32(l.Sum))
-		ids, parents, types = append(ids, l.ID), append(parents, text(l.Parent)), append(types, text(l.Type))
+		ids, parents, types = append(ids, text(l.ID)), append(parents, text(l.Parent)), append(types, text(l.Type))
 		data = append(data, l.Data)
 	}
 	fmt.Fprintf(&b, `, r AS (INSERT INTO goclaw_records (session, xact, seq, crc32c, id, parent, type, data)
@@ -312,12 +300,9 @@ func (l *logOf) expect(n int64, top string, recs []session.Record) error {
 	for _, id := range ids {
 		l.seqs[id] = 0
 	}
-	return l.db.each(l.ctx, func(rows pgx.Rows) error {
-		var id string
-		var seq int32
-		err := rows.Scan(&id, &seq)
-		l.seqs[id] = session.Seq(seq)
-		return err
+	return l.db.each(l.ctx, func(r row) error {
+		l.seqs[string(r[0])] = session.Seq(r.Int(1))
+		return nil
 	}, "SELECT id, min(seq) FROM goclaw_records WHERE session = $1 AND id = ANY($2) GROUP BY id", n, ids)
 }
 
@@ -326,10 +311,9 @@ func (l *logOf) Find(n int64, record string) (seq session.Seq, err error) {
 	if seq, ok := l.seqs[text(record)]; ok {
 		return seq, nil
 	}
-	var at int32
-	err = l.db.each(l.ctx, func(rows pgx.Rows) error { return rows.Scan(&at) },
+	err = l.db.each(l.ctx, func(r row) error { seq = session.Seq(r.Int(0)); return nil },
 		"SELECT coalesce(min(seq), 0) FROM goclaw_records WHERE session = $1 AND id = $2", n, text(record))
-	return session.Seq(at), err
+	return seq, err
 }
 
 // Records implements sqlstore.Log.
@@ -368,7 +352,7 @@ func (s *Store) move(ctx context.Context, id session.ID, sql string, args ...any
 		sent = true
 		n, err := s.db.exec(ctx, "WITH s AS ("+sql+`)
 INSERT INTO goclaw_moves (id, xact) SELECT $1, pg_current_xact_id()::text::bigint FROM s
-ON CONFLICT (id) DO UPDATE SET xact = excluded.xact`, append([]any{string(id)}, args...)...)
+ON CONFLICT (id) DO UPDATE SET xact = excluded.xact`, append([]any{text(string(id))}, args...)...)
 		found = max(found, n)
 		return err
 	})

@@ -1,0 +1,214 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// pool is the connections of a Store. A connection is lent for one statement or
+// one transaction. It speaks the protocol through pgconn: the types of pgx would
+// make the program 3 MB larger, and a dozen of them are used.
+type pool struct {
+	config *pgconn.Config
+	slots  chan struct{} // one for each connection in use
+	mu     sync.Mutex
+	idle   []*pgconn.PgConn
+	open   int
+	closed bool
+}
+
+func newPool(c *pgconn.Config, most int) *pool {
+	return &pool{config: c, slots: make(chan struct{}, most)}
+}
+
+// lend calls f with a connection.
+func (p *pool) lend(ctx context.Context, f func(c *pgconn.PgConn) error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case p.slots <- struct{}{}:
+	}
+	defer func() { <-p.slots }()
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = f(c)
+	if lost(err) { // the others are likely to be lost, too
+		p.reset()
+	}
+	p.give(c, err == nil || !lost(err))
+	return err
+}
+
+func (p *pool) take(ctx context.Context) (*pgconn.PgConn, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.open++
+	p.mu.Unlock()
+	c, err := pgconn.ConnectConfig(ctx, p.config)
+	if err != nil {
+		p.mu.Lock()
+		p.open--
+		p.mu.Unlock()
+	}
+	return c, err
+}
+
+// give takes a connection back.
+func (p *pool) give(c *pgconn.PgConn, good bool) {
+	p.mu.Lock()
+	if good && !p.closed && !c.IsClosed() && c.TxStatus() == 'I' {
+		p.idle = append(p.idle, c)
+		p.mu.Unlock()
+		return
+	}
+	p.open--
+	p.mu.Unlock()
+	hangUp(c)
+}
+
+// size returns how many connections are open.
+func (p *pool) size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
+// reset closes all connections that are not in use.
+func (p *pool) reset() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.open -= len(idle)
+	p.mu.Unlock()
+	for _, c := range idle {
+		hangUp(c)
+	}
+}
+
+// close closes all connections, those in use when they are given back.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.reset()
+}
+
+func hangUp(c *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.Close(ctx) // nothing depends on it
+}
+
+// query runs one statement on c, in one round trip, and calls f with its rows.
+func query(ctx context.Context, c *pgconn.PgConn, f func(row) error, sql string, args ...any) (int64, error) {
+	values, types, forms := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
+	for i, a := range args {
+		values[i], types[i], forms[i] = encode(a)
+	}
+	rows := c.ExecParams(ctx, sql, values, types, forms, []int16{1})
+	var err error
+	for err == nil && rows.NextRow() {
+		if f != nil {
+			err = f(row(rows.Values()))
+		}
+	}
+	tag, end := rows.Close()
+	if end != nil {
+		err = end
+	}
+	return tag.RowsAffected(), err
+}
+
+// Numbers of PostgreSQL's types.
+const (
+	typeBytea, typeInt8, typeInt4, typeText, typeFloat8        = 17, 20, 23, 25, 701
+	typeByteas, typeInt4s, typeTexts, typeInt8s         uint32 = 1001, 1007, 1009, 1016
+)
+
+// encode returns a value, the number of its type and its form: 0 is text, 1
+// binary.
+func encode(v any) (value []byte, typ uint32, form int16) {
+	switch v := v.(type) {
+	case string:
+		return []byte(v), typeText, 0
+	case []byte:
+		return v, typeBytea, 1
+	case int64:
+		return binary.BigEndian.AppendUint64(nil, uint64(v)), typeInt8, 1
+	case float64:
+		return strconv.AppendFloat(nil, v, 'g', -1, 64), typeFloat8, 0
+	case []string:
+		return array(typeText, v, func(b []byte, s string) []byte { return append(b, s...) }), typeTexts, 1
+	case [][]byte:
+		return array(typeBytea, v, func(b, s []byte) []byte { return append(b, s...) }), typeByteas, 1
+	case []int32:
+		return array(typeInt4, v, func(b []byte, n int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }), typeInt4s, 1
+	case []int64:
+		return array(typeInt8, v, func(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }), typeInt8s, 1
+	}
+	panic(fmt.Sprintf("postgres: a parameter of type %T", v))
+}
+
+// array returns the binary form of an array of one dimension, without NULLs.
+func array[T any](typ uint32, values []T, put func([]byte, T) []byte) []byte {
+	be := binary.BigEndian
+	b := be.AppendUint32(nil, 1) // dimensions
+	b = be.AppendUint32(b, 0)    // no NULLs
+	b = be.AppendUint32(b, typ)
+	b = be.AppendUint32(b, uint32(len(values)))
+	b = be.AppendUint32(b, 1) // the first index
+	for _, v := range values {
+		at := len(b)
+		b = put(be.AppendUint32(b, 0), v)
+		be.PutUint32(b[at:], uint32(len(b)-at-4))
+	}
+	return b
+}
+
+// row is a row of a result, in binary form. It is valid until the next one.
+type row [][]byte
+
+// null reports whether a column is NULL.
+func (r row) null(col int) bool { return r[col] == nil }
+
+// Int implements sqlstore.Row.
+func (r row) Int(col int) int64 {
+	switch b := r[col]; len(b) {
+	case 8:
+		return int64(binary.BigEndian.Uint64(b))
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	case 1: // a truth value
+		return int64(b[0])
+	}
+	return 0
+}
+
+// Text implements sqlstore.Row.
+func (r row) Text(col int) string { return untext(string(r[col])) }
+
+// yes is the truth value of a column.
+func (r row) yes(col int) bool { return r.Int(col) != 0 }
+
+// at is the time in a column: microseconds since the year 2000.
+func (r row) at(col int) time.Time {
+	n := r.Int(col)
+	if n == math.MaxInt64 || n == math.MinInt64 { // infinity
+		return time.Time{}
+	}
+	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Microsecond)
+}

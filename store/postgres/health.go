@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+	"time"
+)
+
+// Health is what is known of the server.
+type Health struct {
+	Version     string        // of PostgreSQL
+	Schema      int           // of the tables
+	Standby     bool          // it takes no writes
+	Clock       time.Duration // how far its clock is ahead of this machine's, to half a round trip
+	Connections int           // in use, of all users
+	Max         int           // how many there may be
+	Locks       int           // leases that are held
+	Expired     int           // leases whose holders gave no sign of life
+	Sync        string        // synchronous_commit
+	Fsync       string
+	Size        int64 // bytes of goclaw's tables and indexes
+}
+
+const selectHealth = `SELECT current_setting('server_version'), (SELECT version FROM goclaw_schema), pg_is_in_recovery(),
+	clock_timestamp(), (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+	current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
+	(SELECT count(*) FROM goclaw_locks WHERE expires >= clock_timestamp()), (SELECT count(*) FROM goclaw_locks WHERE expires < clock_timestamp()),
+	current_setting('synchronous_commit'), current_setting('fsync'),
+	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions')`
+
+// Health asks the server how it is.
+func (s *Store) Health(ctx context.Context) (h Health, err error) {
+	err = s.db.do(ctx, func() error {
+		return s.db.each(ctx, func(r row) error {
+			num := func(col int) int { return int(r.Int(col)) }
+			h = Health{Version: r.Text(0), Schema: num(1), Standby: r.yes(2), Clock: time.Until(r.at(3)), Connections: num(4), Max: num(5),
+				Locks: num(6), Expired: num(7), Sync: r.Text(8), Fsync: r.Text(9), Size: r.Int(10)}
+			return nil
+		}, selectHealth)
+	})
+	return h, err
+}
+
+// Problems says what of h loses records, or will.
+func (h Health) Problems() (out []string) {
+	if h.Fsync == "off" {
+		out = append(out, "the server has fsync = off: a crash of its machine can lose everything")
+	}
+	if h.Sync == "off" {
+		out = append(out, "synchronous_commit is off: a crash of the server loses the last records although they were confirmed")
+	}
+	if h.Standby {
+		out = append(out, "the server is a standby, and takes no records: name the primary, or several hosts with target_session_attrs=read-write")
+	}
+	if h.Clock.Abs() > time.Minute {
+		out = append(out, "the clock of the server differs from this machine's by "+h.Clock.Round(time.Second).String()+" (locks go by the server's, records have the time of the machine that wrote them)")
+	}
+	if h.Max > 0 && h.Connections*10 > h.Max*9 {
+		out = append(out, "nearly all connections of the server are in use")
+	}
+	return out
+}
