@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -61,6 +62,9 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	}
 	if c.Session.Store == "jsonl" && within(absolute(c.Session.Path), absolute(path)) {
 		return usage("%s is inside the store: choose another folder", path)
+	}
+	if c.Session.Store == "postgres" {
+		return errors.New("goclaw backup does not copy a PostgreSQL database: pg_dump does, and goclaw sessions copy --to sqlite DIR makes a database file of the sessions")
 	}
 	st, err := a.stores.open()
 	if err != nil {

@@ -57,7 +57,7 @@ func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.
 	if err != nil {
 		return nil
 	}
-	if _, err := os.Stat(c.Session.Path); err != nil {
+	if _, err := os.Stat(c.Session.Path); err != nil && c.Session.Store != "postgres" {
 		return nil
 	}
 	st, err := a.stores.open()
@@ -120,7 +120,7 @@ func completions(a *app, root *cobra.Command) {
 		"goclaw secrets redact":   keyAt(a, 0, 0, false),
 	}
 	flags := map[string]completer{
-		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "source": words(inherit.Programs...), "to": words("sqlite", "jsonl"),
+		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "source": words(inherit.Programs...), "to": words("sqlite", "jsonl", "postgres"),
 		"role": words("user", "assistant", "tool", "summary"), "format": words("native", "claw0", "claw0-old", "markdown", "html", "json"),
 	}
 	var visit func(*cobra.Command)

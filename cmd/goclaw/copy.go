@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/session/storekit"
 	"goclaw/store/jsonl"
+	"goclaw/store/postgres"
 	"goclaw/store/sqlite"
 )
 
@@ -20,15 +24,17 @@ func copyCmd(a *app) *cobra.Command {
 	var to string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "copy DIR [KEY...]",
+		Use:   "copy DIR|DSN [KEY...]",
 		Short: "Copy conversations into another store",
 		Long: `Copies conversations into the store in the folder DIR, which is made if need
-be: all of them, including those in the trash, or those of KEY... Lines are
-copied byte for byte. Run it again to copy only what is new. The source store is
-not changed. session.store and session.path in the configuration say which store
-is used.`,
+be, or into the PostgreSQL database DSN: all of them, including those in the
+trash, or those of KEY... Lines are copied byte for byte. Run it again to copy
+only what is new. Copies from and to PostgreSQL are compared at the end, by the
+numbers of records and a hash of their lines. The source store is not changed.
+session.store and session.path in the configuration say which store is used.`,
 		Example: `  goclaw sessions copy --to jsonl ~/logs       as files, one for each conversation
-  goclaw sessions copy --to sqlite /mnt/backup into /mnt/backup/sessions.db`,
+  goclaw sessions copy --to sqlite /mnt/backup into /mnt/backup/sessions.db
+  goclaw sessions copy --to postgres postgres://me@db.example/sessions`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil
@@ -39,7 +45,7 @@ is used.`,
 			return copySessions(cmd.Context(), a, to, args[0], args[1:], asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "sqlite or jsonl (default: the kind that is configured)")
+	cmd.Flags().StringVar(&to, "to", "", "sqlite, jsonl or postgres (default: the kind that is configured)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was copied as an object")
 	return cmd
 }
@@ -60,12 +66,20 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 	if err != nil {
 		return err
 	}
+	defer dst.Close()
+	begin, shown := time.Now(), false
+	progress := func(what string, done int) {
+		if isTerminal(a.err) && time.Since(begin) > time.Second {
+			shown = true
+			fmt.Fprintf(a.err, terminal.Return()+"%s: %d of %s "+terminal.Control("K"), what, done, transcript.Count(len(infos), "session"))
+		}
+	}
 	records, bad := 0, 0
-	for _, in := range infos {
+	for i, in := range infos {
+		progress("copying", i)
 		n, err := copySession(ctx, dst, whole(st), in)
 		records += n
 		if err != nil && ctx.Err() != nil {
-			dst.Close()
 			return err
 		}
 		if err != nil {
@@ -73,11 +87,26 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, oneLine(err))
 		}
 	}
+	did := "copied"
+	if bad == 0 && (to == "postgres" || a.conf.Session.Store == "postgres") {
+		if err := compareCopies(ctx, dst, whole(st), infos, func(done int) { progress("comparing", done) }); err != nil {
+			return err
+		}
+		did = "copied and compared"
+	}
+	if shown {
+		fmt.Fprint(a.err, terminal.Return()+terminal.Control("K"))
+	}
 	if err := dst.Close(); err != nil {
 		return err
 	}
-	err = a.result(asJSON, map[string]any{"sessions": len(infos), "records": records, "damaged": bad, "store": to, "path": absolute(path)},
-		"copied %s, %s of them new, to %s", transcript.Count(len(infos), "session"), transcript.Count(records, "record"), path)
+	where := absolute(path)
+	if to == "postgres" {
+		path = config.WithoutPassword(path)
+		where = path
+	}
+	err = a.result(asJSON, map[string]any{"sessions": len(infos), "records": records, "damaged": bad, "store": to, "path": where},
+		"%s %s, %s of them new, to %s", did, transcript.Count(len(infos), "session"), transcript.Count(records, "record"), path)
 	if err == nil && bad > 0 {
 		err = errQuiet
 	}
@@ -92,8 +121,14 @@ func openCopy(a *app, kind, dir string) (st session.Store, path string, err erro
 		path = filepath.Join(dir, "sessions.db")
 	case "jsonl":
 		path = dir
+	case "postgres":
+		if dir == a.conf.Session.Path {
+			return nil, "", usage("that is the store to be copied: DSN must be another database")
+		}
+		st, err = postgres.Open(context.Background(), dir, postgres.Options{})
+		return st, dir, err
 	default:
-		return nil, "", usage("--to must be sqlite or jsonl, not %q", kind)
+		return nil, "", usage("--to must be sqlite, jsonl or postgres, not %q", kind)
 	}
 	if absolute(path) == absolute(a.conf.Session.Path) {
 		return nil, "", usage("%s is the store to be copied: DIR must be another folder", path)

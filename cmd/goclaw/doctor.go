@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/config"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -68,6 +69,7 @@ type diagnosis struct {
 	Sessions int       `json:"sessions"`
 	Records  int       `json:"records"`
 	Rebuilt  int       `json:"rebuilt"`
+	Server   string    `json:"server,omitempty"`
 	Findings []finding `json:"findings"`
 }
 
@@ -111,17 +113,18 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 			d.add(finding{What: "store", Problem: "the session rows could not all be rebuilt: " + oneLine(err)})
 		}
 	}
+	examineServer(ctx, st, d)
 	keys := map[session.ID]session.Key{}
 	for in, err := range st.List(ctx, session.Query{}) {
 		if err != nil {
-			d.add(storeFinding(c.Session.Path, "", "", err))
+			d.add(storeFinding(c.Session, "", "", err))
 			break
 		}
 		d.Sessions++
 		d.Records += in.Records
 		keys[in.ID] = in.Key
 	}
-	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(c.Session.Path, id, keys[id], problem)) }); err != nil {
+	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(c.Session, id, keys[id], problem)) }); err != nil {
 		d.add(finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
 	}
 	index, err := a.search.examine(ctx, fix)
@@ -136,16 +139,19 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	return d, nil
 }
 
-// storeFinding is what the store at path reports of the session id, and what to
+// storeFinding is what the store reports of the session id, and what to
 // do about it.
-func storeFinding(path string, id session.ID, key session.Key, problem error) finding {
+func storeFinding(s config.Session, id session.ID, key session.Key, problem error) finding {
 	f := finding{What: "store", Session: id, Key: key, Problem: oneLine(problem)}
 	var d *session.Damage
+	path := s.Path
 	switch {
 	case errors.Is(problem, session.ErrStale):
 		f.Hint = "goclaw doctor --fix rebuilds it from the logs"
 	case errors.As(problem, &d) && d.Changed > 0:
 		f.Hint = fmt.Sprintf("it can still be read: goclaw sessions show %s --around %d; restore it from a backup, or import it again", id, d.Changed)
+	case s.Store == "postgres":
+		f.Hint = "the rest can be read; a backup of the database may have it"
 	case errors.As(problem, &d) && d.Size == 0: // records that are gone
 		f.Hint = fmt.Sprintf("the rest can be read: goclaw sessions export %s; goclaw sessions fork %s continues in a copy without the damaged records; goclaw doctor %s --repair-to NEW also finds what SQLite does not reach", id, id, path)
 	case errors.As(problem, &d):
@@ -178,7 +184,10 @@ func printDiagnosis(e *env, d *diagnosis, fix bool) {
 	if fix {
 		fmt.Fprintf(e.out, "rebuilt %s from the logs\n", transcript.Count(d.Rebuilt, "list row"))
 	}
-	fmt.Fprintf(e.out, "%s %s: %s, %s\n", c.Store, c.Path, transcript.Count(d.Sessions, "session"), transcript.Count(d.Records, "record"))
+	fmt.Fprintf(e.out, "%s %s: %s, %s\n", c.Store, c.Place(), transcript.Count(d.Sessions, "session"), transcript.Count(d.Records, "record"))
+	if d.Server != "" {
+		fmt.Fprintln(e.out, transcript.Name(d.Server))
+	}
 	if d.OK {
 		fmt.Fprintln(e.out, st.Green("all is well"))
 	} else {

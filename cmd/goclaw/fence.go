@@ -23,15 +23,20 @@ func fence(c *config.Loaded) tool.Fence {
 	for _, name := range []string{"config.json", "allowed", "consent.json", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
 		f.Private = append(f.Private, filepath.Join(c.Home, name))
 	}
-	for _, db := range []string{c.Session.Path, indexAt(c), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")} {
+	dbs := []string{indexAt(c), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")}
+	own := []string{c.Home}
+	if c.Session.Store != "postgres" {
+		dbs, own = append(dbs, c.Session.Path), append(own, c.Session.Path)
+	}
+	for _, db := range dbs {
 		f.Private = append(f.Private, db, db+"-wal", db+"-shm", db+"-journal", db+"-reserve")
 	}
-	if c.Session.Store != "jsonl" { // which has its locks in its folder
+	if c.Session.Store == "sqlite" { // jsonl has its locks in its folder
 		f.Private = append(f.Private, filepath.Join(filepath.Dir(c.Session.Path), "locks"))
 	}
 	// A workspace that the user put inside a private folder is allowed, unless
 	// it is goclaw's state itself.
-	for _, dir := range []string{c.Home, c.Session.Path} {
+	for _, dir := range own {
 		if dir != c.Workspace && within(dir, c.Workspace) {
 			f.Open = append(f.Open, c.Workspace)
 		}

@@ -14,6 +14,9 @@ import (
 // program keeps its sessions is imported from and not written to, unless
 // session.shared is set: goclaw's own sessions are then in its home.
 func (e *env) place(c *config.Loaded) {
+	if c.Session.Store == "postgres" {
+		return
+	}
 	dir, own := c.Session.Path, filepath.Join(c.Home, "sessions")
 	if c.Session.Store != "jsonl" {
 		dir, own = filepath.Dir(dir), filepath.Join(c.Home, "sessions.db")

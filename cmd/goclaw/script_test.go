@@ -34,8 +34,15 @@ func (p program) Run() int {
 		fmt.Fprintln(os.Stderr, "goclaw could not be built:", err)
 		return 1
 	}
-	return p.M.Run()
+	code := p.M.Run()
+	for _, f := range atEnd {
+		f()
+	}
+	return code
 }
+
+// atEnd are called when all tests have run.
+var atEnd []func()
 
 // goclawBin returns where the program is.
 func goclawBin(t *testing.T) string {

@@ -12,6 +12,7 @@ import (
 	"goclaw/session"
 	"goclaw/session/storekit"
 	"goclaw/store/jsonl"
+	"goclaw/store/postgres"
 	"goclaw/store/sqlite"
 )
 
@@ -23,7 +24,7 @@ type stores struct {
 	noImport bool  // other programs' sessions were imported already, or must not be
 }
 
-// store is what both stores can do beyond session.Store.
+// store is what all stores can do beyond session.Store.
 type store interface {
 	session.Store
 	storekit.Checker
@@ -46,9 +47,15 @@ func (ss *stores) open() (store, error) {
 		ss.warn("%s", ss.placed)
 	}
 	var st store
-	if c.Session.Store == "jsonl" {
+	switch c.Session.Store {
+	case "jsonl":
 		st, err = jsonl.Open(c.Session.Path, jsonl.Options{Layout: layouts[c.Session.Layout], ReadOnlyProjections: ss.readOnly})
-	} else if err = notForeign(c.Session.Path); err == nil {
+	case "postgres":
+		st, err = postgres.Open(context.Background(), c.Session.Path, postgres.Options{ReadOnly: ss.readOnly && ss.noImport})
+	default:
+		if err = notForeign(c.Session.Path); err != nil {
+			break
+		}
 		st, err = sqlite.Open(c.Session.Path, sqlite.OnCopy(func(path string) {
 			ss.warn("%s-wal is damaged, and records after the damage may be missing: goclaw doctor %s --repair-to NEW.db reads them from a copy", c.Session.Path, path)
 		}), sqlite.OnDamage(func(error) {

@@ -73,8 +73,8 @@ type Search struct {
 
 // Session is how conversations are kept.
 type Session struct {
-	Store       string      `json:"store" doc:"where logs are kept: in a database or in files" rule:"one of sqlite jsonl"`
-	Path        string      `json:"path" doc:"the database, or the folder of logs; relative to goclaw's home; empty: in goclaw's home. A folder of another program is imported from, not written to"`
+	Store       string      `json:"store" doc:"where logs are kept: in a database file, in files, or in a PostgreSQL that machines share" rule:"one of sqlite jsonl postgres"`
+	Path        string      `json:"path" doc:"the database, the folder of logs, or postgres://user:password@host/name; relative to goclaw's home; empty: in goclaw's home. A folder of another program is imported from, not written to"`
 	Shared      bool        `json:"shared" doc:"for jsonl: write into path even if another program keeps its sessions there, under its locks"`
 	Layout      string      `json:"layout" doc:"for jsonl: the names and the form of the files" rule:"one of openclaw claw0 claw0-old"`
 	DefaultKey  string      `json:"defaultKey" doc:"the key of the session that a chat opens" rule:"not empty"`
@@ -247,6 +247,9 @@ func (l *Loaded) paths(getenv func(string) string) error {
 		{"session.path", &l.Session.Path, false},
 		{"session.inherit.source", &l.Session.Inherit.Source, false},
 	} {
+		if p.path == &l.Session.Path && l.Session.Store == "postgres" {
+			continue // an address
+		}
 		switch rest, ok := strings.CutPrefix(*p.path, "~/"); {
 		case ok:
 			*p.path = filepath.Join(getenv("HOME"), rest)

@@ -109,6 +109,8 @@ func (c *Config) Leaves() []Leaf {
 		case string:
 			if strings.HasSuffix(s.key, ".apiKey") {
 				v = secrets.Mask(v)
+			} else if s.key == "session.path" {
+				v = c.Session.Place()
 			} else {
 				v, _ = secrets.Redact(v)
 			}
@@ -146,6 +148,14 @@ func (l *Loaded) check() (err error) {
 			missing = "search.model"
 		}
 		wrong("search.embeddings", `search.embeddings is "endpoint", which needs %s`, missing)
+	}
+	switch s := &l.Session; {
+	case IsDSN(s.Path) && l.Source("session.store") == "default":
+		s.Store = "postgres"
+	case IsDSN(s.Path) && s.Store != "postgres":
+		wrong("session.path", "session.path is the address of a PostgreSQL database, and session.store is %q", s.Store)
+	case s.Store == "postgres" && s.Path == "":
+		wrong("session.store", `session.store is "postgres", which needs session.path (postgres://user:password@host/name)`)
 	}
 	if s := l.Session; s.Shared && s.Store != "jsonl" {
 		wrong("session.shared", "session.shared is for the jsonl store, and session.store is %q", s.Store)

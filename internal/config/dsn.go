@@ -1,0 +1,47 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// IsDSN reports whether path is the address of a PostgreSQL database.
+func IsDSN(path string) bool {
+	return strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://")
+}
+
+// Place is Path as it may be shown: without a password.
+func (s Session) Place() string {
+	if s.Store == "postgres" || IsDSN(s.Path) {
+		return WithoutPassword(s.Path)
+	}
+	return s.Path
+}
+
+// words of a DSN that is not an address: password=... or password='...'.
+var passwordWord = regexp.MustCompile(`(?i)((?:ssl)?password)\s*=\s*(?:'(?:[^'\\]|\\.)*'|\S+)`)
+
+// WithoutPassword returns a DSN without its password. Of an address that cannot
+// be parsed it returns the beginning only.
+func WithoutPassword(dsn string) string {
+	if !IsDSN(dsn) {
+		return passwordWord.ReplaceAllString(dsn, "$1=***")
+	}
+	u, err := url.Parse(dsn)
+	if err != nil || u.Opaque != "" {
+		scheme, _, _ := strings.Cut(dsn, "://")
+		return scheme + "://..."
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	q := u.Query()
+	for name := range q {
+		if strings.Contains(strings.ToLower(name), "password") {
+			q.Del(name)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWithoutPassword(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://me:hunter22@db:5432/x?sslmode=require":      "postgres://me@db:5432/x?sslmode=require",
+		"postgresql://me@/x?host=/run&password=hunter22&port=1": "postgresql://me@/x?host=%2Frun&port=1",
+		"postgres://me:hunter22@a:1,b:2/x":                      "postgres://me@a:1,b:2/x",
+		"postgres://me:hun/ter22@db/x":                          "postgres://...",
+		"postgres://:hunter22@db/x?SSLPassword=hunter22":        "postgres://@db/x",
+		"host=db user=me password=hunter22 dbname=x":            "host=db user=me password=*** dbname=x",
+		`host=db sslpassword = 'hunter\'22 x' user=me`:          "host=db sslpassword=*** user=me",
+		"postgres://db/x": "postgres://db/x",
+	} {
+		if got := WithoutPassword(dsn); got != want || strings.Contains(got, "ter22") {
+			t.Errorf("%s is shown as %s, want %s", dsn, got, want)
+		}
+	}
+}
+
+func TestPostgres(t *testing.T) {
+	const dsn = "postgres://me:hunter22@db/x"
+	for _, c := range []struct {
+		name, file string
+		env        map[string]string
+		store, bad string
+	}{
+		{"both", `{"session": {"store": "postgres", "path": "` + dsn + `"}}`, nil, "postgres", ""},
+		{"the address alone", "{}", map[string]string{"GOCLAW_SESSION_PATH": dsn}, "postgres", ""},
+		{"words", `{"session": {"store": "postgres", "path": "host=/run dbname=x"}}`, nil, "postgres", ""},
+		{"no address", `{"session": {"store": "postgres"}}`, nil, "", `session.store is "postgres", which needs session.path`},
+		{"another store", `{"session": {"store": "jsonl", "path": "` + dsn + `"}}`, nil, "", `session.path is the address of a PostgreSQL database, and session.store is "jsonl"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := load(t, c.file, c.env)
+			if c.bad != "" {
+				if err == nil || !strings.Contains(err.Error(), c.bad) || strings.Contains(err.Error(), "hunter22") {
+					t.Fatalf("error is %v, want %q", err, c.bad)
+				}
+				return
+			}
+			if err != nil || l.Session.Store != c.store {
+				t.Fatalf("the store is %q (%v)", l.Session.Store, err)
+			}
+			if l.Session.Path != dsn && c.name != "words" {
+				t.Errorf("the path is %s", l.Session.Path)
+			}
+			for _, leaf := range l.Leaves() {
+				if s, _ := leaf.Value.(string); strings.Contains(s, "hunter22") {
+					t.Errorf("%s shows the password: %s", leaf.Key, s)
+				}
+			}
+		})
+	}
+}
