@@ -126,7 +126,7 @@ func (s *search) scanMemory() []Hit {
 			}
 		}
 	}
-	return oneEach(newestFirst(hits, len(hits)), s.q.Limit, func(session.ID) bool { return true })
+	return oneEach(newestFirst(hits, len(hits)), s.q.Limit, s.q.Text, func(session.ID) bool { return true })
 }
 
 // scanSessions looks for the query in the transcripts, literally, the sessions
@@ -174,7 +174,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 	if !whole {
 		s.res.Incomplete = append(s.res.Incomplete, fmt.Sprintf("no word of the query is in the index: it was looked for as it stands, in the newest %d records", scanned))
 	}
-	hits = oneEach(newestFirst(hits, len(hits)), s.q.Limit, func(id session.ID) bool { return !infos[id].Mirror() })
+	hits = oneEach(newestFirst(hits, len(hits)), s.q.Limit, s.q.Text, func(id session.ID) bool { return !infos[id].Mirror() })
 	for i, h := range hits {
 		hits[i].Title = naming.Title(ctx, s.o.Store, infos[h.Session])
 	}

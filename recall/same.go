@@ -1,6 +1,9 @@
 package recall
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"goclaw/internal/text"
@@ -12,6 +15,7 @@ import (
 // says are listed in its Also.
 type gathered struct {
 	limit int
+	query string
 	hits  []Hit
 	seen  collapse
 	// places are where each record is cited. A log that continues another has
@@ -41,7 +45,8 @@ func (g *gathered) add(h Hit, live bool) bool {
 	if g.places == nil {
 		g.places = map[place]cited{}
 	}
-	first := g.seen.find(h.Text)
+	g.seen.query = g.query
+	first := g.seen.find(h.Text, h.Role == Output)
 	if first < 0 {
 		if g.full() {
 			return false
@@ -71,53 +76,98 @@ func (g *gathered) add(h Hit, live bool) bool {
 
 // collapse finds texts that say the same.
 type collapse struct {
-	alike map[string]int    // by what they say word for word
-	terms []map[string]bool // nil: too few to be compared
+	query string         // that they were found by
+	alike map[string]int // by what they say word for word
+	texts []gist
 
-	text string // the last one looked for
-	set  map[string]bool
+	last gist // the one looked for last
+	text string
+}
+
+// gist is what a text is compared by.
+type gist struct {
+	terms  map[string]bool // nil: too few to be compared
+	output bool            // of a tool
+	text   string
 }
 
 // Texts that differ say the same if they share nine tenths of their words, and
 // have more words than a greeting.
 const (
-	sameShare = 0.9
-	sameWords = 6
+	sameShare    = 0.9
+	sameWords    = 6
+	failureWords = 4 // of an error, numbers aside
 )
 
-// find returns which earlier text says the same, -1 if none does.
-func (c *collapse) find(said string) int {
-	said = text.Head(said, 8000)
-	c.text, c.set = wordForWord(said), nil
+// sameText is how many bytes of a text are compared.
+const sameText = 8000
+
+// failure matches output that reports an error. It says the same if only
+// numbers in it differ: times, addresses, ids.
+var failure = regexp.MustCompile(`(?i)\b(error|errors|failed|failure|fatal|panic|exception|traceback|denied|refused|timed out|not found|cannot)\b|Error\b|Exception\b`)
+
+// find returns which earlier text says the same, -1 if none does. output says
+// that it is the output of a tool.
+func (c *collapse) find(said string, output bool) int {
+	said = text.Head(said, sameText)
+	c.text, c.last = wordForWord(said), gist{output: output, text: said}
 	if at, ok := c.alike[c.text]; ok {
 		return at
 	}
-	c.set = words.Set(said)
-	if len(c.set) < sameWords {
-		c.set = nil
+	c.last.terms = words.Set(said)
+	failed := output && failure.MatchString(said)
+	if failed {
+		maps.DeleteFunc(c.last.terms, func(t string, _ bool) bool { return strings.ContainsAny(t, "0123456789") })
+	}
+	if n := len(c.last.terms); n < failureWords || n < sameWords && !failed {
+		c.last.terms = nil
 		return -1
 	}
-	for i, o := range c.terms {
-		both := 0
-		for t := range c.set {
-			if o[t] {
-				both++
-			}
-		}
-		if float64(both) >= sameShare*float64(len(c.set)+len(o)-both) {
-			return i
+	return slices.IndexFunc(c.texts, func(o gist) bool { return c.same(o) })
+}
+
+// same reports whether o says the same as the last text.
+func (c *collapse) same(o gist) bool {
+	if o.terms == nil {
+		return false
+	}
+	both, least := 0, min(len(c.last.terms), len(o.terms))
+	for t := range c.last.terms {
+		if o.terms[t] {
+			both++
 		}
 	}
-	return -1
+	switch all := len(c.last.terms) + len(o.terms) - both; {
+	case float64(both) >= sameShare*float64(all):
+		return true
+	case !c.last.output || !o.output || float64(both) < sameShare*float64(least):
+		return false
+	}
+	// A part of a file that was read again says the same if what was looked for
+	// is the same in both.
+	here, there := c.matching(c.last.text), c.matching(o.text)
+	return here != "" && here == there
 }
+
+// matching returns the lines of a tool's output that match, without the numbers
+// of lines that tools put before them.
+func (c *collapse) matching(output string) string {
+	var b strings.Builder
+	for _, l := range Lines(output, c.query, 3, 200) {
+		b.WriteString(strings.TrimSpace(lineNumber.ReplaceAllString(l.Text, "")) + "\n")
+	}
+	return b.String()
+}
+
+var lineNumber = regexp.MustCompile(`^\s*\d+\s*[→:|\t ]\s*`)
 
 // put adds the text that was looked for last and not found.
 func (c *collapse) put() {
 	if c.alike == nil {
 		c.alike = map[string]int{}
 	}
-	c.alike[c.text] = len(c.terms)
-	c.terms = append(c.terms, c.set)
+	c.alike[c.text] = len(c.texts)
+	c.texts = append(c.texts, c.last)
 }
 
 // wordForWord makes texts equal that differ only in case, space and
@@ -137,8 +187,8 @@ func wordForWord(text string) string {
 }
 
 // oneEach returns the hits without duplicates.
-func oneEach(hits []Hit, limit int, live func(session.ID) bool) []Hit {
-	g := gathered{limit: limit}
+func oneEach(hits []Hit, limit int, query string, live func(session.ID) bool) []Hit {
+	g := gathered{limit: limit, query: query}
 	for _, h := range hits {
 		g.add(h, live(h.Session))
 	}

@@ -238,7 +238,7 @@ func (s *search) notes() ([]Hit, error) {
 	s.covered(cands)
 	ranking.OwnFirst(cands, asked)
 	s.clear = s.clear || asked.Dated()
-	g := gathered{limit: s.q.Limit}
+	g := gathered{limit: s.q.Limit, query: s.q.Text}
 	grades := s.grader(asked, vectors.Unit(s.meaning.v))
 	for _, c := range ranking.Trim(cands) {
 		h := s.noteHit(all[c.Seg], c.At, 0)
@@ -369,7 +369,7 @@ func (s *search) covered(cands []ranking.Candidate) {
 // read reads the best of cands from their logs. unread are the logs that could
 // not be read.
 func (s *search) read(ctx context.Context, cands []ranking.Candidate, grades grader) (hits []Hit, unread map[session.ID]error, err error) {
-	g := gathered{limit: s.q.Limit}
+	g := gathered{limit: s.q.Limit, query: s.q.Text}
 	var taken []ranking.Candidate
 	more := 0 // looked at after the hits
 	infos, unread := map[session.ID]session.Info{}, maps.Clone(s.messages.unread)
