@@ -99,8 +99,8 @@ func (ix *Index) Tools() []Tool {
 			`"file"`, ix.toolMemoryGet))
 	}
 	if ix.o.Store != nil {
-		out = append(out, newTool("session_search", "Search everything that was ever said, in this and all other conversations, also what a summary replaces. Each result is a citation session#record, local time, role and text.",
-			query+`,"session":{"type":"string","description":"only this session: a key for everything ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"]},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, or how long ago, such as 7d"}`,
+		out = append(out, newTool("session_search", "Search everything that was ever said, in this and all other conversations, also what a summary replaces. Ask in the user's own words and keep times in the query (\"what did we decide about the logo last week\", \"yesterday\", \"in March\", \"on Monday\", \"two months ago\"): what was said then comes first, the rest after it. Use the filters only to leave the rest out. Each result is a citation session#record, local time, role and text; of contradicting ones the latest usually holds, and session_read shows what was said around it.",
+			query+`,"session":{"type":"string","description":"only this session: a key for everything ever said under it, or an id"},"role":{"type":"string","enum":["user","assistant","tool","summary"],"description":"only what the user said, what a model answered, what tools put out (errors, files, commands), or summaries"},"since":{"type":"string","description":"only what was said since then, in local time: 2026-08-02, 2026-08-02 15:04, 2026-08, yesterday, or how long ago, such as 7d"},"until":{"type":"string","description":"only what was said until then, in the same form; a day is included"},"tool":{"type":"string","description":"only calls of this tool and what it put out, such as bash"},"folder":{"type":"string","description":"only sessions that worked in this folder or below it: an absolute path"},"agent":{"type":"string","description":"only sessions of this agent"},"source":{"type":"string","description":"only sessions of this program: goclaw, openclaw, claude-code, codex, pi"}`,
 			`"query"`, ix.toolSessionSearch))
 		out = append(out, newTool("session_read", "Read a conversation around a record, word for word.",
 			`"session":{"type":"string","description":"key or id of a session, or a citation session#record"},"around":{"type":"string","description":"number or id of the record to read around; default: the end of the session"},"messages":{"type":"integer","minimum":1,"maximum":50,"description":"how many messages before and after it; default 4"}`,
@@ -127,8 +127,9 @@ var citedLine = regexp.MustCompile(`^(.*\.\w+):(\d+)$`)
 
 // searchArgs are the arguments of memory_search and session_search.
 type searchArgs struct {
-	Query, Session, Role, Since string
-	Limit                       int
+	Query string
+	Limit int
+	Filter
 }
 
 func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, error) {
@@ -202,17 +203,9 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), defaultResults), Sessions: true, Role: Role(a.Role)}
-	if a.Session != "" {
-		if err := q.Within(ctx, ix.o.Store, a.Session); err != nil {
-			return "", err
-		}
-	}
-	if a.Since != "" {
-		var err error
-		if q.Since, err = Moment(a.Since, ix.o.Now()); err != nil {
-			return "", fmt.Errorf("since %w", err)
-		}
+	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), defaultResults), Sessions: true}
+	if err := a.Filter.Apply(ctx, ix.o.Store, ix.o.Now(), &q); err != nil {
+		return "", err
 	}
 	if err := ix.unasked(ctx, &q); err != nil {
 		return "", err

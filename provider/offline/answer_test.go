@@ -55,7 +55,7 @@ func files() map[string]string {
 
 // searches are the calls for a question.
 func searches(q string) []string {
-	return []string{fmt.Sprintf(`memory_search {"limit":5,"query":%q}`, q), fmt.Sprintf(`session_search {"limit":10,"query":%q}`, q)}
+	return []string{fmt.Sprintf(`memory_search {"limit":5,"query":%q}`, q), fmt.Sprintf(`session_search {"limit":20,"query":%q}`, q)}
 }
 
 // found is what the search tools print.
@@ -66,7 +66,7 @@ var found = map[string]string{
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#7  2026-08-02 16:17 user: search Anna
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#10  2026-08-02 16:17 assistant: memory_search {"query":"where does Anna live?"}
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11  2026-08-02 16:17 tool: anna.go:12  Anna, Anna, Anna
-01a1dffe-d0b5-774a-8c88-fefb1bc870ac#12  2026-08-02 16:17 assistant: You said on 2026-08-02 16:16: > My sister Anna lives in Lisbon.
+01a1dffe-d0b5-774a-8c88-fefb1bc870ac#12  2026-08-02 16:17 assistant: … for Lisbon. (a#1) You said on 2026-08-02 16:16: > My sister Anna lives in Lisbon.
 01a1dffe-d0b5-774a-8c88-fefb1bc870ac#13  2026-08-02 16:18 assistant: ` + cannot + ` Anna.
 7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#4  at an unknown time, assistant [Billing]: Postgres is fine for billing.
 7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#8  2026-07-01 09:00 summary [Billing]: Billing goes to Postgres; Anna signs.`,
@@ -84,21 +84,24 @@ func TestAnswer(t *testing.T) {
 		calls     []string
 		want      string
 	}{
-		{"said and noted", "Where does Anna live?", searches("Where does Anna live?"), `In memory:
-> - Anna's birthday is on 3 May (MEMORY.md:3)
+		{"said and noted", "Where does Anna live?", searches("Where does Anna live?"), `You said on 2026-08-02 16:16:
+> My sister Anna lives in Lisbon. (01a1dffe-d0b5-774a-8c88-fefb1bc870ac#2)
 
-You said on 2026-08-02 16:16:
-> My sister Anna lives in Lisbon.
+A tool put out on 2026-08-02 16:17:
+> anna.go:12  Anna, Anna, Anna (01a1dffe-d0b5-774a-8c88-fefb1bc870ac#11)
 
 A summary on 2026-07-01 09:00 says:
-> Billing goes to Postgres; Anna signs.`},
+> Billing goes to Postgres; Anna signs. (7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#8)
+
+In memory:
+> - Anna's birthday is on 3 May (MEMORY.md:3)`},
 		{"noted in memory", "when does the dentist see me", searches("when does the dentist see me"), `In memory:
 > - the dentist moved to Friday at 10 (memory/2026-08-01.md:1)`},
 		{"another model's answer", "search bills", searches("bills"), `The answer at an unknown time was:
-> Postgres is fine for billing.
+> Postgres is fine for billing. (7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#4)
 
 A summary on 2026-07-01 09:00 says:
-> Billing goes to Postgres; Anna signs.`},
+> Billing goes to Postgres; Anna signs. (7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#8)`},
 		{"nothing with these words", "search llamas", searches("llamas"), `I found nothing that was said or noted with the words of "llamas".
 
 The nearest is this:
@@ -107,7 +110,7 @@ In memory:
 > - Anna's birthday is on 3 May (MEMORY.md:3)
 ` + cannot + " " + connect},
 		{"of an unknown time", "what was fine?", searches("what was fine?"), `The answer at an unknown time was:
-> Postgres is fine for billing.`},
+> Postgres is fine for billing. (7c1dffe0-d0b5-774a-8c88-fefb1bc870ac#4)`},
 		{"a statement", "Postgres is slow for billing today.", nil, cannot + `
 
 What you said is kept: ask "what did I say about ..." at any time, or say "remember that ..." to have it in memory. ` + connect},
@@ -127,7 +130,7 @@ What you said is kept: ask "what did I say about ..." at any time, or say "remem
 			"README.md:\n```\nA shop for tea.\n[lines 3 to 3 of 4; read on with offset 4]\n```"},
 		{"read what is not there", "read gone.md", []string{`read_file {"limit":150,"path":"gone.md"}`}, "I could not read gone.md: gone.md does not exist"},
 		{"no file but a matter", "what is in Lisbon?", searches("what is in Lisbon?"),
-			"You said on 2026-08-02 16:16:\n> My sister Anna lives in Lisbon."},
+			"You said on 2026-08-02 16:16:\n> My sister Anna lives in Lisbon. (01a1dffe-d0b5-774a-8c88-fefb1bc870ac#2)"},
 		{"list", "list", []string{`list_directory {"path":"."}`},
 			"The workspace:\n```\nMEMORY.md  40 B\nREADME.md  49 B\nmemory/\nsrc/\n```"},
 		{"list a directory", "list the files in src", []string{`list_directory {"path":"src"}`}, "src:\n```\nmain.go  13 B\n```"},
@@ -228,6 +231,35 @@ session_search failed: the index is broken`
 	c.tools = nil
 	if got, want := c.ask("what did I say about llamas?"), "session_search failed: there is no tool session_search here that I can use"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestLatest: of what was said about the same thing, the latest comes first,
+// unless the first is asked for; a long text is quoted where it says most, and
+// what answers without naming the thing is quoted if it stands beside it.
+func TestLatest(t *testing.T) {
+	c := newChat(t, told...)
+	c.found = map[string]string{"memory_search": "no note in the memory files fits", "session_search": `a#2  2026-08-02 16:16 user: The ferry leaves from pier 4.
+a#9  2026-08-09 10:00 user: The ferry has moved, it leaves from pier 7 now.
+b#3  2026-08-10 10:00 user: I like the ferry.
+b#4  2026-08-10 10:01 assistant: ` + strings.Repeat("So much for the sea and its many wonders. ", 10) + `The ferry leaves every hour. It costs 3 euros.
+a#10  2026-08-09 10:01 assistant: It is a longer walk.
+c#1  2026-08-01 10:01 user: Nothing to do with it.`}
+	now, before := c.ask("where does the ferry leave?"), c.ask("where did the ferry leave at first?")
+	want := `You said on 2026-08-09 10:00:
+> The ferry has moved, it leaves from pier 7 now. (a#9)
+
+You said on 2026-08-02 16:16:
+> The ferry leaves from pier 4. (a#2)
+`
+	if !strings.HasPrefix(now, want) || !strings.Contains(now, "> … The ferry leaves every hour. It costs 3 euros. (b#4)") {
+		t.Errorf("got\n%s\nwant it to begin with\n%s", now, want)
+	}
+	if !strings.Contains(now, "a longer walk") || strings.Contains(now, "Nothing to do") {
+		t.Errorf("what stands beside is quoted, and nothing else:\n%s", now)
+	}
+	if !strings.HasPrefix(before, "You said on 2026-08-02 16:16:") {
+		t.Errorf("got\n%s", before)
 	}
 }
 

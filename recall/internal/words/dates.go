@@ -53,10 +53,10 @@ var absolute = []rule{
 
 // Rules that say how long before now it was.
 var relative = []rule{
-	{re(`\b(?P<day>today|yesterday|this week|last week)\b`), recentDays},
+	{re(`\b(?P<day>today|yesterday|this (?:morning|afternoon|evening|week)|last (?:night|week)|tonight|the other day)\b`), recentDays},
 	{re(`\b(?P<which>this|last) month\b`), recentMonth},
 	{re(`\b(?P<which>this|last) year\b`), recentYear},
-	{re(`\b(?P<n>\d{1,5}|a|two|three|four|five|six) (?P<unit>day|week|month|year)s? ago\b`), ago},
+	{re(`\b(?P<n>\d{1,5}|an?|(?:a )?couple(?: of)?|(?:a )?few|two|three|four|five|six) (?P<unit>day|week|month|year)s? ago\b`), ago},
 	{re(`\b(?:on|last|this) (?P<day>monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b`), weekday},
 }
 
@@ -183,7 +183,10 @@ func season(m match) (from, to time.Time) {
 func year(m match) (from, to time.Time) { return m.days(m.number("y"), time.January, 1, 365) }
 
 // recent are days before now: how many, and how many from there on.
-var recent = map[string][2]int{"today": {0, 1}, "yesterday": {1, 1}, "this week": {6, 7}, "last week": {13, 10}}
+var recent = map[string][2]int{
+	"today": {0, 1}, "this morning": {0, 1}, "this afternoon": {0, 1}, "this evening": {0, 1}, "tonight": {0, 1},
+	"yesterday": {1, 1}, "last night": {1, 2}, "the other day": {5, 5}, "this week": {6, 7}, "last week": {13, 10},
+}
 
 func recentDays(m match) (from, to time.Time) {
 	y, mon, d := m.now.Date()
@@ -208,14 +211,19 @@ func recentYear(m match) (from, to time.Time) {
 }
 
 func ago(m match) (from, to time.Time) {
-	n := m.number("n")
-	if n == 0 {
-		n = map[string]int{"a": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}[m.groups["n"]]
+	n, about := m.number("n"), 0
+	switch name := m.groups["n"]; {
+	case strings.Contains(name, "couple"):
+		n, about = 2, 1
+	case strings.Contains(name, "few"):
+		n, about = 3, 2
+	case n == 0:
+		n = map[string]int{"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}[name]
 	}
 	y, mon, d := m.now.Date()
 	switch m.groups["unit"] {
 	case "day":
-		return m.days(y, mon, d-n, 1)
+		return m.days(y, mon, d-n-about, 1+2*about)
 	case "week":
 		return m.days(y, mon, d-7*n-3, 7)
 	case "month":

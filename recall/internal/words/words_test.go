@@ -94,6 +94,11 @@ func TestDates(t *testing.T) {
 		{"during 2022", "2022-01-01", "2023-01-01"},
 		{"what did I say yesterday", "2026-08-19", "2026-08-20"},
 		{"three days ago", "2026-08-17", "2026-08-18"},
+		{"a couple of days ago", "2026-08-17", "2026-08-20"},
+		{"a few weeks ago", "2026-07-27", "2026-08-03"},
+		{"this morning", "2026-08-20", "2026-08-21"},
+		{"last night", "2026-08-19", "2026-08-21"},
+		{"before the release", "", ""},
 		{"last month", "2026-07-01", "2026-08-04"},
 		{"last Monday", "2026-08-17", "2026-08-18"},
 		{"on thursday", "2026-08-13", "2026-08-14"}, // it is Thursday now
