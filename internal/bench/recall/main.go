@@ -103,7 +103,7 @@ func labelled(ctx context.Context, dirs []string, o options) (err error) {
 	} else {
 		err = quality(ctx, os.Stdout, sets, o)
 		if o.withModel && o.store == "" {
-			err = errors.Join(err, languages(ctx, os.Stdout, o))
+			err = errors.Join(err, languages(ctx, os.Stdout, o), rates(ctx, os.Stdout, sets))
 		}
 	}
 	return errors.Join(err, o.model.save())
