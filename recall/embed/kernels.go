@@ -120,11 +120,11 @@ func softmaxGo(x []float32) {
 
 // How much times computes at once.
 const (
-	timesRows = 4
-	timesCols = 16
+	timesRows = 8
+	timesCols = 32
 )
 
-// timesGo computes y = a b for 4 rows and 16 columns of y. The strides say how
+// timesGo computes y = a b for 8 rows and 32 columns of y. The strides say how
 // many numbers a row has.
 func timesGo(y []float32, yStride int, a []float32, aStride int, b []float32, bStride int, k int) {
 	for r := range timesRows {

@@ -43,8 +43,15 @@ func addAVX(y, x *float32, n int, least float32)
 //go:noescape
 func scaleAVX(x *float32, n int, factor float32)
 
+// timesAVX is times for 4 rows and 16 columns.
+//
 //go:noescape
 func timesAVX(y *float32, yStride int, a *float32, aStride int, b *float32, bStride int, k int)
+
+// times512 is times.
+//
+//go:noescape
+func times512(y *float32, yStride int, a *float32, aStride int, b *float32, bStride int, k int)
 
 //go:noescape
 func turnAVX(to *float32, toStride int, x *float32, xStride int)
@@ -118,11 +125,18 @@ func softmax(x []float32) {
 }
 
 func times(y []float32, yStride int, a []float32, aStride int, b []float32, bStride int, k int) {
-	if hasAVX2 {
-		timesAVX(&y[0], yStride, &a[0], aStride, &b[0], bStride, k)
-		return
+	switch {
+	case hasVNNI:
+		times512(&y[0], yStride, &a[0], aStride, &b[0], bStride, k)
+	case hasAVX2:
+		for r := 0; r < timesRows; r += 4 {
+			for c := 0; c < timesCols; c += 16 {
+				timesAVX(&y[r*yStride+c], yStride, &a[r*aStride], aStride, &b[c], bStride, k)
+			}
+		}
+	default:
+		timesGo(y, yStride, a, aStride, b, bStride, k)
 	}
-	timesGo(y, yStride, a, aStride, b, bStride, k)
 }
 
 func turn(to []float32, toStride int, x []float32, xStride int) {
