@@ -4,6 +4,7 @@ package words
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -83,7 +84,21 @@ func (l *Lexer) word(id, from, to int) Word {
 // Each calls f for each word of text that is not a stop word, in order, and
 // returns how many words there are in all. It takes any text: nothing in it
 // is syntax.
-func Each(text string, f func(Word)) (n int) { return new(Lexer).Each(text, f) }
+func Each(text string, f func(Word)) (n int) {
+	l := lexers.Get().(*Lexer)
+	n = l.Each(text, f)
+	if len(l.Terms) < maxKept { // else it is dropped, with what it remembers
+		lexers.Put(l)
+	}
+	return n
+}
+
+// lexers are those that no call of Each uses. The texts of one search have most
+// of their words in common.
+var lexers = sync.Pool{New: func() any { return new(Lexer) }}
+
+// maxKept is how many terms a Lexer may know that is used again.
+const maxKept = 1 << 15
 
 // Each is like the function Each.
 func (l *Lexer) Each(text string, f func(Word)) (n int) {
