@@ -32,6 +32,7 @@ type options struct {
 	together  bool
 	known     int
 	store     string
+	most      int
 	terminal  bool // what is being done is shown
 }
 
@@ -51,6 +52,7 @@ func main() {
 	flag.BoolVar(&o.parts, "parts", false, "leave out one part of the ranking at a time")
 	flag.BoolVar(&o.keep, "keep", false, "keep the vectors of the model in the user's cache for the next run")
 	flag.StringVar(&o.store, "store", "", "a database of sessions; its messages are asked for as -known does")
+	flag.IntVar(&o.most, "most", 0, "ask at most this many questions of each set, evenly taken (0: all)")
 	flag.IntVar(&o.known, "known", 0, "make up to this many questions of each kind from the messages of a set (-store: 10)")
 	flag.StringVar(&o.only, "only", "", "measure only the systems, or with -parts the parts, whose names contain one of these words, separated by commas")
 	flag.BoolVar(&o.withModel, "model", true, "measure with the model too")

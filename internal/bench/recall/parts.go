@@ -55,9 +55,9 @@ func names(all []*parts.Part) (out []string) {
 
 // column measures one set: all parts, and one part left out at a time.
 func column(ctx context.Context, s *set, left []*parts.Part, o options, model bool) (cells []string, err error) {
-	y, name := system{ours, false, openGoclaw(o, nil)}, s.name
+	y, name := system{ours, false, openGoclaw(o, nil)}, fmt.Sprintf("%s (%d)", s.name, len(s.searches()))
 	if model {
-		y, name = system{ours, true, openGoclaw(o, o.model)}, s.name+" + model"
+		y, name = system{ours, true, openGoclaw(o, o.model)}, name+" + model"
 	}
 	open, err := y.openAll(ctx, s)
 	if err != nil {

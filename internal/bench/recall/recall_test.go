@@ -240,3 +240,22 @@ func TestLanguages(t *testing.T) {
 		t.Errorf("the languages are not in\n%s", b.String())
 	}
 }
+
+func TestThin(t *testing.T) {
+	s := &set{}
+	for i := range 10 {
+		s.queries = append(s.queries, query{QID: fmt.Sprint(i), Category: "plain"})
+	}
+	s.queries[9].Category = "adversarial"
+	s.thin(3)
+	var got []string
+	for _, q := range s.queries {
+		got = append(got, q.QID)
+	}
+	if want := []string{"0", "3", "6"}; !slices.Equal(got, want) {
+		t.Errorf("questions %v are left, want %v", got, want)
+	}
+	if s.thin(0); len(s.queries) != 3 {
+		t.Error("0 leaves questions out")
+	}
+}

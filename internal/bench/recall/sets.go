@@ -132,6 +132,7 @@ func findSets(dirs []string, o options) (sets []*set, err error) {
 		} else if o.together {
 			s.join()
 		}
+		s.thin(o.most)
 	}
 	return sets, nil
 }
@@ -174,6 +175,18 @@ func loadSets(dir string) (sets []*set, err error) {
 		sets = append(sets, s)
 	}
 	return sets, nil
+}
+
+// thin leaves most of the questions that count, evenly taken; 0: all.
+func (s *set) thin(most int) {
+	all := s.searches()
+	if most == 0 || len(all) <= most {
+		return
+	}
+	s.queries = nil
+	for i := range most {
+		s.queries = append(s.queries, all[i*len(all)/most])
+	}
 }
 
 // join makes one conversation of all.
