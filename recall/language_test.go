@@ -110,3 +110,20 @@ func TestOtherLanguages(t *testing.T) {
 		}
 	}
 }
+
+// TestLabels: a word before a colon is not always a name, even where most
+// messages begin with one.
+func TestLabels(t *testing.T) {
+	w := worlds["memory"](t, Options{})
+	say(t, w, "work", "user: API: return 404 for what is missing", "assistant: Plan: first the test, then the handler", "user: Fix: the handler panics", "assistant: Done: it does not any more")
+	say(t, w, "party", "user: Grace: I sold the harp", "assistant: Ada: I kept mine", "user: Grace: what for?")
+	first(t, w.ix, "harp", "party#2")
+	for group := range w.ix.messages.people {
+		if id := w.ix.messages.ids[group]; id != "party" {
+			t.Errorf("in %s people talk to each other", id)
+		}
+	}
+	if len(w.ix.messages.people) != 1 {
+		t.Errorf("people talk to each other in %d sessions, want 1", len(w.ix.messages.people))
+	}
+}

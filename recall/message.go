@@ -93,11 +93,23 @@ func named(text string) string {
 	if strings.IndexByte(text[:min(len(text), maxPrefix)], ':') < 0 {
 		return ""
 	}
-	if m := namePrefix.FindStringSubmatch(text); m != nil {
-		return m[1]
+	m := namePrefix.FindStringSubmatch(text)
+	if m == nil || labels[strings.ToLower(m[1])] || len(m[1]) <= maxShort && m[1] == strings.ToUpper(m[1]) {
+		return ""
 	}
-	return ""
+	return m[1]
 }
+
+// maxShort is how many letters an abbreviation has at most: "API: ..." does not
+// begin with a name.
+const maxShort = 4
+
+// labels are words that messages begin with, before a colon, and that are
+// nobody's name.
+var labels = wordSet(`plan fix fixes fixed note notes warning error errors todo summary update updates question answer step example examples output input result
+results bug feature feat chore docs test tests refactor subject from to date usage tip hint info debug important context goal goals task tasks issue option options
+problem solution reason status done edit request response background next also however first second third finally yes no ok okay sure thanks hello hi please
+user assistant system tool human model bot agent build release decision idea proposal review changes file files code command commands link links source title topic`)
 
 // roleFlags are how the index notes a role. An assistant has none.
 var roleFlags = map[Role]postings.Flags{User: postings.User, Output: postings.Tool, Summary: postings.Summary}
