@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"goclaw/recall/internal/words"
 )
@@ -15,6 +16,7 @@ type Question struct {
 	asks  bool     // it ends in a question mark
 	keys  bool     // it is a few key words
 	exact bool     // it looks for its words themselves
+	ours  bool     // it is about the user: "what is my budget?"
 	names []string // terms that are names of speakers; set by Rank
 }
 
@@ -45,7 +47,7 @@ func Ask(text string, now time.Time) *Question {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
 	ends, _ := words.Asks(text)
-	q := &Question{asks: ends, exact: isExact(text, ends), keys: areKeys(text), spans: words.Dates(text, now)}
+	q := &Question{asks: ends, ours: ours(text), exact: isExact(text, ends), keys: areKeys(text), spans: words.Dates(text, now)}
 	seen, others := map[string]bool{}, false
 	words.Each(text, func(w words.Word) {
 		if w.Inner {
@@ -76,6 +78,21 @@ func Ask(text string, now time.Time) *Question {
 	}
 	q.join(text, seen)
 	return q
+}
+
+// ours reports whether a question is about who asks it, and not about what
+// somebody told them.
+func ours(text string) bool {
+	first, second := false, false
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		switch w {
+		case "i", "my", "me", "mine", "we", "our", "us":
+			first = true
+		case "you", "your":
+			second = true
+		}
+	}
+	return first && !second
 }
 
 // Spoken returns the text of a question as the people that it names would put

@@ -22,3 +22,17 @@ func TestSpoken(t *testing.T) {
 		t.Errorf("nobody is named, but got %q", got)
 	}
 }
+
+func TestOurs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"What is my monthly budget?":        true,
+		"what did we decide about the logo": true,
+		"How did you help me with it?":      false,
+		"parseSessionID":                    false,
+		"why did the deploy fail?":          false,
+	} {
+		if got := ours(text); got != want {
+			t.Errorf("%q is about the user: %v, want %v", text, got, want)
+		}
+	}
+}

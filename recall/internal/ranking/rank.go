@@ -104,7 +104,7 @@ func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, er
 	}
 	var reach [2]float64 // what the messages around a doc give it at most, by kind
 	for i, w := range c.kinds {
-		reach[i] = w.wide * float64(value(terms, i, math.MaxUint64)) * max(w.user, 1)
+		reach[i] = w.wide * float64(value(terms, i, math.MaxUint64)) * max(w.user, w.ours, 1)
 	}
 	best := top{k: k}
 	for si, s := range c.Segs {

@@ -18,6 +18,7 @@ type weights struct {
 	answer    float64    // added to the weight of the message before it if that one asks
 	wide      float64    // of the question's words within wideSpan messages around it
 	user      float64    // factor of what a user said
+	ours      float64    // the same, if the question is about the user
 	tool      float64    // factor of what a tool put out
 	speaker   float64    // the query names its speaker
 	mention   float64    // of a speaker's name as a word: the other one says it
@@ -34,19 +35,19 @@ type weights struct {
 var (
 	// messagesOfPeople are the weights for messages that people write to each other.
 	messagesOfPeople = weights{
-		k1: 0.5, b: 0.5, flat: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, user: 1, tool: 0.5,
+		k1: 0.5, b: 0.5, flat: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, user: 1, ours: 1, tool: 0.5,
 		speaker: 6, mention: 0.2, date: 6, dateWords: true, ask: -1, askOnly: -3, length: 0.5, cosine: 0.6,
 	}
 	// assistant are the weights for messages between a user and a model. They
 	// are long and stand alone, and a long question of a user often holds the
 	// fact.
 	assistant = weights{
-		k1: 1.2, b: 0.8, flat: 0.2, exactB: 0.4, near: [5]float64{0, 0.2, 1, 0.2, 0}, user: 1.3, tool: 0.9,
-		mention: 1, date: 6, dateWords: true, askOnly: -3, askMost: 10, length: 0.5, cosine: 0.6,
+		k1: 1.4, b: 0.8, flat: 0.2, exactB: 0.4, near: [5]float64{0, 0.1, 1, 0.2, 0}, user: 1.15, ours: 1.5, tool: 0.9,
+		mention: 1, date: 4, dateWords: true, askOnly: -3, askMost: 10, length: 0.5, cosine: 0.9,
 	}
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
-		k1: 1, b: 0.4, flat: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, wide: 0.1, user: 1, tool: 0.5,
+		k1: 1, b: 0.4, flat: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, wide: 0.1, user: 1, ours: 1, tool: 0.5,
 		speaker: 4, mention: 0.7, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.5, center: 0.5,
 	}
 )
@@ -75,7 +76,7 @@ func (w weights) used() *weights {
 		w.near = [5]float64{2: 1}
 	}
 	if !partRole.On() {
-		w.user, w.tool = 1, 1
+		w.user, w.ours, w.tool = 1, 1, 1
 	}
 	if !partMention.On() {
 		w.mention = 1
@@ -127,7 +128,11 @@ func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool)
 		if d.Flags&postings.Tool != 0 {
 			score *= w.tool
 		} else if d.Flags&postings.User != 0 {
-			score *= w.user
+			if q.ours {
+				score *= w.ours
+			} else {
+				score *= w.user
+			}
 		}
 	}
 	return score
