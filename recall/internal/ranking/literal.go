@@ -13,7 +13,7 @@ var partLiteral = parts.New("literal match", parts.Search)
 
 // ToRead is how many candidates are read, to see how literally they hold what
 // is looked for.
-const ToRead = 300
+const ToRead = 200
 
 const (
 	literalWeight = 2.0  // of a literal match, beside lexical/max
