@@ -35,6 +35,8 @@ func TestMarksAsFound(t *testing.T) {
 		{"aaa 東京 bbb 東京", "東京", "aaa [東京] bbb [東京]"},
 		{"Straße STRASSE", "strasse", "[Straße] [STRASSE]"},
 		{"İstanbul harbour", "harbour", "İstanbul [harbour]"},
+		{"func sailFerry()", "ferry", "func sail[Ferry]()"},
+		{"FLY_API_TOKEN=1", "flyApiToken", "[FLY_API_TOKEN]=1"},
 		{"nothing of it", "quokka", "nothing of it"},
 	} {
 		if got := marked(Snippet(c.text, c.query, 200)); got != c.want {
