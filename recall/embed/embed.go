@@ -25,9 +25,13 @@ var weights []byte
 // Dim is the length of a vector.
 const Dim = 512
 
-// maxTokens is how many pieces of a text count: as many as the model was made
-// for.
-const maxTokens = 128
+const (
+	// maxTokens is how many pieces the model was made for.
+	maxTokens = 128
+	// counted is how many pieces of a text count. Twice as many take more than
+	// twice the time, and find nothing more (docs/recall.md).
+	counted = 64
+)
 
 const (
 	dimIn = 256
@@ -175,6 +179,11 @@ func (m *Model) Vector(text string) []float32 {
 // after the other: the weights are read once for all. It fails only if ctx is
 // done.
 func (m *Model) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	return m.vectors(ctx, texts, counted)
+}
+
+// vectors is Vectors, of at most so many pieces of each text.
+func (m *Model) vectors(ctx context.Context, texts []string, most int) ([][]float32, error) {
 	s, _ := m.free.Get().(*scratch)
 	if s == nil {
 		s = newScratch()
@@ -185,7 +194,7 @@ func (m *Model) Vectors(ctx context.Context, texts []string) ([][]float32, error
 	s.begin()
 	for i, text := range texts {
 		out[i] = numbers[i*Dim:][:Dim:Dim]
-		ids := m.words.tokens(text)
+		ids := m.words.tokens(text, most)
 		if len(s.ids)+len(ids) > maxRows {
 			if err := ctx.Err(); err != nil {
 				return nil, err

@@ -33,10 +33,14 @@ func TestOriginal(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := e.Text[:min(len(e.Text), 30)]
-		if d := cmp.Diff(e.Tokens[:min(len(e.Tokens), maxTokens)], m.words.tokens(e.Text)); d != "" {
+		if d := cmp.Diff(e.Tokens[:min(len(e.Tokens), maxTokens)], m.words.tokens(e.Text, maxTokens)); d != "" {
 			t.Errorf("tokens of %q (-want +got):\n%s", name, d)
 		}
-		got := cosine(m.Vector(e.Text), e.Vector)
+		vs, err := m.vectors(t.Context(), []string{e.Text}, maxTokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := cosine(vs[0], e.Vector)
 		least = min(least, got)
 		if got < 0.99 {
 			t.Errorf("%q: the cosine with the original is %.4f, want 0.99", name, got)
@@ -133,5 +137,17 @@ func BenchmarkVectors(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(texts)*b.N)/b.Elapsed().Seconds(), "messages/s")
 		})
+	}
+}
+
+// TestCounted: what follows the first pieces of a text does not count.
+func TestCounted(t *testing.T) {
+	text := strings.Repeat("the boat is in the harbour and ", counted/4)
+	m := Load()
+	if got := cosine(m.Vector(text), m.Vector(text+strings.Repeat(" taxes are due", 50))); got < 0.9999 {
+		t.Errorf("the cosine with a longer text is %.4f, want 1", got)
+	}
+	if got := cosine(m.Vector("taxes are due "+text), m.Vector(text)); got > 0.999 {
+		t.Errorf("the cosine with a text that begins in another way is %.4f", got)
 	}
 }

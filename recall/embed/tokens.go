@@ -24,17 +24,17 @@ type vocabulary struct {
 }
 
 // tokens cuts text into the pieces that are most likely together, as
-// SentencePiece does with a unigram model, and returns their numbers: at most
-// maxTokens.
-func (v *vocabulary) tokens(text string) []int {
-	text = norm.NFKC.String(clip(text))
+// SentencePiece does with a unigram model, and returns their numbers: at most so
+// many.
+func (v *vocabulary) tokens(text string, most int) []int {
+	text = norm.NFKC.String(clip(text, 16*most))
 	if text == "" {
 		return nil
 	}
 	text = space + strings.ReplaceAll(text, " ", space)
 	var w word
 	var ids []int
-	for text != "" && len(ids) < maxTokens {
+	for text != "" && len(ids) < most {
 		end := len(text)
 		if i := strings.Index(text[len(space):], space); i >= 0 {
 			end = i + len(space)
@@ -42,7 +42,7 @@ func (v *vocabulary) tokens(text string) []int {
 		ids = w.cut(v, text[:end], ids)
 		text = text[end:]
 	}
-	return ids[:min(len(ids), maxTokens)]
+	return ids[:min(len(ids), most)]
 }
 
 // word is the ways to cut a word.
@@ -110,9 +110,8 @@ func (w *word) cut(v *vocabulary, text string, ids []int) []int {
 	return ids[:kept]
 }
 
-// clip keeps as much of a text as can count.
-func clip(text string) string {
-	const enough = 16 * maxTokens
+// clip keeps as many bytes of a text as are enough.
+func clip(text string, enough int) string {
 	if len(text) <= enough {
 		return text
 	}
