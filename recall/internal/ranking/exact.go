@@ -21,6 +21,7 @@ func (w *weights) of(q *Question) *weights {
 	}
 	e := *w
 	e.b, e.cover, e.user, e.tool = w.exactB, exactCover, 1, 1
+	e.cosine = exactCosine
 	for i := range e.near {
 		if i != len(e.near)/2 {
 			e.near[i] *= exactNear
@@ -28,6 +29,10 @@ func (w *weights) of(q *Question) *weights {
 	}
 	return &e
 }
+
+// exactCosine is the weight of the cosine there: what holds the words comes
+// first.
+const exactCosine = 0.3
 
 // exactCover is how much of the score of a message depends on the share of the
 // words that it holds.

@@ -34,6 +34,7 @@ const (
 	maxQuery   = 16 << 10 // bytes of a query that are looked at
 	maxTerms   = 64       // different words of it that are searched for
 	weakWeight = 0.5
+	codeWeight = 2 // of a name in a program: a question that has one is about it
 )
 
 // weak are words that questions are made of.
@@ -69,6 +70,9 @@ func Ask(text string, now time.Time) *Question {
 		a.inDate = slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })
 		if weak[w.Term] && partWeak.On() {
 			a.weight = weakWeight
+		}
+		if a.code && !q.exact {
+			a.weight = codeWeight
 		}
 		others = others || !a.inDate
 		q.terms = append(q.terms, a)
