@@ -10,13 +10,13 @@ import (
 )
 
 // TestReadmeTranscript holds the conversation in the README against the
-// program: what is typed there gives what is shown there, apart from the time.
+// program: what is typed there gives what is shown there, apart from times and the ids of sessions.
 func TestReadmeTranscript(t *testing.T) {
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	time := regexp.MustCompile(`\d{4}-\d\d-\d\d(\d\d:\d\d)?`)
+	time := regexp.MustCompile(`\d{4}-\d\d-\d\d(\d\d:\d\d)?|[0-9a-f]{8}-[0-9a-f-]{27}`)
 	// Without its white space, since lines wrap at the edge of the screen.
 	plain := func(s string) string { return time.ReplaceAllString(strings.Join(strings.Fields(s), ""), "TIME") }
 	home, played := t.TempDir(), 0

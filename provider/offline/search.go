@@ -84,7 +84,7 @@ func (t *turn) search(w wish) string {
 		// What a question is about may be named just before or after the answer.
 		said := found[1]
 		for _, h := range near[1] {
-			if len(said) < enough && slices.ContainsFunc(found[1], h.beside) {
+			if len(said) < enough && h.who != "tool" && slices.ContainsFunc(found[1], h.beside) {
 				said = append(said, h)
 			}
 		}
