@@ -74,7 +74,7 @@ type Search struct {
 // Session is how conversations are kept.
 type Session struct {
 	Store       string      `json:"store" doc:"where logs are kept: in a database file, in files, or in a PostgreSQL that machines share" rule:"one of sqlite jsonl postgres"`
-	Path        string      `json:"path" doc:"the database, the folder of logs, or postgres://user:password@host/name; relative to goclaw's home; empty: in goclaw's home. A folder of another program is imported from, not written to"`
+	Path        string      `json:"path" doc:"the database, the folder of logs, or postgres://user@host/name; relative to goclaw's home; empty: in goclaw's home. A folder of another program is imported from, not written to"`
 	Shared      bool        `json:"shared" doc:"for jsonl: write into path even if another program keeps its sessions there, under its locks"`
 	Layout      string      `json:"layout" doc:"for jsonl: the names and the form of the files" rule:"one of openclaw claw0 claw0-old"`
 	DefaultKey  string      `json:"defaultKey" doc:"the key of the session that a chat opens" rule:"not empty"`

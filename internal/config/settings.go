@@ -155,7 +155,7 @@ func (l *Loaded) check() (err error) {
 	case IsDSN(s.Path) && s.Store != "postgres":
 		wrong("session.path", "session.path is the address of a PostgreSQL database, and session.store is %q", s.Store)
 	case s.Store == "postgres" && s.Path == "":
-		wrong("session.store", `session.store is "postgres", which needs session.path (postgres://user:password@host/name)`)
+		wrong("session.store", `session.store is "postgres", which needs session.path (postgres://user@host/name)`)
 	}
 	if s := l.Session; s.Shared && s.Store != "jsonl" {
 		wrong("session.shared", "session.shared is for the jsonl store, and session.store is %q", s.Store)
