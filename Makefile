@@ -44,6 +44,10 @@ bench-search: ## how fast search is (MESSAGES=100000)
 bench-start: ## how fast goclaw search is from the start of the process, and how large small indexes are
 	$(GO) run ./internal/bench/recall -start
 
+.PHONY: bench-postgres
+bench-postgres: ## appends to PostgreSQL by 64 clients, beside a plain INSERT on the same server
+	$(GO) run ./internal/bench/postgres
+
 .PHONY: bench-all
 bench-all: ## every speed claim: bench, bench-import, bench-search and bench-start, one after another
 	@status=0; for t in bench bench-import bench-search bench-start; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
