@@ -50,8 +50,12 @@ func TestByMeaning(t *testing.T) {
 		}
 		return res
 	}
-	if res := want("both", Query{}, "a#8", "MEMORY.md:2"); res.Near {
+	res := want("both", Query{}, "a#8", "MEMORY.md:2")
+	if res.Near {
 		t.Error("what says the same in other words is only near")
+	}
+	if res.Vectors != 1 || res.Words {
+		t.Errorf("found by vectors alone, but %.0f of them were compared, by words only: %v", res.Vectors, res.Words)
 	}
 	// Filters hold for what is found by its vector.
 	want("a session", Query{Session: "a"}, "a#8")

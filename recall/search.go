@@ -361,8 +361,11 @@ func (s *search) covered(cands []ranking.Candidate) {
 			}
 		}
 	}
-	if all > 0 {
+	switch {
+	case all > 0:
 		s.res.Vectors = float64(n) / float64(all)
+	case len(cands) > 0: // their vectors are all that they were found by
+		s.res.Vectors = 1
 	}
 }
 
