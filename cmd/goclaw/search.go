@@ -16,6 +16,7 @@ import (
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
+	"goclaw/session"
 )
 
 // searchFlags say what is searched for, and how it is shown.
@@ -126,6 +127,8 @@ func search(ctx context.Context, a *app, f searchFlags) error {
 	q.Limit = max(q.Limit, f.open)
 	res, err := ix.Search(ctx, q)
 	switch {
+	case errors.Is(err, session.ErrNotFound): // a filter, whose error says what there is
+		return &hinted{err, ""}
 	case err != nil:
 		return err
 	case f.open > 0:
