@@ -74,18 +74,38 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
+// owner returns who the programs run as, 0 if they run as this process does:
+// PostgreSQL refuses to run as root.
+func owner() (uid, gid int, err error) {
+	if os.Getuid() != 0 {
+		return 0, 0, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	uid, _ = strconv.Atoi(u.Uid)
+	gid, _ = strconv.Atoi(u.Gid)
+	return uid, gid, nil
+}
+
+// freePort returns a port that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
 func (s *Server) start(settings []string) error {
-	uid, gid := 0, 0
-	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
-		u, err := user.Lookup("postgres")
-		if err != nil {
-			u, err = user.Lookup("nobody")
-		}
-		if err != nil {
-			return err
-		}
-		uid, _ = strconv.Atoi(u.Uid)
-		gid, _ = strconv.Atoi(u.Gid)
+	uid, gid, err := owner()
+	if err != nil {
+		return err
 	}
 	pw := filepath.Join(s.folder, "pw")
 	if err := os.WriteFile(pw, []byte(Password+"\n"), 0o600); err != nil {
@@ -105,12 +125,9 @@ func (s *Server) start(settings []string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if s.Port, err = freePort(); err != nil {
 		return err
 	}
-	s.Port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
 	args := []string{"-D", s.Dir, "-k", s.folder, "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"}
 	for _, set := range settings {
 		args = append(args, "-c", set)
