@@ -131,6 +131,13 @@ func (l *leases) release(name string, h *hold) {
 	}
 }
 
+// The rows are locked in the order of their names, as appends do that compare
+// fencing numbers.
+const renewLocks = `WITH h AS (
+	SELECT l.name FROM goclaw_locks l JOIN unnest($2::text[], $3::bigint[]) h (name, fence) ON l.name = h.name AND l.fence = h.fence
+	ORDER BY l.name FOR NO KEY UPDATE OF l
+) UPDATE goclaw_locks l SET expires = clock_timestamp() + $1 * interval '1 second' FROM h WHERE l.name = h.name`
+
 // renew puts off the expiry of all locks, three times in the life of a lease,
 // until ctx is done. A lock that is no longer ours is not touched: appends under
 // it are refused.
@@ -150,8 +157,7 @@ func (l *leases) renew(ctx context.Context, done chan struct{}) {
 		}
 		short, cancel := context.WithTimeout(ctx, l.ttl)
 		// If it fails, the next tick tries again, until the lease has ended.
-		_, _ = l.db.exec(short, `UPDATE goclaw_locks l SET expires = clock_timestamp() + $1 * interval '1 second'
-FROM unnest($2::text[], $3::bigint[]) h (name, fence) WHERE l.name = h.name AND l.fence = h.fence`, l.ttl.Seconds(), names, fences)
+		_, _ = l.db.exec(short, renewLocks, l.ttl.Seconds(), names, fences)
 		cancel()
 	}
 }

@@ -28,9 +28,18 @@ func TestTenBeginners(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	dsn := dsnOf(dir)
+	begin(t, dsnOf(dir), 10)
+	if n := count(t, at(t, dir, Options{})); n != 10 {
+		t.Errorf("%d sessions of 10", n)
+	}
+}
+
+// begin starts n processes at once, which open the database and append to a
+// session each.
+func begin(t *testing.T, dsn string, n int) {
+	t.Helper()
 	var wg sync.WaitGroup
-	for range 10 {
+	for range n {
 		wg.Go(func() {
 			cmd := exec.Command(os.Args[0], "-test.run=TestTenBeginners")
 			cmd.Env = append(os.Environ(), "GOCLAW_TEST_BEGIN="+dsn)
@@ -40,14 +49,55 @@ func TestTenBeginners(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	n := 0
-	for _, err := range at(t, dir, Options{}).List(bg, session.Query{}) {
+}
+
+// count returns how many sessions there are.
+func count(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	for _, err := range s.List(bg, session.Query{}) {
 		must(t, err)
 		n++
 	}
-	if n != 10 {
-		t.Errorf("%d sessions of 10", n)
+	return n
+}
+
+// Tables of the first version are brought up to date by whoever may do so: ten
+// processes at once, a process that has them open going on as before.
+func TestOlderTables(t *testing.T) {
+	dir := t.TempDir()
+	dsn := dsnOf(dir)
+	sql(t, dir, createTables)
+	sql(t, dir, "WITH s AS (INSERT INTO goclaw_sessions ("+strings.Join(allColumns(), ", ")+") SELECT '"+
+		strings.Join(allTexts(session.Info{ID: "old", Records: 1, Last: 1}), "', '")+"' RETURNING n) "+
+		`INSERT INTO goclaw_records SELECT n, 1, 1, 0, '', '', 'session', '{"type":"session","version":3,"id":"old"}' FROM s`)
+	r := at(t, dir, Options{ReadOnly: true}) // changes nothing
+	if n := count(t, r); n != 1 {
+		t.Errorf("read only, there are %d sessions of 1", n)
 	}
+	name := r.db.pool.config.RuntimeParams["search_path"]
+	for _, text := range []string{"CREATE ROLE reader LOGIN PASSWORD 'p'", "GRANT USAGE ON SCHEMA " + name + " TO reader",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO reader", "GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + name + " TO reader"} {
+		sql(t, dir, text)
+	}
+	reader := fmt.Sprintf("postgres://reader:p@127.0.0.1:%d/postgres?sslmode=disable&search_path=%s", server.Port, name)
+	_, err := Open(bg, reader, Options{})
+	want := "its tables have schema 1, this version needs 2, and this user may not change them: start goclaw once as the user who owns them"
+	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a user without rights: %v, want one line that ends with %q", err, want)
+	}
+	begin(t, dsn, 10)
+	s := at(t, dir, Options{})
+	if n := count(t, s); n != 11 {
+		t.Errorf("%d sessions of 11", n)
+	}
+	must(t, s.Append(bg, "old", session.Record{Seq: 2, ID: "e1", Body: session.Title{Title: "new"}}))
+	if n := count(t, r); n != 11 {
+		t.Errorf("opened before, it has %d sessions of 11", n)
+	}
+	p, err := Open(bg, reader, Options{})
+	must(t, err)
+	defer p.Close()
+	must(t, p.Append(bg, "old", session.Record{Seq: 3, ID: "e2", Parent: "e1", Body: session.Title{Title: "newer"}}))
 }
 
 // Every refusal is one line that says what to do and shows no password.
@@ -85,7 +135,7 @@ func TestRefuses(t *testing.T) {
 		{"no database", server.TCP("nothing"), "there is no such database", Options{}},
 		{"no rights", fmt.Sprintf("postgres://poor:poor-secret@127.0.0.1:%d/postgres?sslmode=disable", server.Port), "permission denied for schema public: the user needs", Options{}},
 		{"another encoding", server.DSN("ascii"), "the encoding of the database is SQL_ASCII", Options{}},
-		{"newer", newer, "has schema 7, this version knows up to 1: a newer goclaw wrote it", Options{}},
+		{"newer", newer, "has schema 7, this version knows up to 2: a newer goclaw wrote it", Options{}},
 		{"nothing, to be read", server.DSN("template1"), "it has no sessions of goclaw", Options{ReadOnly: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

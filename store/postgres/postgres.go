@@ -1,8 +1,10 @@
 // Package postgres keeps sessions in a PostgreSQL database that any number of
 // processes on any number of machines share.
 //
-// An append is one statement: it compares where the log ends, adds the records
-// and brings the row of the session up to date, in one round trip. Nothing needs
+// An append is one call of a function of the database: it compares where the log
+// ends, adds the records and brings the row of the session up to date, in one
+// round trip, which appends to other sessions share if they come while others are
+// on their way. Nothing needs
 // a connection of its own or the state of one, so that all works behind a pooler
 // that lends a connection for one transaction; only the listener, whose
 // notifications are hints, is better off without one.
@@ -29,6 +31,7 @@ import (
 type Store struct {
 	db     *database
 	ends   ends
+	group  group
 	leases leases
 	watch  watch
 	close  func() error
@@ -82,6 +85,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		lease = opts.Lease
 	}
 	s := &Store{db: db}
+	s.group.db = db
 	s.leases = leases{db: db, ttl: lease, held: map[string]*hold{}}
 	s.watch = watch{db: db, config: cfg, waiting: map[*waiter]bool{}, kick: make(chan struct{}, 1)}
 	s.close = sync.OnceValue(s.shut)
@@ -211,6 +215,7 @@ func (s *Store) shut() error {
 	s.db.closing = true
 	s.db.calls.Unlock()
 	s.leases.shut()
+	s.group.work.Wait()
 	s.watch.shut()
 	s.db.pool.close()
 	return nil

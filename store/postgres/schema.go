@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"goclaw/session"
 )
 
 // schemaVersion is the version of the tables that this program writes.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // schemaLock is the advisory lock under which tables are created: "gocl".
 const schemaLock = 0x676f636c
@@ -26,7 +28,7 @@ const schemaLock = 0x676f636c
 // xact is the transaction that wrote a record: of two transactions the one that
 // began first may end last, so that a feed reads again what was in progress. Its
 // index is small, because records lie in the order in which they were written.
-const schema = `
+const createTables = `
 CREATE TABLE goclaw_schema (version integer NOT NULL);
 CREATE TABLE goclaw_sessions (
 	n                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -96,16 +98,82 @@ CREATE TABLE goclaw_locks (
 INSERT INTO goclaw_schema VALUES (1);
 `
 
-// prepare looks at the tables and creates them if there are none.
+// createAppend makes the function that appends to several sessions. The server
+// keeps its plans for as long as a connection lasts, also behind a pooler, and
+// its call is quick to parse.
+//
+// A session has one entry in ns (its number; 0: it is new), afters (the record
+// that its log must end with) and fences (the fencing number that its lock must
+// have; 0: none), and in texts one for each column of allColumns. owners says to
+// which session a record belongs: 1 is the first. The function returns the
+// number of each session, in their order, NULL if nothing was appended to it.
+//
+// Rows are locked session by session, in the order in which they come. The
+// settings keep plans that were made while a table was small from being used
+// when it is large.
+var createAppend = func() string {
+	var set, values []string
+	for i, c := range allColumns() {
+		v := fmt.Sprintf("texts[k + %d]", i+1)
+		if _, num := allValues(session.Info{})[i].(int64); num {
+			v += "::bigint"
+		}
+		set, values = append(set, c+" = "+v), append(values, v)
+	}
+	return `
+CREATE FUNCTION goclaw_append(ns bigint[], afters bigint[], fences bigint[], texts text[],
+	owners integer[], seqs integer[], sums integer[], ids text[], parents text[], types text[], lines bytea[])
+RETURNS SETOF bigint LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $function$
+DECLARE
+	now_xact bigint := pg_current_xact_id()::text::bigint;
+	k integer := 0;
+	got bigint;
+BEGIN
+	FOR i IN 1 .. cardinality(ns) LOOP
+		got := NULL;
+		IF fences[i] <> 0 THEN
+			PERFORM FROM goclaw_locks WHERE name = texts[k + 1] AND fence = fences[i] FOR SHARE;
+		END IF;
+		IF fences[i] <> 0 AND NOT FOUND THEN
+			NULL;
+		ELSIF ns[i] = 0 THEN
+			INSERT INTO goclaw_sessions (` + strings.Join(allColumns(), ", ") + `)
+			VALUES (` + strings.Join(values, ", ") + `)
+			ON CONFLICT (id) DO NOTHING RETURNING n INTO got;
+		ELSE
+			UPDATE goclaw_sessions SET ` + strings.Join(set, ", ") + `
+			WHERE n = ns[i] AND last = afters[i] AND trashed IS NULL RETURNING n INTO got;
+		END IF;
+		ns[i] := got;
+		RETURN NEXT got;
+		k := k + ` + strconv.Itoa(len(set)) + `;
+	END LOOP;
+	INSERT INTO goclaw_records (session, xact, seq, crc32c, id, parent, type, data)
+	SELECT ns[r.owner], now_xact, r.seq, r.crc32c, r.id, r.parent, r.type, r.data
+	FROM unnest(owners, seqs, sums, ids, parents, types, lines) r (owner, seq, crc32c, id, parent, type, data)
+	WHERE ns[r.owner] IS NOT NULL;
+END $function$;
+UPDATE goclaw_schema SET version = 2;
+`
+}()
+
+// migrations lead from each version of the tables to the next, from none to the
+// first.
+var migrations = []string{createTables, createAppend}
+
+// prepare looks at the tables, creates them if there are none, and brings older
+// ones up to date.
 func (db *database) prepare(ctx context.Context) error {
 	return db.pool.lend(ctx, func(c *pgconn.PgConn) error {
 		if err := suits(c); err != nil {
 			return err
 		}
 		v, err := version(ctx, c)
-		if err == nil && v == 0 && !db.readOnly {
+		if err == nil && v < schemaVersion && !db.readOnly {
 			if err = migrate(ctx, c); err == nil {
 				v, err = version(ctx, c)
+			} else if v > 0 && code(err) == noPrivilege {
+				return fmt.Errorf("its tables have schema %d, this version needs %d, and this user may not change them: start goclaw once as the user who owns them", v, schemaVersion)
 			}
 		}
 		switch {
@@ -145,15 +213,15 @@ func version(ctx context.Context, c *pgconn.PgConn) (v int64, err error) {
 	return v, err
 }
 
-// migrate creates the tables, unless another process has done so.
+// migrate brings the tables up to date, unless another process has done so.
 func migrate(ctx context.Context, c *pgconn.PgConn) error {
 	run := func(sql string) error { return c.Exec(ctx, sql).Close() }
 	if err := run(fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d)", schemaLock)); err != nil {
 		return err
 	}
 	v, err := version(ctx, c)
-	if err == nil && v == 0 {
-		err = run(schema)
+	for ; err == nil && v < schemaVersion; v++ {
+		err = run(migrations[v])
 	}
 	if err != nil {
 		return errors.Join(err, run("ROLLBACK"))

@@ -44,10 +44,7 @@ func stored(values []any) []any {
 }
 
 // The columns that List needs beside those of sqlstore.
-var (
-	listColumns    = []string{"minute", "agent", "channel", "words"}
-	growingColumns = append(sqlstore.GrowingColumns(), "minute", "words")
-)
+var listColumns = []string{"minute", "agent", "channel", "words"}
 
 // allColumns and allValues are a whole row of a session, without its number and
 // its place in the trash.
@@ -58,10 +55,19 @@ func allValues(in session.Info) []any {
 	return append(stored(sqlstore.Values(in)), minute(in), text(p.Agent), text(p.Channel), words(in))
 }
 
-// growingValues are the columns that an append changes, unless it changes the
-// key.
-func growingValues(in session.Info) []any {
-	return append(stored(sqlstore.Growing(in)), minute(in), words(in))
+// allTexts are allValues as the texts of a function.
+func allTexts(in session.Info) []string {
+	values := allValues(in)
+	out := make([]string, len(values))
+	for i, v := range values {
+		switch v := v.(type) {
+		case string:
+			out[i] = v
+		case int64:
+			out[i] = strconv.FormatInt(v, 10)
+		}
+	}
+	return out
 }
 
 // minute returns the minute in which a session was updated. It sorts as the time

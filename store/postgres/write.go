@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strings"
 	"time"
 
 	"goclaw/session"
@@ -164,20 +163,15 @@ func (a *appending) there() (bool, error) {
 	return false, err
 }
 
-// write runs the statement. It reports false if the log does not end where it
+// write sends the records. It reports false if the log does not end where it
 // should, or the lock was lost.
 func (a *appending) write() (done bool, err error) {
 	e := a.end
-	var p params
-	guard := ""
-	if fence, held := a.s.leases.fence(string(a.id)); held {
-		guard = fmt.Sprintf("SELECT FROM goclaw_locks WHERE name = %s AND fence = %s FOR SHARE", p.add(text(string(a.id))), p.add(fence))
-	}
-	sql := e.statement(&p, guard, a.lines)
-	n := int64(0)
-	err = a.s.db.each(a.ctx, func(r row) error { n = r.Int(0); return nil }, sql, p...)
-	if err == nil && n != 0 {
-		e.N = n
+	w := &write{id: text(string(a.id)), n: e.N, after: a.lines[0].Seq - 1, lines: a.lines, values: allTexts(e.Info)}
+	w.fence, _ = a.s.leases.fence(string(a.id))
+	err = a.s.group.send(a.ctx, w)
+	if err == nil && w.got != 0 {
+		e.N = w.got
 		return true, nil
 	}
 	e.known = false
@@ -221,52 +215,6 @@ func (p *params) list(values []any) []string {
 		out[i] = p.add(v)
 	}
 	return out
-}
-
-// statement returns the statement that appends lines, which lead to e.
-func (e *end) statement(p *params, guard string, lines []sqlstore.Line) string {
-	var b strings.Builder
-	b.WriteString("WITH ")
-	also := ""
-	if guard != "" {
-		fmt.Fprintf(&b, "held AS (%s), ", guard)
-		also = "EXISTS (SELECT FROM held)"
-	}
-	if e.N == 0 {
-		fmt.Fprintf(&b, "s AS (INSERT INTO goclaw_sessions (%s) SELECT %s", strings.Join(allColumns(), ", "), strings.Join(p.list(allValues(e.Info)), ", "))
-		if also != "" {
-			b.WriteString(" WHERE " + also)
-		}
-		b.WriteString(" ON CONFLICT (id) DO NOTHING RETURNING n)")
-	} else {
-		cols, vals := growingColumns, growingValues(e.Info)
-		for _, l := range lines {
-			if l.Moves {
-				cols, vals = allColumns(), allValues(e.Info)
-			}
-		}
-		set := p.list(vals)
-		for i, c := range cols {
-			set[i] = c + " = " + set[i]
-		}
-		if also != "" {
-			also = " AND " + also
-		}
-		fmt.Fprintf(&b, "s AS (UPDATE goclaw_sessions SET %s WHERE n = %s AND last = %s AND trashed IS NULL%s RETURNING n)",
-			strings.Join(set, ", "), p.add(e.N), p.add(int64(lines[0].Seq-1)), also)
-	}
-	var seqs, sums []int32
-	var ids, parents, types []string
-	var data [][]byte
-	for _, l := range lines {
-		seqs, sums = append(seqs, int32(l.Seq)), append(sums, int32(l.Sum))
-		ids, parents, types = append(ids, text(l.ID)), append(parents, text(l.Parent)), append(types, text(l.Type))
-		data = append(data, l.Data)
-	}
-	fmt.Fprintf(&b, `, r AS (INSERT INTO goclaw_records (session, xact, seq, crc32c, id, parent, type, data)
-SELECT s.n, pg_current_xact_id()::text::bigint, u.* FROM s, unnest(%s::int4[], %s::int4[], %s::text[], %s::text[], %s::text[], %s::bytea[]) u)
-SELECT n FROM s`, p.add(seqs), p.add(sums), p.add(ids), p.add(parents), p.add(types), p.add(data))
-	return b.String()
 }
 
 // logOf reads logs for planning.
