@@ -40,7 +40,8 @@ type transcripts struct {
 	people  map[uint32]bool       // the groups in which people talk to each other
 	ids     map[uint32]session.ID // by group
 
-	redacted  map[session.ID]bool  // logs of which the index holds what a redaction took out
+	redacted  map[session.ID]bool  // logs of which the index may hold what a redaction took out
+	unknown   map[session.ID]bool  // logs that the index knew nothing of before
 	unwritten int                  // records that could not be written to segments
 	unread    map[session.ID]error // logs that could not be read, or not to their end
 	checked   bool                 // that the tables do not contradict each other
@@ -80,19 +81,20 @@ func (t *transcripts) sync(ctx context.Context) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	t.redacted = map[session.ID]bool{}
-	if err := t.renew(ctx); err != nil || len(t.redacted) == 0 {
+	t.redacted, t.unknown = map[session.ID]bool{}, map[session.ID]bool{}
+	if err := t.renew(ctx, flushAt); err != nil || len(t.redacted) == 0 {
 		return err
 	}
-	// A redaction is about records that were indexed before: they are indexed
-	// again, without what it took out.
+	// A redaction may be about records that were indexed before, or have vectors:
+	// they are indexed again, without what it took out, and with the redaction,
+	// which says no more about what comes later.
 	if err := t.forgetRedacted(); err != nil {
 		if postings.Unwritable(err) {
 			return nil // what is shown is redacted all the same
 		}
 		return err
 	}
-	return t.renew(ctx)
+	return t.renew(ctx, 1)
 }
 
 // forgetRedacted removes from the index the logs that have a new redaction.
@@ -111,15 +113,15 @@ func (t *transcripts) forgetRedacted() error {
 	return t.db.Forget(numbers)
 }
 
-// renew indexes what is missing, and loads the rest.
-func (t *transcripts) renew(ctx context.Context) error {
+// renew indexes what is missing, if it is enough records, and loads the rest.
+func (t *transcripts) renew(ctx context.Context, enough int) error {
 	t.unread = map[session.ID]error{}
 	missing, total, err := t.missing()
 	if err != nil {
 		return err
 	}
 	t.unwritten = 0
-	if total >= flushAt {
+	if total >= enough {
 		switch err := t.flush(ctx, missing, total); {
 		case postings.Unwritable(err):
 			t.unwritten = total // they are searched without an index
@@ -229,6 +231,9 @@ func (t *transcripts) missing() (parts []postings.Part, total int, err error) {
 		if s := known[id]; s.Have < now.Last {
 			s.ID, s.Gen = id, int64(now.Written)
 			late = append(late, s)
+			if s.N == 0 {
+				t.unknown[id] = true
+			}
 		}
 	}
 	slices.SortFunc(late, func(a, b postings.Session) int { return cmp.Compare(a.ID, b.ID) })
@@ -268,7 +273,7 @@ func (t *transcripts) unreadable(ctx context.Context, id session.ID, err error) 
 // add adds the records of p to b.
 func (t *transcripts) add(ctx context.Context, b *postings.Builder, p postings.Part) error {
 	return readSaid(ctx, t.store, p, func(part postings.Part, said []said, redacts bool) error {
-		if redacts && t.redacted != nil {
+		if redacts && t.redacted != nil && !t.unknown[part.ID] {
 			t.redacted[part.ID] = true
 		}
 		for _, s := range said {
@@ -285,9 +290,8 @@ const (
 )
 
 // readSaid calls f for one piece of p after the other, with what its records
-// say, and whether a redaction among them is about earlier records. Records that
-// cannot be read say nothing. Parts of an answer say something if the answer is
-// not in the log.
+// say, and whether there is a redaction among them. Records that cannot be read
+// say nothing. Parts of an answer say something if the answer is not in the log.
 func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p postings.Part, said []said, redacts bool) error) error {
 	var out []said
 	var parts session.Joiner
@@ -314,7 +318,7 @@ func readSaid(ctx context.Context, st session.Store, p postings.Part, f func(p p
 		case err != nil:
 			return err
 		}
-		if b, ok := r.Body.(session.Redaction); ok && b.Open() && r.Seq <= p.To {
+		if _, ok := r.Body.(session.Redaction); ok && r.Seq <= p.To {
 			redacts = true
 		}
 		say(parts.Next(r), p.To)
@@ -394,7 +398,7 @@ func (t *transcripts) flush(ctx context.Context, missing []postings.Part, total 
 			}
 			continue
 		}
-		if p.redacts {
+		if p.redacts && !t.unknown[p.ID] {
 			t.redacted[p.ID] = true
 		}
 		for _, s := range p.said {
