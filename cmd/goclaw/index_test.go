@@ -23,7 +23,7 @@ func TestPurgedFromEveryFile(t *testing.T) {
 	for _, kind := range []string{"sqlite", "jsonl"} {
 		t.Run(kind, func(t *testing.T) {
 			home := t.TempDir()
-			put(t, home, "goclaw/config.json", `{"session": {"store": "`+kind+`"}, "inherit": {"enabled": false}}`)
+			put(t, home, "goclaw/config.json", `{"session": {"store": "`+kind+`", "inherit": {"enabled": false}}}`)
 			put(t, home, "secret.jsonl", strings.ReplaceAll(piSession("gone", 300, 64), "0123456789abcde", "secretword"))
 			put(t, home, "other.jsonl", piSession("kept", 300, 64))
 			typed(t, home, "import", filepath.Join(home, "secret.jsonl"), filepath.Join(home, "other.jsonl"))
@@ -59,7 +59,7 @@ func TestPurgedFromEveryFile(t *testing.T) {
 func TestIndexOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	put(t, home, "goclaw/config.json", `{"inherit": {"enabled": false}}`)
+	put(t, home, "goclaw/config.json", `{"session": {"inherit": {"enabled": false}}}`)
 	put(t, home, "goclaw/sessions.db", unzipped(t, "testdata/v0.1.db.gz"))
 	db, err := sqlite3.Open(filepath.Join(home, "goclaw", "sessions.db"))
 	if err != nil {

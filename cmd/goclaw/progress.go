@@ -13,8 +13,8 @@ import (
 	"goclaw/internal/terminal"
 )
 
-// bar shows the progress of an import: on a terminal in one line that is
-// overwritten, elsewhere in a plain line now and then, for a log file.
+// bar shows progress: on a terminal in one line that is overwritten, elsewhere in
+// a plain line now and then, for a log file.
 type bar struct {
 	w     io.Writer
 	plain bool
@@ -41,19 +41,26 @@ func newBar(e *env) *bar {
 	return b
 }
 
+// show shows the progress of an import.
 func (b *bar) show(p inherit.Progress) {
+	b.line(func(took time.Duration, width int) string { return progressLine(p, took, width) })
+}
+
+// line shows what text returns for the time that has passed and the columns that
+// there are; with 0 columns there is no limit.
+func (b *bar) line(text func(took time.Duration, width int) string) {
 	now := time.Now()
 	switch {
 	case !b.plain:
-		fmt.Fprint(b.w, terminal.Return()+progressLine(p, now.Sub(b.begin), b.width()-1)+terminal.Control("K"))
+		fmt.Fprint(b.w, terminal.Return()+text(now.Sub(b.begin), b.width()-1)+terminal.Control("K"))
 		b.shown = true
 	case now.Sub(b.said) >= sayEvery:
-		fmt.Fprintln(b.w, progressLine(p, now.Sub(b.begin), 0))
+		fmt.Fprintln(b.w, text(now.Sub(b.begin), 0))
 		b.said = now
 	}
 }
 
-// end clears the line, however the import has ended.
+// end clears the line, however what it shows has ended.
 func (b *bar) end() {
 	if b.shown {
 		fmt.Fprint(b.w, terminal.Return()+terminal.Control("K"))
@@ -90,16 +97,48 @@ func progressLine(p inherit.Progress, took time.Duration, width int) string {
 	if width == 0 {
 		return plain
 	}
-	percent := fmt.Sprintf("%d%%", int(share*100))
-	for _, line := range []string{
-		blocks + " " + plain,
+	return widest(width,
+		blocks+" "+plain,
 		plain,
 		strings.Join([]string{files, speed, left}, ", "),
 		strings.Join([]string{files, left}, ", "),
 		files,
-		percent,
-	} {
-		if utf8.RuneCountInString(line) <= width {
+		fmt.Sprintf("%d%%", int(share*100)),
+	)
+}
+
+// vectorsLine shows how many vectors are made, how fast, and how long the others
+// will take.
+func vectorsLine(made, total int, took time.Duration, width int) string {
+	count := fmt.Sprintf("%d of %d", made, total)
+	rate := float64(made) / max(took.Seconds(), 0.001)
+	speed := fmt.Sprintf("%.0f/s", rate)
+	rest := total - made
+	left := fmt.Sprintf("%d left", rest)
+	switch {
+	case rest <= 0:
+		left = "nearly done"
+	case took >= time.Second && made > 0: // before, it would be a guess
+		left = max(time.Duration(float64(rest)/rate*float64(time.Second)).Round(time.Second), time.Second).String() + " left"
+	}
+	return widest(width,
+		fmt.Sprintf("making vectors: %s, %s, %s", count, speed, left),
+		fmt.Sprintf("vectors: %s, %s", count, left),
+		"vectors: "+count,
+		count,
+	)
+}
+
+// indexLine shows how many records are indexed.
+func indexLine(done, total, width int) string {
+	count := fmt.Sprintf("%d of %d", done, total)
+	return widest(width, "indexing: "+count+" records", count)
+}
+
+// widest returns the first of lines that fits into width columns; 0: any does.
+func widest(width int, lines ...string) string {
+	for _, line := range lines {
+		if width == 0 || utf8.RuneCountInString(line) <= width {
 			return line
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"goclaw/internal/query"
-	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
@@ -100,11 +99,19 @@ func dashed(root *cobra.Command, args []string, e *env) []string {
 	return slices.Concat([]string{cmd.Name()}, flags, []string{"--"}, text)
 }
 
-func search(ctx context.Context, a *app, f searchFlags) error {
+func search(ctx context.Context, a *app, f searchFlags) (err error) {
+	ctx, stop := a.interruptible(ctx)
+	defer stop()
+	defer func() {
+		if err != nil && a.interrupted.Load() {
+			err = errQuiet // whoever pressed Ctrl-C knows why there is no answer
+		}
+	}()
 	ix, err := a.search.index()
 	if err != nil {
 		return err
 	}
+	defer a.search.indexing.end() // where it was interrupted
 	if f.index {
 		return a.search.embedAll(ctx, ix)
 	}
@@ -170,13 +177,13 @@ func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
 }
 
 func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
-	if err := ix.Sync(ctx); err != nil {
-		return err
-	}
-	x.embedding = time.Now()
-	n, err := ix.Embed(ctx)
-	if isTerminal(x.err) {
-		fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))
+	err := ix.Sync(ctx)
+	x.indexing.end()
+	n := 0
+	if err == nil {
+		x.embedding = newBar(x.env)
+		n, err = ix.Embed(ctx)
+		x.embedding.end()
 	}
 	if errors.Is(err, context.Canceled) {
 		x.warn("stopped with %s new: run goclaw search --index to continue", transcript.Count(n, "vector"))

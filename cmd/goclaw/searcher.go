@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
-	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/tool"
@@ -23,7 +21,8 @@ import (
 type searcher struct {
 	*stores
 	ix        *recall.Index // nil until something is searched for
-	embedding time.Time     // since when the user waits for vectors; zero: nobody does
+	indexing  *bar          // of records; nil until the index is opened
+	embedding *bar          // of the vectors that the user waits for; nil: nobody does
 	importing bool          // the progress of an import is shown, not that of the index
 }
 
@@ -47,16 +46,18 @@ func (x *searcher) index() (*recall.Index, error) {
 		return nil, err
 	}
 	c := x.conf
+	x.indexing = newBar(x.env)
 	o := recall.Options{
 		Store: redacted(st), Path: indexAt(c), Workspace: c.Workspace, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
-			if isTerminal(x.err) && !x.importing {
-				fmt.Fprintf(x.err, terminal.Return()+"indexing: %d of %d records ", done, total)
-				if done >= total {
-					fmt.Fprint(x.err, terminal.Return()+terminal.Control("K"))
-				}
+			switch {
+			case x.importing:
+			case done >= total:
+				x.indexing.end()
+			default:
+				x.indexing.line(func(_ time.Duration, width int) string { return indexLine(done, total, width) })
 			}
 		},
 		Embedded: x.embedded,
@@ -81,18 +82,11 @@ func (x *searcher) index() (*recall.Index, error) {
 	return ix, nil
 }
 
-// embedded shows how many vectors are made, how fast, and how long the others
-// will take.
+// embedded shows how many vectors are made, if somebody waits for them.
 func (x *searcher) embedded(made, total int) {
-	if x.embedding.IsZero() || !isTerminal(x.err) {
-		return
+	if x.embedding != nil {
+		x.embedding.line(func(took time.Duration, width int) string { return vectorsLine(made, total, took, width) })
 	}
-	rate := float64(made) / time.Since(x.embedding).Seconds()
-	left := ""
-	if rate > 0 {
-		left = fmt.Sprintf(", %.0f/s, %v left", rate, time.Duration(float64(total-made)/rate*float64(time.Second)).Round(time.Second))
-	}
-	fmt.Fprintf(x.err, terminal.Return()+"making vectors: %d of %d%s"+terminal.Control("K"), made, total, left)
 }
 
 // indexed imports cat as take does, and indexes it meanwhile if it is much. What
