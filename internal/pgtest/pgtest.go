@@ -3,6 +3,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,7 +29,7 @@ const (
 
 // Server is a running server.
 type Server struct {
-	Dir    string // its folder; the socket is in it
+	Dir    string // its data; the socket is in the folder above
 	Port   int
 	Bin    string // the folder of the programs
 	end    func()
@@ -55,19 +57,34 @@ func major(path string) int {
 	return n
 }
 
-// Start starts a server with the given settings ("name=value"). The caller must
-// call Stop.
-func Start(settings ...string) (*Server, error) {
-	s := &Server{Bin: bin()}
-	if s.Bin == "" {
-		return nil, ErrNone
-	}
+// Options are how a server is started. Zero values are as for Start.
+type Options struct {
+	Newer    bool     // the version that scripts/test fetches, not that of the system
+	Folder   string   // an empty folder for its data, with as much space as it has; "": a new one
+	Settings []string // "name=value"
+}
+
+// Start starts a server of the system's version with the given settings
+// ("name=value"). The caller must call Stop.
+func Start(settings ...string) (*Server, error) { return Options{Settings: settings}.Start() }
+
+// Start starts a server. The caller must call Stop.
+func (o Options) Start() (*Server, error) {
+	s := &Server{}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "goclaw-pg"); err != nil {
 		return nil, err
 	}
-	s.Dir = filepath.Join(s.folder, "data")
-	if err := s.start(settings); err != nil {
+	if o.Newer {
+		s.Bin, err = unpack(s.folder)
+	} else if s.Bin = bin(); s.Bin == "" {
+		err = ErrNone
+	}
+	if err == nil {
+		s.Dir = filepath.Join(cmp.Or(o.Folder, s.folder), "data")
+		err = s.start(o)
+	}
+	if err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -102,7 +119,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-func (s *Server) start(settings []string) error {
+func (s *Server) start(o Options) error {
 	uid, gid, err := owner()
 	if err != nil {
 		return err
@@ -112,7 +129,7 @@ func (s *Server) start(settings []string) error {
 		return err
 	}
 	if uid != 0 {
-		for _, path := range []string{s.folder, pw} {
+		for _, path := range []string{s.folder, filepath.Dir(s.Dir), pw} {
 			if err := os.Chown(path, uid, gid); err != nil {
 				return err
 			}
@@ -129,7 +146,7 @@ func (s *Server) start(settings []string) error {
 		return err
 	}
 	args := []string{"-D", s.Dir, "-k", s.folder, "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"}
-	for _, set := range settings {
+	for _, set := range o.Settings {
 		args = append(args, "-c", set)
 	}
 	logs, err := os.Create(filepath.Join(s.folder, "log"))
@@ -146,10 +163,11 @@ func (s *Server) start(settings []string) error {
 	return s.ready()
 }
 
-// ready waits until the server answers.
+// ready waits until the server answers: its file says so.
 func (s *Server) ready() error {
 	for begin := time.Now(); time.Since(begin) < 60*time.Second; time.Sleep(20 * time.Millisecond) {
-		if exec.Command(filepath.Join(s.Bin, "pg_isready"), "-q", "-h", s.folder, "-p", strconv.Itoa(s.Port)).Run() == nil {
+		state, _ := os.ReadFile(filepath.Join(s.Dir, "postmaster.pid"))
+		if lines := strings.Split(string(state), "\n"); len(lines) > 7 && slices.Contains([]string{"ready", "standby"}, strings.TrimSpace(lines[7])) {
 			return nil
 		}
 		select {

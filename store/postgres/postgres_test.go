@@ -19,8 +19,12 @@ import (
 	"goclaw/store/storetest"
 )
 
-// dsnVariable tells the processes that tests start where the server is.
-const dsnVariable = "GOCLAW_TEST_POSTGRES"
+// dsnVariable and poolVariable tell the processes that tests start where the
+// server is, and the pooler in front of it if there is one.
+const (
+	dsnVariable  = "GOCLAW_TEST_POSTGRES"
+	poolVariable = "GOCLAW_TEST_POOLER"
+)
 
 // server is the server of all tests; nil if there is none.
 var server *pgtest.Server
@@ -52,6 +56,9 @@ func dsnOf(dir string) string {
 	h := fnv.New64a()
 	h.Write([]byte(dir))
 	name := fmt.Sprintf("t%x", h.Sum64())
+	if os.Getenv(poolVariable) != "" {
+		return databaseOf(name)
+	}
 	dsn, base := dsn+"&search_path="+name+"&application_name="+name, dsn
 	if _, made := schemas.LoadOrStore(name, true); made {
 		return dsn
@@ -78,7 +85,12 @@ type opened struct {
 
 // Tamper implements storetest.Tamperer.
 func (o opened) Tamper(text, by string) error {
-	c, err := pgx.Connect(bg, o.dsn)
+	config, err := pgx.ParseConfig(o.dsn)
+	if err != nil {
+		return err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // there may be a pooler
+	c, err := pgx.ConnectConfig(bg, config)
 	if err != nil {
 		return err
 	}

@@ -103,9 +103,13 @@ func failing[T any](f *faulty, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 // again.
 func (s suite) faults(t *testing.T) {
 	st := s.fresh(t)
-	recs := logOf("s1", "k", bodies(2500)...)
+	n, failing := 2500, []int{3, 4, 5, 7}
+	if testing.Short() {
+		n, failing = 1100, failing[1:2]
+	}
+	recs := logOf("s1", "k", bodies(n)...)
 	add(t, st, "s1", recs...)
-	for _, n := range []int{3, 4, 5, 7} {
+	for _, n := range failing {
 		for side, stores := range map[string][2]session.Store{
 			"source": {memory.New(), newFaulty(st, n)},
 			"target": {newFaulty(memory.New(), n), st},

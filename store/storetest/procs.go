@@ -64,7 +64,7 @@ func Processes(t *testing.T, open Opener) {
 			must(t, st.Close())
 		}
 		if testing.Short() {
-			kills = 20
+			kills /= 5
 		}
 		var left, done atomic.Int64
 		left.Store(int64(kills))
@@ -92,7 +92,11 @@ func Processes(t *testing.T, open Opener) {
 		}
 	})
 	t.Run("together", func(t *testing.T) {
-		sum, err := together(open, t.TempDir(), max(1500*time.Millisecond, *soak))
+		long := 1500 * time.Millisecond
+		if testing.Short() {
+			long /= 3
+		}
+		sum, err := together(open, t.TempDir(), max(long, *soak))
 		if err != nil {
 			t.Fatal(err)
 		}
