@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/query"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
@@ -94,19 +95,10 @@ func printHits(e *env, res recall.Result, text string) {
 
 // explain says what was not searched, or only in part.
 func explain(e *env, res recall.Result) {
-	for _, s := range res.Incomplete {
-		e.warn("incomplete: %s", s)
+	for _, s := range query.Remarks(res) {
+		e.warn("%s", s)
 	}
-	if res.Near {
-		e.warn(recall.OnlyNear)
-	}
-	switch {
-	case len(res.Hits) == 0 && res.Literal:
-		e.warn("none of these words are indexed: searched for the exact text instead")
-	case len(res.Hits) == 0:
-	case res.Literal:
-		e.warn("none of these words are indexed: found the exact text instead")
-	case e.conf.Search.Embeddings == "off":
+	if len(res.Hits) > 0 && !res.Literal && e.conf.Search.Embeddings == "off" {
 		e.warn("a word search only: search.embeddings is off")
 	}
 }
@@ -124,45 +116,36 @@ type groupJSON struct {
 	Hits    []hit       `json:"hits"`
 }
 
-// searchGroups searches, and shows what is found by session. The limit of q is
-// how many sessions are shown.
-func searchGroups(ctx context.Context, a *app, ix *recall.Index, q recall.Query, asJSON bool) error {
-	limit := q.Limit
-	q.Limit = recall.MaxLimit
-	res, err := ix.Search(ctx, q)
-	if err != nil {
-		return err
-	}
-	groups := recall.Groups(res.Hits)
-	groups = groups[:min(len(groups), limit)]
-	if asJSON {
-		out := []groupJSON{}
-		for _, g := range groups {
-			h := g.Hits[0]
-			of := groupJSON{h.Session, h.Key, h.Title, h.Folder, h.Source, h.File, transcript.Stamp(g.Latest()), g.Count, nil}
-			for _, h := range g.Hits {
-				of.Hits = append(of.Hits, hitJSON(h, q.Text))
-			}
-			out = append(out, of)
+// groupsJSON is what a search found, by session, in JSON.
+func groupsJSON(res recall.Result, groups []recall.Group, text string) any {
+	out := []groupJSON{}
+	for _, g := range groups {
+		h := g.Hits[0]
+		of := groupJSON{h.Session, h.Key, h.Title, h.Folder, h.Source, h.File, transcript.Stamp(g.Latest()), g.Count, nil}
+		for _, h := range g.Hits {
+			of.Hits = append(of.Hits, hitJSON(h, text))
 		}
-		whole := hitsJSON(recall.Result{Incomplete: res.Incomplete, Literal: res.Literal, Near: res.Near, Vectors: res.Vectors}, q.Text)
-		return a.printJSON(struct {
-			answer
-			Hits     any         `json:"hits,omitempty"` // they are in the groups
-			Sessions []groupJSON `json:"sessions"`
-		}{answer: whole, Sessions: out})
+		out = append(out, of)
 	}
+	res.Hits = nil
+	return struct {
+		answer
+		Hits     any         `json:"hits,omitempty"` // they are in the groups
+		Sessions []groupJSON `json:"sessions"`
+	}{answer: hitsJSON(res, text), Sessions: out}
+}
+
+func printGroups(e *env, res recall.Result, groups []recall.Group, text string) {
 	if len(groups) == 0 {
-		fmt.Fprintln(a.out, "nothing found")
+		fmt.Fprintln(e.out, "nothing found")
 	}
 	for i, g := range groups {
-		fmt.Fprintln(a.out, transcript.Group(i+1, g, q.Text, a.style(), a.columns(), time.Now()))
-		if h := g.Hits[0]; h.Session != "" && (a.columns() == 0 || a.columns() >= 80) {
-			fmt.Fprintln(a.out, a.style().Dim(fmt.Sprintf("    goclaw sessions show %s", h.Cite())))
+		fmt.Fprintln(e.out, transcript.Group(i+1, g, text, e.style(), e.columns(), time.Now()))
+		if h := g.Hits[0]; h.Session != "" && (e.columns() == 0 || e.columns() >= 80) {
+			fmt.Fprintln(e.out, e.style().Dim(fmt.Sprintf("    goclaw sessions show %s", h.Cite())))
 		}
 	}
-	explain(a.env, res)
-	return nil
+	explain(e, res)
 }
 
 // fileAround is how many lines of a file are shown before and after a note.
@@ -170,11 +153,11 @@ const fileAround = 6
 
 // openHit shows one of the hits with what surrounds it.
 func openHit(ctx context.Context, a *app, ix *recall.Index, res recall.Result, f searchFlags) error {
-	if f.open > len(res.Hits) {
+	if f.Open > len(res.Hits) {
 		explain(a.env, res)
-		return fmt.Errorf("the search found %s: there is no hit %d", transcript.Count(len(res.Hits), "hit"), f.open)
+		return fmt.Errorf("the search found %s: there is no hit %d", transcript.Count(len(res.Hits), "hit"), f.Open)
 	}
-	h := res.Hits[f.open-1]
+	h := res.Hits[f.Open-1]
 	if h.File == "" {
 		show := showFlags{asJSON: f.asJSON, around: fmt.Sprint(h.Seq), opened: transcript.Opened(h, f.text, a.style(), a.columns())}
 		return showSession(ctx, a, string(h.Session), show)

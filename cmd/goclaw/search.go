@@ -21,9 +21,8 @@ import (
 // searchFlags say what is searched for, and how it is shown.
 type searchFlags struct {
 	query.Flags
-	text                 string
-	index, asJSON, group bool
-	open                 int // a hit, counted from 1; 0: none
+	text          string
+	index, asJSON bool
 }
 
 func searchCmd(a *app) *cobra.Command {
@@ -49,10 +48,6 @@ question will do, and no character has a special meaning.`,
 				return usage("%s needs QUERY: see %s --help", path, path)
 			case !blank && f.index:
 				return usage("%s --index takes no QUERY: it brings the index up to date", path)
-			case cmd.Flags().Changed("open") && f.open < 1:
-				return usage("--open takes the number of a hit, from 1 on, not %d", f.open)
-			case cmd.Flags().Changed("open") && f.group:
-				return usage("--open shows one hit: it cannot be combined with --group")
 			}
 			return nil
 		},
@@ -63,8 +58,6 @@ question will do, and no character has a special meaning.`,
 	}
 	f.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print an object with the hits")
-	cmd.Flags().BoolVar(&f.group, "group", false, "group the hits by session; --limit then counts sessions")
-	cmd.Flags().IntVarP(&f.open, "open", "o", 0, "show this hit, by its number, with what surrounds it")
 	cmd.Flags().BoolVar(&f.index, "index", false, "bring the index and all vectors up to date, and say how much there is")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -128,18 +121,19 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 		return err
 	}
 	defer a.search.catchUp(ctx, ix)
-	if f.group {
-		return searchGroups(ctx, a, ix, q, f.asJSON)
-	}
-	q.Limit = max(q.Limit, f.open)
-	res, err := ix.Search(ctx, q)
+	res, groups, err := f.Search(ctx, ix, q)
 	switch {
 	case errors.Is(err, session.ErrNotFound): // a filter, whose error says what there is
 		return &hinted{err, ""}
 	case err != nil:
 		return err
-	case f.open > 0:
+	case f.Open > 0:
 		return openHit(ctx, a, ix, res, f)
+	case f.Group && f.asJSON:
+		return a.printJSON(groupsJSON(res, groups, q.Text))
+	case f.Group:
+		printGroups(a.env, res, groups, q.Text)
+		return nil
 	case f.asJSON:
 		return a.printJSON(hitsJSON(res, q.Text))
 	}

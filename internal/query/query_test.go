@@ -37,3 +37,32 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// The value of a flag may be quoted; in the text, quotes are text.
+func TestWords(t *testing.T) {
+	for in, want := range map[string][]string{
+		"":                                   nil,
+		"  ferry \t at  ten ":                {"ferry", "at", "ten"},
+		`--since "2 days ago" ferry`:         {"--since", "2 days ago", "ferry"},
+		`--since='2 days ago' ferry`:         {"--since=2 days ago", "ferry"},
+		`--session "my trip"`:                {"--session", "my trip"},
+		`--session "my trip`:                 {"--session", `"my`, "trip"},
+		`--session "my"trip x`:               {"--session", `"my"trip`, "x"},
+		`"the ferry" --here "at ten"`:        {`"the`, `ferry"`, "--here", `"at`, `ten"`},
+		`-- --since "2 days ago"`:            {"--", "--since", `"2`, "days", `ago"`},
+		`--here=true "a b"`:                  {"--here=true", `"a`, `b"`},
+		`-n "3" x`:                           {"-n", "3", "x"},
+		`x=y --folder "/a b/c" "`:            {"x=y", "--folder", "/a b/c", `"`},
+		`--since`:                            {"--since"},
+		`--since ""`:                         {"--since", ""},
+		"--session 天 気":                      {"--session", "天", "気"},
+		`--no-such="a b"`:                    {`--no-such="a`, `b"`},
+		`--since "2 days ago" --role "user"`: {"--since", "2 days ago", "--role", "user"},
+	} {
+		fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
+		new(Flags).Bind(fs)
+		if diff := cmp.Diff(want, Words(fs, in)); diff != "" {
+			t.Errorf("%s: %s", in, diff)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 
 // Searcher searches conversations and memory files.
 type Searcher interface {
-	Search(ctx context.Context, q recall.Query) (recall.Result, error)
+	query.Searcher
 	File(name string, from, lines int) (text string, total int, err error)
 }
 
@@ -53,7 +53,7 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
 	flags.Bind(fs)
 	fs.Usage = func() { f.view.print("%s", strings.TrimRight(fs.FlagUsages(), "\n")) }
-	known, words, plain := query.Split(fs, strings.Fields(arg))
+	known, words, plain := query.Split(fs, query.Words(fs, arg))
 	if err := fs.Parse(known); err != nil {
 		var unknown *pflag.NotExistError
 		switch {
@@ -76,34 +76,40 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	for _, w := range plain {
 		f.view.note("%s is no flag of /search: it is searched for as text", w)
 	}
-	res, err := f.o.Search.Search(ctx, q)
+	res, groups, err := flags.Search(ctx, f.o.Search, q)
 	if err != nil {
 		return err
 	}
 	f.found, f.text = res.Hits, text
-	if len(res.Hits) == 0 {
+	switch {
+	case len(res.Hits) == 0:
 		f.view.print("nothing found")
+	case flags.Group:
+		f.found = nil
+		for _, g := range groups {
+			f.found = append(f.found, g.Hits[0])
+		}
+		f.view.groups(groups, text)
+	case flags.Open == 0:
+		f.view.hits(res.Hits, text)
 	}
-	f.view.hits(res.Hits, text)
-	for _, s := range res.Incomplete {
-		f.view.note("incomplete: %s", s)
-	}
-	if res.Near {
-		f.view.note(recall.OnlyNear)
+	for _, s := range query.Remarks(res) {
+		f.view.note("%s", s)
 	}
 	switch {
-	case len(res.Hits) == 0 && res.Literal:
-		f.view.note("none of these words are indexed: searched for the exact text instead")
-		return nil
 	case len(res.Hits) == 0:
 		return nil
-	case res.Literal:
-		f.view.note("none of these words are indexed: found the exact text instead")
-	case res.Words && len(res.Incomplete) > 0: // the reason is given above
+	case flags.Open > 0:
+		return f.openNumber(ctx, flags.Open)
+	case res.Literal || res.Words && len(res.Incomplete) > 0: // said above
 	case res.Vectors == 0:
 		f.view.note("a word search only: there are no vectors to compare yet")
 	}
-	f.view.note("/open N opens hit N in its context")
+	if flags.Group {
+		f.view.note("/open N opens the best hit of N in its context")
+	} else {
+		f.view.note("/open N opens hit N in its context")
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package repl
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"goclaw/agent"
 	"goclaw/internal/secrets"
@@ -224,6 +225,13 @@ func (v *view) checkpoints(s *session.Session) {
 func (v *view) hits(hits []recall.Hit, query string) {
 	for i, h := range hits {
 		v.screen.print(transcript.Hit(i+1, h, query, v.style, v.columns()))
+	}
+}
+
+// groups shows what a search for query found, by session.
+func (v *view) groups(groups []recall.Group, query string) {
+	for i, g := range groups {
+		v.screen.print(transcript.Group(i+1, g, query, v.style, v.columns(), time.Now()))
 	}
 }
 
