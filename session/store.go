@@ -286,8 +286,12 @@ func Draft(h Header, c Clock) *Session {
 // claim gives the caller the sole right, across processes, to begin sessions of
 // key until release is called.
 func claim(ctx context.Context, st Store, key Key) (release func(), err error) {
-	return LockSoon(ctx, st, "key\x00"+string(key), fmt.Sprintf("goclaw, beginning a session of %q", key))
+	return LockSoon(ctx, st, KeyLock(key), fmt.Sprintf("goclaw, beginning a session of %q", key))
 }
+
+// KeyLock is the name of the lock under which a session of key begins. A Store
+// whose locks can be lost must not append a Header of key under a lost one.
+func KeyLock(key Key) string { return "key\x00" + string(key) }
 
 // LockSoon is st.Lock for a lock that others have for moments only: it waits up
 // to ten seconds.

@@ -17,7 +17,8 @@ type write struct {
 	id     string // of the session, as it is stored
 	n      int64  // its number; 0: it is new
 	after  session.Seq
-	fence  int64 // 0: the session is not locked by this process
+	lock   string // the name of the lock that it is under, as it is stored
+	fence  int64  // its fencing number; 0: it is under none
 	values []string
 	lines  []sqlstore.Line
 
@@ -162,23 +163,24 @@ func (g *group) take(cancel context.CancelFunc) ([]*write, params) {
 }
 
 // callAppend calls the function that schema.go describes.
-const callAppend = "SELECT * FROM goclaw_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+const callAppend = "SELECT * FROM goclaw_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 
 // together returns the parameters of callAppend.
 func together(ws []*write) params {
 	var ns, afters, fences []int64
 	var owners, seqs, sums []int32
-	var texts, ids, parents, types []string
+	var locks, texts, ids, parents, types []string
 	var data [][]byte
 	for i, w := range ws {
-		ns, afters, fences, texts = append(ns, w.n), append(afters, int64(w.after)), append(fences, w.fence), append(texts, w.values...)
+		ns, afters, texts = append(ns, w.n), append(afters, int64(w.after)), append(texts, w.values...)
+		locks, fences = append(locks, w.lock), append(fences, w.fence)
 		for _, l := range w.lines {
 			owners, seqs, sums = append(owners, int32(i+1)), append(seqs, int32(l.Seq)), append(sums, int32(l.Sum))
 			ids, parents, types = append(ids, text(l.ID)), append(parents, text(l.Parent)), append(types, text(l.Type))
 			data = append(data, l.Data)
 		}
 	}
-	return params{ns, afters, fences, texts, owners, seqs, sums, ids, parents, types, data}
+	return params{ns, afters, locks, fences, texts, owners, seqs, sums, ids, parents, types, data}
 }
 
 // appendAll sends ws.

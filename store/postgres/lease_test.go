@@ -88,6 +88,26 @@ func TestFencing(t *testing.T) {
 	}
 }
 
+// Of two processes that begin the session of a key, the one that was away
+// meanwhile begins none: the conversation is not split.
+func TestFencedKey(t *testing.T) {
+	dir := t.TempDir()
+	a, b := at(t, dir, Options{Lease: time.Hour}), at(t, dir, Options{Lease: time.Hour})
+	release, err := a.Lock(bg, session.KeyLock("t:cli:x"), "a")
+	must(t, err)
+	expire(t, dir)
+	s, err := session.Load(bg, b, "t:cli:x", session.System{})
+	must(t, err)
+	err = a.Append(bg, "late", session.Record{Seq: 1, Body: session.Header{ID: "late", Key: "t:cli:x", Version: session.Version}})
+	if !errors.Is(err, session.ErrConflict) || !strings.Contains(err.Error(), "the lock was lost") {
+		t.Errorf("a late session: %v", err)
+	}
+	release()
+	if in, err := session.Current(bg, a, "t:cli:x"); err != nil || in.ID != s.ID {
+		t.Errorf("the session of the key is %s (%v), want %s", in.ID, err, s.ID)
+	}
+}
+
 // A lease is renewed for as long as its holder lives: others wait in vain.
 func TestRenewed(t *testing.T) {
 	dir := t.TempDir()

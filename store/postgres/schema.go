@@ -103,8 +103,8 @@ INSERT INTO goclaw_schema VALUES (1);
 // its call is quick to parse.
 //
 // A session has one entry in ns (its number; 0: it is new), afters (the record
-// that its log must end with) and fences (the fencing number that its lock must
-// have; 0: none), and in texts one for each column of allColumns. owners says to
+// that its log must end with), locks and fences (the lock that it is under, and
+// the fencing number that this must have; 0: none), and in texts one for each column of allColumns. owners says to
 // which session a record belongs: 1 is the first. The function returns the
 // number of each session, in their order, NULL if nothing was appended to it.
 //
@@ -121,7 +121,7 @@ var createAppend = func() string {
 		set, values = append(set, c+" = "+v), append(values, v)
 	}
 	return `
-CREATE FUNCTION goclaw_append(ns bigint[], afters bigint[], fences bigint[], texts text[],
+CREATE FUNCTION goclaw_append(ns bigint[], afters bigint[], locks text[], fences bigint[], texts text[],
 	owners integer[], seqs integer[], sums integer[], ids text[], parents text[], types text[], lines bytea[])
 RETURNS SETOF bigint LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $function$
 DECLARE
@@ -132,7 +132,7 @@ BEGIN
 	FOR i IN 1 .. cardinality(ns) LOOP
 		got := NULL;
 		IF fences[i] <> 0 THEN
-			PERFORM FROM goclaw_locks WHERE name = texts[k + 1] AND fence = fences[i] FOR SHARE;
+			PERFORM FROM goclaw_locks WHERE name = locks[i] AND fence = fences[i] FOR SHARE;
 		END IF;
 		IF fences[i] <> 0 AND NOT FOUND THEN
 			NULL;

@@ -168,7 +168,9 @@ func (a *appending) there() (bool, error) {
 func (a *appending) write() (done bool, err error) {
 	e := a.end
 	w := &write{id: text(string(a.id)), n: e.N, after: a.lines[0].Seq - 1, lines: a.lines, values: allTexts(e.Info)}
-	w.fence, _ = a.s.leases.fence(string(a.id))
+	if name, fence, held := a.lock(); held {
+		w.lock, w.fence = text(name), fence
+	}
 	err = a.s.group.send(a.ctx, w)
 	if err == nil && w.got != 0 {
 		e.N = w.got
@@ -184,15 +186,29 @@ func (a *appending) write() (done bool, err error) {
 	return false, err
 }
 
+// lock returns the lock that a is under, if this process has one: that of the
+// session, or that of the key under which a session begins.
+func (a *appending) lock() (name string, fence int64, held bool) {
+	name = string(a.id)
+	if fence, held = a.s.leases.fence(name); held {
+		return name, fence, true
+	}
+	if h, ok := a.recs[0].Body.(session.Header); ok {
+		name = session.KeyLock(h.Key)
+		fence, held = a.s.leases.fence(name)
+	}
+	return name, fence, held
+}
+
 // refused returns why a log that ends where it should took no records.
 func (a *appending) refused() error {
-	fence, held := a.s.leases.fence(string(a.id))
+	name, fence, held := a.lock()
 	if !held {
 		return nil
 	}
 	var now int64
 	err := a.s.db.each(a.ctx, func(r row) error { now = r.Int(0); return nil },
-		"SELECT fence FROM goclaw_locks WHERE name = $1", text(string(a.id)))
+		"SELECT fence FROM goclaw_locks WHERE name = $1", text(name))
 	if err != nil || now == fence {
 		return err
 	}
