@@ -56,6 +56,10 @@ bench-all: ## every speed claim: bench, bench-import, bench-search and bench-sta
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
 	$(GO) test -count=1 -timeout 60m -run 'TestProcesses|TestBatchCut|TestPowerFailure|TestCopyOfALive|Flip' ./store/sqlite ./store/jsonl -soak $${SOAK:-2m}
 
+.PHONY: soak-postgres
+soak-postgres: ## three processes on one PostgreSQL that are killed, stopped and cut off, directly and through pgbouncer (SOAK=10m in all)
+	$(GO) test -count=1 -timeout 120m -run 'TestLoad$$' -v ./store/postgres -soak $${SOAK:-10m}
+
 .PHONY: soak-window
 soak-window: ## 3,000-turn sessions on three windows against bad models (docs/lab/window.md)
 	GOCLAW_TURNS=$${TURNS:-3000} $(GO) test -count=1 -timeout 30m -run TestLongSessions -v ./runner

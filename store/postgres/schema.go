@@ -104,9 +104,10 @@ INSERT INTO goclaw_schema VALUES (1);
 //
 // A session has one entry in ns (its number; 0: it is new), afters (the record
 // that its log must end with), locks and fences (the lock that it is under, and
-// the fencing number that this must have; 0: none), and in texts one for each column of allColumns. owners says to
-// which session a record belongs: 1 is the first. The function returns the
-// number of each session, in their order, NULL if nothing was appended to it.
+// the fencing number that this must have; 0: none), and in texts one for each
+// column of allColumns. owners says to which session a record belongs: 1 is the
+// first. The function returns the number of each session, in their order, NULL if
+// nothing was appended to it.
 //
 // Rows are locked session by session, in the order in which they come. The
 // settings keep plans that were made while a table was small from being used
