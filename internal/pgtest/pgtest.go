@@ -59,9 +59,10 @@ func major(path string) int {
 
 // Options are how a server is started. Zero values are as for Start.
 type Options struct {
-	Newer    bool     // the version that scripts/test fetches, not that of the system
-	Folder   string   // an empty folder for its data, with as much space as it has; "": a new one
-	Settings []string // "name=value"
+	Newer    bool              // the version that scripts/test fetches, not that of the system
+	Folder   string            // an empty folder for its data, with as much space as it has; "": a new one
+	Settings []string          // "name=value"
+	Files    map[string]string // by name: files of its data folder, such as pg_hba.conf or a certificate
 }
 
 // Start starts a server of the system's version with the given settings
@@ -141,6 +142,17 @@ func (s *Server) start(o Options) error {
 	as(cmd, uid, gid)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	for name, text := range o.Files {
+		path := filepath.Join(s.Dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+		if uid != 0 {
+			if err := os.Chown(path, uid, gid); err != nil {
+				return err
+			}
+		}
 	}
 	if s.Port, err = freePort(); err != nil {
 		return err

@@ -27,6 +27,7 @@ const (
 	adminShutdown    = "57P01"
 	crashShutdown    = "57P02"
 	cannotConnectNow = "57P03"
+	badProtocol      = "08P01"
 )
 
 // code returns the code of an error of the server, "" if it is another.
@@ -87,6 +88,9 @@ func reason(err error) string {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		var c *pgconn.ConnectError
+		if why := unsecured(err); why != "" {
+			return "cannot connect: " + why
+		}
 		if errors.As(err, &c) {
 			return "cannot connect: " + network(err)
 		}
@@ -99,7 +103,7 @@ func reason(err error) string {
 	case wrongPassword:
 		return "the password is wrong (or the user does not exist)"
 	case notAuthorised:
-		return "the server does not let this user in: " + e.Message
+		return keptOut(e.Message)
 	case noDatabase:
 		return "there is no such database: create it (createdb), or correct the name"
 	case noPrivilege:
@@ -110,6 +114,11 @@ func reason(err error) string {
 		return "the disk of the server is full: nothing was written"
 	case tooManyClients:
 		return "the server has no free connection: " + e.Message
+	case badProtocol:
+		// pgbouncer's words.
+		if _, name, ok := strings.Cut(e.Message, "unsupported startup parameter: "); ok {
+			return fmt.Sprintf("the pooler does not take the parameter %s: take it out of the DSN, and set it for the user (ALTER ROLE ... SET %[1]s = ...)", name)
+		}
 	}
 	return e.Message + " (" + e.Code + ")"
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"goclaw/internal/pgtest"
+	"goclaw/session"
+	"goclaw/session/sessiontest"
 	"goclaw/store/storetest"
 )
 
@@ -53,8 +55,41 @@ func TestPooled(t *testing.T) {
 	b, err := server.Bouncer("default_pool_size = 4", "server_idle_timeout = 1")
 	mayLack(t, err, pgtest.ErrNoBouncer)
 	t.Cleanup(b.Stop)
+	// What a pooler does not take.
+	for param, want := range map[string]string{
+		"search_path=x":                         "the pooler does not take the parameter search_path: take it out of the DSN, and set it for the user (ALTER ROLE ... SET search_path = ...)",
+		"options=-c%20statement_timeout%3D1min": "the pooler does not take the parameter options",
+		"default_transaction_read_only=off":     "the pooler does not take the parameter default_transaction_read_only",
+	} {
+		if _, err := Open(bg, b.TCP("postgres")+"&"+param, Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error is %v, want %q", param, err, want)
+		}
+	}
 	t.Setenv(poolVariable, b.TCP(""))
 	short(t)
+	t.Run("fencing", TestFencing)
+	// target_session_attrs asks the server when it connects. A follower polls.
+	dir := t.TempDir()
+	dsn := dsnOf(dir)
+	s, err := Open(bg, dsn+"&target_session_attrs=read-write", Options{})
+	must(t, err)
+	defer s.Close()
+	w, err := Open(bg, dsn, Options{})
+	must(t, err)
+	defer w.Close()
+	recs := talk(t, w, "s1", 1)
+	seen := make(chan error, 1)
+	go func() { seen <- s.Wait(bg, "s1", 2) }()
+	must(t, w.Append(bg, "s1", session.Record{Seq: 3, ID: "x", Parent: recs[1].ID, Time: sessiontest.Start, Body: sessiontest.User("seen?")}))
+	must(t, <-seen)
+	c, err := pgx.Connect(bg, server.DSN("postgres"))
+	must(t, err)
+	defer c.Close(bg)
+	var listening int
+	must(t, c.QueryRow(bg, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = $1", s.db.pool.config.Database).Scan(&listening))
+	if listening != 0 {
+		t.Error("the listener listens on a connection that is not its own")
+	}
 }
 
 // databaseOf returns the DSN, through a pooler, of the database for a folder,

@@ -151,13 +151,22 @@ func (m *watch) look(ctx context.Context) {
 }
 
 // listen wakes look at each notification, until ctx is done. It has a connection
-// of its own.
+// of its own. It ends if there is a pooler, which would deliver notifications to
+// whoever has the server's connection then: look looks without them, too.
 func (m *watch) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		config := m.config.Copy()
 		config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) { m.wake() }
 		if c, err := pgconn.ConnectConfig(ctx, config); err == nil {
-			err = c.Exec(ctx, "LISTEN "+channel).Close()
+			var pooled bool
+			pooled, err = behindPooler(ctx, c)
+			if pooled {
+				hangUp(c)
+				return
+			}
+			if err == nil {
+				err = c.Exec(ctx, "LISTEN "+channel).Close()
+			}
 			for err == nil {
 				err = c.WaitForNotification(ctx)
 			}
@@ -168,6 +177,13 @@ func (m *watch) listen(ctx context.Context) {
 		case <-time.After(relisten):
 		}
 	}
+}
+
+// behindPooler reports whether c leads to a pooler: it gives its clients numbers of
+// processes that are not those of the server's.
+func behindPooler(ctx context.Context, c *pgconn.PgConn) (pooled bool, err error) {
+	_, err = query(ctx, c, func(r row) error { pooled = r.Int(0) != int64(c.PID()); return nil }, "SELECT pg_backend_pid()")
+	return pooled, err
 }
 
 // changed has other processes told of a change, soon and once for many.
