@@ -23,7 +23,7 @@ type Health struct {
 const selectHealth = `SELECT current_setting('server_version'), (SELECT version FROM goclaw_schema), pg_is_in_recovery(),
 	clock_timestamp(), (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
 	current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
-	(SELECT count(*) FROM goclaw_locks WHERE expires >= clock_timestamp()), (SELECT count(*) FROM goclaw_locks WHERE expires < clock_timestamp()),
+	(SELECT count(*) FROM goclaw_locks WHERE expires >= clock_timestamp()), (SELECT count(*) FROM goclaw_locks WHERE expires < clock_timestamp() AND expires > '-infinity'),
 	current_setting('synchronous_commit'), current_setting('fsync'),
 	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions')`
 

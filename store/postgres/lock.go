@@ -11,7 +11,8 @@ import (
 
 // leases are the locks that a Store has. Each is a row, whose expiry by the
 // clock of the server is put off while the lock is held, and whose fencing
-// number nobody had before.
+// number is greater than any before. The row stays when the lock is given back, so
+// that whoever takes it next gets its number when it has locked the row.
 type leases struct {
 	db  *database
 	ttl time.Duration
@@ -37,8 +38,9 @@ func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err
 		return nil, err
 	}
 	var h *hold
+	as := callName()
 	err = s.db.do(ctx, func() (err error) {
-		h, err = s.leases.take(ctx, name, who)
+		h, err = s.leases.take(ctx, name, who, as)
 		return err
 	})
 	if err != nil {
@@ -49,13 +51,14 @@ func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err
 
 const takeLock = `INSERT INTO goclaw_locks AS l (name, fence, who, pid, process, since, expires)
 VALUES ($1, nextval('goclaw_fences'), $2, $3, $4, clock_timestamp(), clock_timestamp() + $5 * interval '1 second')
-ON CONFLICT (name) DO UPDATE SET fence = excluded.fence, who = excluded.who, pid = excluded.pid, process = excluded.process,
+ON CONFLICT (name) DO UPDATE SET fence = nextval('goclaw_fences'), who = excluded.who, pid = excluded.pid, process = excluded.process,
 	since = excluded.since, expires = excluded.expires
-WHERE l.expires < clock_timestamp() OR l.fence = $6
+WHERE l.expires < clock_timestamp() OR l.fence = $6 OR l.process = excluded.process
 RETURNING fence, since`
 
-// take takes the lock called name.
-func (l *leases) take(ctx context.Context, name, who string) (*hold, error) {
+// take takes the lock called name for the call as. If the call has taken it
+// already, and the connection was lost before the answer, it takes it again.
+func (l *leases) take(ctx context.Context, name, who, as string) (*hold, error) {
 	l.mu.Lock()
 	if h := l.held[name]; h != nil {
 		l.mu.Unlock()
@@ -66,7 +69,7 @@ func (l *leases) take(ctx context.Context, name, who string) (*hold, error) {
 	for try := 0; ; try++ {
 		h := &hold{who: who}
 		err := l.db.each(ctx, func(r row) error { h.fence, h.since = r.Int(0), r.at(1); return nil },
-			takeLock, text(name), text(who), int64(os.Getpid()), thisProcess(), l.ttl.Seconds(), ended)
+			takeLock, text(name), text(who), int64(os.Getpid()), as, l.ttl.Seconds(), ended)
 		if err != nil {
 			return nil, err
 		}
@@ -77,15 +80,16 @@ func (l *leases) take(ctx context.Context, name, who string) (*hold, error) {
 		held := &session.HeldError{Name: name}
 		var fence int64
 		var process string
+		free := true
 		err = l.db.each(ctx, func(r row) error {
-			fence, held.Who, held.PID, process, held.Since = r.Int(0), r.Text(1), int(r.Int(2)), r.Text(3), r.at(4)
+			fence, held.Who, held.PID, process, held.Since, free = r.Int(0), r.Text(1), int(r.Int(2)), r.Text(3), r.at(4), r.yes(5)
 			return nil
-		}, "SELECT fence, who, pid, process, since FROM goclaw_locks WHERE name = $1", text(name))
+		}, "SELECT fence, who, pid, process, since, expires < clock_timestamp() FROM goclaw_locks WHERE name = $1", text(name))
 		switch {
 		case err != nil:
 			return nil, err
-		case fence == 0 && try < 20: // it was released
-		case fence != 0 && try < 20 && process != thisProcess() && hasEnded(held.PID, process):
+		case free && try < 20: // it was released
+		case try < 20 && hasEnded(held.PID, process):
 			ended = fence
 		default:
 			return nil, held
@@ -121,7 +125,7 @@ func (l *leases) release(name string, h *hold) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.ttl)
 	defer cancel()
 	_ = l.db.do(ctx, func() error {
-		_, err := l.db.exec(ctx, "DELETE FROM goclaw_locks WHERE name = $1 AND fence = $2", text(name), h.fence)
+		_, err := l.db.exec(ctx, "UPDATE goclaw_locks SET expires = '-infinity' WHERE name = $1 AND fence = $2", text(name), h.fence)
 		return err
 	})
 	l.mu.Lock()
@@ -134,7 +138,7 @@ func (l *leases) release(name string, h *hold) {
 // The rows are locked in the order of their names, as appends do that compare
 // fencing numbers.
 const renewLocks = `WITH h AS (
-	SELECT l.name FROM goclaw_locks l JOIN unnest($2::text[], $3::bigint[]) h (name, fence) ON l.name = h.name AND l.fence = h.fence
+	SELECT l.name FROM goclaw_locks l JOIN unnest($2::text[], $3::bigint[]) h (name, fence) ON l.name = h.name AND l.fence = h.fence AND l.expires > '-infinity'
 	ORDER BY l.name FOR NO KEY UPDATE OF l
 ) UPDATE goclaw_locks l SET expires = clock_timestamp() + $1 * interval '1 second' FROM h WHERE l.name = h.name`
 
@@ -145,6 +149,7 @@ func (l *leases) renew(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	tick := time.NewTicker(l.ttl / 3)
 	defer tick.Stop()
+	var swept time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -159,8 +164,17 @@ func (l *leases) renew(ctx context.Context, done chan struct{}) {
 		// If it fails, the next tick tries again, until the lease has ended.
 		_, _ = l.db.exec(short, renewLocks, l.ttl.Seconds(), names, fences)
 		cancel()
+		if time.Since(swept) > time.Hour {
+			swept = time.Now()
+			_, _ = l.db.exec(ctx, sweepLocks)
+		}
 	}
 }
+
+// sweepLocks removes rows that nobody has used for long. Whoever waits for the row
+// of a lock, with a number that is older, does not wait that long.
+const sweepLocks = `DELETE FROM goclaw_locks WHERE name IN
+	(SELECT name FROM goclaw_locks WHERE expires < clock_timestamp() - interval '1 day' AND since < clock_timestamp() - interval '1 day' FOR UPDATE SKIP LOCKED)`
 
 // all returns the locks that are held.
 func (l *leases) all() (names []string, fences []int64) {
@@ -187,6 +201,6 @@ func (l *leases) shut() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, _ = l.db.exec(ctx, `DELETE FROM goclaw_locks l USING unnest($1::text[], $2::bigint[]) h (name, fence)
+	_, _ = l.db.exec(ctx, `UPDATE goclaw_locks l SET expires = '-infinity' FROM unnest($1::text[], $2::bigint[]) h (name, fence)
 WHERE l.name = h.name AND l.fence = h.fence`, names, fences) // else they expire
 }

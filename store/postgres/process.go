@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -30,9 +31,16 @@ var thisProcess = sync.OnceValue(func() string {
 	return machine() + " " + at
 })
 
-// hasEnded reports whether a process is known to have ended, because it ran on
-// this machine. A number may have been given to another process since.
+// callName identifies a call, and begins with something that no other call has.
+func callName() string { return rand.Text() + "@" + thisProcess() }
+
+// hasEnded reports whether a process, or the process of a call, is known to have
+// ended, because it ran on this machine. A number may have been given to another
+// process since.
 func hasEnded(pid int, process string) bool {
+	if _, after, ok := strings.Cut(process, "@"); ok {
+		process = after
+	}
 	if machine() == "" || !strings.HasPrefix(process, machine()+" ") {
 		return false
 	}
