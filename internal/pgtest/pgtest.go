@@ -35,6 +35,8 @@ type Server struct {
 	end    func()
 	ended  <-chan error
 	folder string
+
+	settings []string
 }
 
 // bin returns the folder of the server's programs, of the newest version.
@@ -157,16 +159,26 @@ func (s *Server) start(o Options) error {
 	if s.Port, err = freePort(); err != nil {
 		return err
 	}
+	s.settings = o.Settings
+	return s.launch()
+}
+
+// launch starts the server on the data that are there.
+func (s *Server) launch() error {
+	uid, gid, err := owner()
+	if err != nil {
+		return err
+	}
 	args := []string{"-D", s.Dir, "-k", s.folder, "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"}
-	for _, set := range o.Settings {
+	for _, set := range s.settings {
 		args = append(args, "-c", set)
 	}
-	logs, err := os.Create(filepath.Join(s.folder, "log"))
+	logs, err := os.OpenFile(filepath.Join(s.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer logs.Close()
-	cmd = exec.Command(filepath.Join(s.Bin, "postgres"), args...)
+	cmd := exec.Command(filepath.Join(s.Bin, "postgres"), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, logs, logs
 	as(cmd, uid, gid)
 	if s.end, s.ended, err = run(cmd); err != nil {

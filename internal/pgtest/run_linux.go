@@ -1,8 +1,12 @@
 package pgtest
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -31,4 +35,31 @@ func run(cmd *exec.Cmd) (end func(), ended <-chan error, err error) {
 		return nil, nil, err
 	}
 	return func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }, done, nil
+}
+
+type signal = syscall.Signal
+
+// Signals for signalAll.
+const (
+	kill = syscall.SIGKILL
+	stop = syscall.SIGSTOP
+	cont = syscall.SIGCONT
+)
+
+// signalAll sends a signal to a process and its children. Those of a postmaster
+// have process groups of their own.
+func signalAll(pid int, sig signal) error {
+	if err := syscall.Kill(pid, stop); err != nil { // it starts no more children
+		return err
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	for _, f := range strings.Fields(string(b)) {
+		if child, e := strconv.Atoi(f); e == nil {
+			_ = syscall.Kill(child, sig) // it may have ended
+		}
+	}
+	if e := syscall.Kill(pid, sig); err == nil {
+		err = e
+	}
+	return err
 }

@@ -3,6 +3,7 @@
 package pgtest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 )
@@ -17,3 +18,9 @@ func run(cmd *exec.Cmd) (end func(), ended <-chan error, err error) {
 	go func() { done <- cmd.Wait(); close(done) }()
 	return func() { _ = cmd.Process.Signal(os.Interrupt) }, done, nil
 }
+
+type signal = int
+
+const kill, stop, cont = 9, 19, 18
+
+func signalAll(int, int) error { return errors.New("pgtest: signals are sent on Linux only") }
