@@ -61,9 +61,9 @@ func (p *pair) back() {
 	must(p.t, p.standby.Rejoin(p.primary))
 }
 
-// load is writers, followers and a reader of the feed, in several handles. A call
+// traffic is writers, followers and a reader of the feed, in several handles. A call
 // that fails is reported: clients recover by themselves.
-type load struct {
+type traffic struct {
 	t       *testing.T
 	stores  []*Store
 	ctx     context.Context // of followers
@@ -82,11 +82,11 @@ type load struct {
 
 const shared = session.ID("shared")
 
-// startLoad opens so many handles of dsn, each with two sessions of its own and
+// startTraffic opens so many handles of dsn, each with two sessions of its own and
 // one that all write to.
-func startLoad(t *testing.T, dsn string, handles int) *load {
+func startTraffic(t *testing.T, dsn string, handles int) *traffic {
 	t.Helper()
-	l := &load{t: t, acked: map[session.ID][]string{}, seen: map[session.ID][]string{}, turns: map[string]int{}, known: map[session.ID]session.Seq{}}
+	l := &traffic{t: t, acked: map[session.ID][]string{}, seen: map[session.ID][]string{}, turns: map[string]int{}, known: map[session.ID]session.Seq{}}
 	l.ctx, l.stop = context.WithCancel(bg)
 	t.Cleanup(l.stop)
 	open := func() *Store {
@@ -115,7 +115,7 @@ func startLoad(t *testing.T, dsn string, handles int) *load {
 }
 
 // add appends record i to the log id.
-func (l *load) add(s *Store, id session.ID, last session.Seq, leaf, name, text string) bool {
+func (l *traffic) add(s *Store, id session.ID, last session.Seq, leaf, name, text string) bool {
 	r := session.Record{Seq: last + 1, ID: name, Parent: leaf, Time: sessiontest.Start, Body: sessiontest.User(text)}
 	if err := s.Append(bg, id, r); err != nil {
 		l.t.Errorf("append to %s: %v", id, err)
@@ -127,14 +127,14 @@ func (l *load) add(s *Store, id session.ID, last session.Seq, leaf, name, text s
 	return true
 }
 
-func (l *load) confirm(writer string) {
+func (l *traffic) confirm(writer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turns[writer]++
 }
 
 // write appends to a log under its lock until the end.
-func (l *load) write(s *Store, id session.ID) {
+func (l *traffic) write(s *Store, id session.ID) {
 	release, err := s.Lock(bg, string(id), "a writer")
 	if err != nil {
 		l.t.Errorf("lock of %s: %v", id, err)
@@ -153,7 +153,7 @@ func (l *load) write(s *Store, id session.ID) {
 }
 
 // share appends to a log that others append to as well.
-func (l *load) share(s *Store, who string) {
+func (l *traffic) share(s *Store, who string) {
 	for i := 0; !l.ending.Load(); i++ {
 		release, err := s.Lock(bg, string(shared), who)
 		if errors.Is(err, session.ErrHeld) {
@@ -186,7 +186,7 @@ func (l *load) share(s *Store, who string) {
 	}
 }
 
-func (l *load) follow(s *Store, id session.ID) {
+func (l *traffic) follow(s *Store, id session.ID) {
 	for r, err := range session.Follow(l.ctx, s, id, 1) {
 		if err != nil {
 			if l.ctx.Err() == nil {
@@ -201,7 +201,7 @@ func (l *load) follow(s *Store, id session.ID) {
 }
 
 // feed reads what changed, until the end and once more.
-func (l *load) feed(s *Store) {
+func (l *traffic) feed(s *Store) {
 	since := ""
 	for last := false; ; {
 		ended := l.ctx.Err() != nil
@@ -225,7 +225,7 @@ func (l *load) feed(s *Store) {
 }
 
 // goOn waits until every writer was confirmed n times more.
-func (l *load) goOn(n int) {
+func (l *traffic) goOn(n int) {
 	l.t.Helper()
 	l.mu.Lock()
 	want := map[string]int{}
@@ -255,7 +255,7 @@ func (l *load) goOn(n int) {
 }
 
 // end ends the load and compares the store with what was confirmed.
-func (l *load) end() {
+func (l *traffic) end() {
 	l.t.Helper()
 	t := l.t
 	l.ending.Store(true)
@@ -336,7 +336,7 @@ func TestFailover(t *testing.T) {
 // confirmed is lost, nothing is there twice, and every client goes on by itself.
 // Then the old primary comes back as a standby.
 func testPromoted(t *testing.T, p *pair) {
-	l := startLoad(t, p.dsn(), 3)
+	l := startTraffic(t, p.dsn(), 3)
 	l.goOn(5)
 	p.fail()
 	l.goOn(5)
