@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
+	"goclaw/internal/config"
 	"goclaw/internal/secrets"
 )
 
@@ -22,10 +24,29 @@ import (
 //     overwritten where the kernel keeps them. The Go runtime has copied them
 //     before, and this program and the processes it starts go on with the copy.
 //
-// Where /proc is missing only the first is done.
+// The same is done to arguments that hold a password: every user sees them in the
+// list of processes. Where /proc is missing only the first is done.
 func hideEnvironment() {
 	syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0)
-	blankSecrets(environBlock())
+	block := environBlock()
+	if block != nil {
+		blankArguments()
+	}
+	blankSecrets(block)
+}
+
+// blankArguments overwrites the arguments that hold a password, after it has
+// copied them. They must be where the kernel keeps them.
+func blankArguments() {
+	for i, arg := range os.Args {
+		if i == 0 || config.WithoutPassword(arg) == arg {
+			continue
+		}
+		os.Args[i] = strings.Clone(arg)
+		for j := range len(arg) {
+			*(*byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(arg)), j)) = '*'
+		}
+	}
 }
 
 // environBlock returns the memory that /proc/self/environ shows, nil if it is

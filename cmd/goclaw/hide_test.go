@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,4 +129,39 @@ func TestBlankSecrets(t *testing.T) {
 		t.Errorf("blankSecrets: %q, want %q", got, want)
 	}
 	blankSecrets(nil)
+}
+
+// A password in an argument is not in the list of processes.
+func TestArgumentsAreHidden(t *testing.T) {
+	home := t.TempDir()
+	for name, dsn := range map[string]string{
+		"an address": "postgres://me:" + hiddenKey + "@127.0.0.1:%d/x?sslmode=disable",
+		"words":      "host=127.0.0.1 port=%d sslmode=disable dbname=x password=" + hiddenKey,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			cmd, _, errOut := child(t, home, "sessions", "copy", "--to", "postgres", fmt.Sprintf(dsn, l.Addr().(*net.TCPAddr).Port))
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			c, err := l.Accept() // it has parsed the DSN, and waits for an answer
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+			c.Close()
+			l.Close()
+			cmd.Wait()
+			if err != nil || bytes.Contains(line, []byte(hiddenKey)) || !bytes.Contains(line, []byte("copy")) {
+				t.Errorf("the command line is %q (%v)", line, err)
+			}
+			if said := errOut.String(); strings.Contains(said, hiddenKey) || strings.Count(said, "\n") != 1 || cmd.ProcessState.ExitCode() != 1 {
+				t.Errorf("it exits %d: %s", cmd.ProcessState.ExitCode(), said)
+			}
+		})
+	}
 }
