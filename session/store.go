@@ -391,7 +391,10 @@ func Follow(ctx context.Context, st Store, id ID, after Seq) iter.Seq2[Record, e
 					after = r.Seq
 				}
 			}
-			if wait(ctx, st, id, after) != nil {
+			if err := wait(ctx, st, id, after); err != nil {
+				if ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+					yield(Record{}, err)
+				}
 				return
 			}
 		}

@@ -111,7 +111,7 @@ func (s *Store) replay(ctx context.Context, id session.ID, damaged func(*session
 func (s *Store) lone(ctx context.Context) (ns []int64, err error) {
 	err = s.db.do(ctx, func() error {
 		ns = nil
-		return s.db.each(ctx, func(r row) error {
+		return s.db.slowly(ctx, func(r row) error {
 			ns = append(ns, r.Int(0))
 			return nil
 		}, "SELECT DISTINCT r.session FROM goclaw_records r WHERE NOT EXISTS (SELECT FROM goclaw_sessions s WHERE s.n = r.session) ORDER BY 1 LIMIT 100")

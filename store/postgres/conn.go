@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -17,16 +19,79 @@ import (
 // make the program 3 MB larger, and a dozen of them are used.
 type pool struct {
 	config *pgconn.Config
-	slots  chan struct{} // one for each connection in use
+	any    *pgconn.Config // if not nil, tried when no host takes writes
+	answer time.Duration  // how long the server may keep silent when an answer is awaited
+	slots  chan struct{}  // one for each connection in use
 	mu     sync.Mutex
 	idle   []*pgconn.PgConn
 	open   int
 	closed bool
 }
 
-func newPool(c *pgconn.Config, most int) *pool {
-	return &pool{config: c, slots: make(chan struct{}, most)}
+// newPool returns a pool of at most so many connections. In a pool that only reads,
+// they may be to a standby if no host takes writes.
+func newPool(c *pgconn.Config, most int, answer time.Duration, reads bool) *pool {
+	p := &pool{config: c.Copy(), answer: answer, slots: make(chan struct{}, most)}
+	dial := c.DialFunc
+	p.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &line{Conn: c, answer: answer}, nil
+	}
+	if reads && c.ValidateConnect != nil {
+		p.any = p.config.Copy()
+		p.any.ValidateConnect = nil
+	}
+	return p
 }
+
+// line is a connection on which an answer is awaited whenever it is read. A read
+// ends with an error if nothing at all comes for too long: then the server hangs,
+// or has gone without a word.
+type line struct {
+	net.Conn
+	mu     sync.Mutex
+	answer time.Duration // 0: no limit
+	cut    bool          // a deadline was set, because the caller's context is done
+}
+
+// Read implements net.Conn.
+func (l *line) Read(b []byte) (int, error) {
+	l.mu.Lock()
+	if !l.cut && l.answer > 0 {
+		_ = l.Conn.SetReadDeadline(time.Now().Add(l.answer)) // if it fails, so does the read
+	}
+	l.mu.Unlock()
+	return l.Conn.Read(b)
+}
+
+// SetDeadline implements net.Conn.
+func (l *line) SetDeadline(t time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = !t.IsZero()
+	return l.Conn.SetDeadline(t)
+}
+
+// allow sets how long the server of c may keep silent; 0 is without a limit.
+func allow(c *pgconn.PgConn, answer time.Duration) {
+	conn := c.Conn()
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	if l, ok := conn.(*line); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.answer = answer
+		_ = l.Conn.SetReadDeadline(time.Time{})
+	}
+}
+
+// dialer notices within about ten seconds that a host has gone, also on a
+// connection on which nothing is sent.
+var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
 
 // lend calls f with a connection.
 func (p *pool) lend(ctx context.Context, f func(c *pgconn.PgConn) error) error {
@@ -59,6 +124,9 @@ func (p *pool) take(ctx context.Context) (*pgconn.PgConn, error) {
 	p.open++
 	p.mu.Unlock()
 	c, err := pgconn.ConnectConfig(ctx, p.config)
+	if p.any != nil && standby(err) {
+		c, err = pgconn.ConnectConfig(ctx, p.any)
+	}
 	if err != nil {
 		p.mu.Lock()
 		p.open--

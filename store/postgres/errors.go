@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,6 +26,8 @@ const (
 	diskFull         = "53100"
 	tooManyClients   = "53300"
 	adminShutdown    = "57P01"
+	idleTimeout      = "57P05"
+	inRecovery       = "40001" // on a standby: what a query reads was removed meanwhile
 	crashShutdown    = "57P02"
 	cannotConnectNow = "57P03"
 	badProtocol      = "08P01"
@@ -46,7 +49,7 @@ func lost(err error) bool {
 		return false
 	}
 	switch c := code(err); {
-	case c == adminShutdown, c == crashShutdown, c == cannotConnectNow, c == tooManyClients, strings.HasPrefix(c, "08"):
+	case c == adminShutdown, c == crashShutdown, c == cannotConnectNow, c == idleTimeout, c == inRecovery, c == tooManyClients, strings.HasPrefix(c, "08"):
 		return true
 	case c == readOnlyServer: // the primary has become a standby: another is the primary
 		return true
@@ -58,6 +61,19 @@ func lost(err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
+
+// standby reports whether err means that no host could be connected to that takes
+// writes, and one that does not take them answered.
+func standby(err error) bool {
+	return errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
+}
+
+// readOnly reports whether err means that the server takes no writes.
+func readOnly(err error) bool { return code(err) == readOnlyServer || standby(err) }
+
+// failing reports whether err means that no host takes writes now, and that one
+// may soon: it is a standby, or is starting.
+func failing(err error) bool { return standby(err) || code(err) == cannotConnectNow }
 
 // wrap returns an error of the database as one line that says which it is.
 func (db *database) wrap(err error) error {
@@ -85,13 +101,20 @@ func (e *Error) Error() string {
 
 // reason returns what to say of err.
 func reason(err error) string {
+	var c *pgconn.ConnectError
+	isConnect := errors.As(err, &c)
+	if isConnect && several(c.Config) {
+		return "no host can be used: " + strings.Join(hostByHost(c), "; ")
+	}
+	if standby(err) {
+		return standbyReason
+	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		var c *pgconn.ConnectError
 		if why := unsecured(err); why != "" {
 			return "cannot connect: " + why
 		}
-		if errors.As(err, &c) {
+		if isConnect {
 			return "cannot connect: " + network(err)
 		}
 		if lost(err) {
@@ -109,7 +132,7 @@ func reason(err error) string {
 	case noPrivilege:
 		return e.Message + ": the user needs the right to create tables once (GRANT CREATE ON SCHEMA), and to read and write them"
 	case readOnlyServer:
-		return "the server is read-only (a standby?): nothing was written"
+		return standbyReason
 	case diskFull:
 		return "the disk of the server is full: nothing was written"
 	case tooManyClients:
@@ -123,17 +146,49 @@ func reason(err error) string {
 	return e.Message + " (" + e.Code + ")"
 }
 
+const standbyReason = "the server is read-only (a standby?): nothing was written"
+
+// hostByHost says of each host why it could not be used.
+func hostByHost(c *pgconn.ConnectError) (out []string) {
+	errs := []error{c.Unwrap()}
+	if all, ok := errs[0].(interface{ Unwrap() []error }); ok {
+		errs = all.Unwrap()
+	}
+	for _, err := range errs {
+		at, _, _ := strings.Cut(err.Error(), " (") // the address comes first
+		why := network(err)
+		var e *pgconn.PgError
+		switch {
+		case unsecured(err) != "":
+			why = unsecured(err)
+		case standby(err):
+			why = "read-only (a standby?)"
+		case errors.As(err, &e):
+			why = reason(e)
+		}
+		if says := at + ": " + why; !slices.Contains(out, says) {
+			out = append(out, says)
+		}
+	}
+	return out
+}
+
+// several reports whether a configuration has several hosts.
+func several(c *pgconn.Config) bool {
+	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
+}
+
 // network returns the deepest error that says what happened.
 func network(err error) string {
 	var op *net.OpError
-	if errors.As(err, &op) {
+	if errors.As(err, &op) && !op.Timeout() {
 		return op.Err.Error()
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		return "the host " + dns.Name + " is not known"
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) || op != nil {
 		return "no answer"
 	}
 	for {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,13 +88,13 @@ const shared = session.ID("shared")
 
 // startTraffic opens so many handles of dsn, each with two sessions of its own and
 // one that all write to.
-func startTraffic(t *testing.T, dsn string, handles int) *traffic {
+func startTraffic(t *testing.T, dsn string, handles int, opts Options) *traffic {
 	t.Helper()
 	l := &traffic{t: t, acked: map[session.ID][]string{}, seen: map[session.ID][]string{}, turns: map[string]int{}, known: map[session.ID]session.Seq{}}
 	l.ctx, l.stop = context.WithCancel(bg)
 	t.Cleanup(l.stop)
 	open := func() *Store {
-		s, err := Open(bg, dsn, Options{})
+		s, err := Open(bg, dsn, opts)
 		must(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
@@ -321,6 +325,10 @@ func TestFailover(t *testing.T) {
 	}{
 		{"promoted under load", testPromoted},
 		{"feed", testFeedAfterPromotion},
+		{"the answer is lost with the primary", testAnswerLost},
+		{"the primary hangs", testHangs},
+		{"the standby does not confirm", testUnconfirmed},
+		{"only the standby is left", testStandbyOnly},
 	} {
 		ok := t.Run(c.name, func(t *testing.T) {
 			p.t = t
@@ -336,9 +344,21 @@ func TestFailover(t *testing.T) {
 // confirmed is lost, nothing is there twice, and every client goes on by itself.
 // Then the old primary comes back as a standby.
 func testPromoted(t *testing.T, p *pair) {
-	l := startTraffic(t, p.dsn(), 3)
+	dsn := p.dsn()
+	l := startTraffic(t, dsn, 3, Options{})
 	l.goOn(5)
-	p.fail()
+	must(t, p.primary.Kill())
+	late := make(chan error, 1) // a process that is started meanwhile
+	go func() {
+		s, err := Open(bg, dsn, Options{})
+		if err == nil {
+			err = s.Close()
+		}
+		late <- err
+	}()
+	time.Sleep(100 * time.Millisecond)
+	p.promote()
+	must(t, <-late)
 	l.goOn(5)
 	listening(t, p.primary, 3)
 	p.back()
@@ -392,4 +412,186 @@ func testFeedAfterPromotion(t *testing.T, p *pair) {
 		t.Errorf("from a position that was never given, the feed is %+v (%v)", ch, err)
 	}
 	p.back()
+}
+
+// The leader of a cluster that Patroni manages is killed under load, with its
+// Patroni: clients go on by themselves, and nothing that was confirmed is lost. Then
+// the old leader comes back as a standby.
+func TestPatroni(t *testing.T) {
+	p, err := pgtest.StartPatroni(2)
+	if errors.Is(err, pgtest.ErrNoPatroni) && os.Getenv("GOCLAW_NO_SKIP") == "" {
+		t.Skip(err)
+	}
+	must(t, err)
+	t.Cleanup(p.Stop)
+	t.Log("the cluster runs")
+	l := startTraffic(t, p.Hosts("postgres"), 3, Options{})
+	l.goOn(5)
+	old, err := p.Leader()
+	must(t, err)
+	must(t, old.Kill())
+	l.goOn(5)
+	leader, err := p.Leader()
+	must(t, err)
+	if leader == old {
+		t.Error("the leader that was killed leads")
+	}
+	t.Log("another leads")
+	listening(t, &leader.Server, 3)
+	must(t, old.Start())
+	must(t, p.Settle(2))
+	t.Log("the old leader is back")
+	l.goOn(5)
+	l.end()
+}
+
+// dropped is a connection whose next answer, if armed, is lost after it came.
+type dropped struct {
+	net.Conn
+	armed *atomic.Bool
+	then  func()
+}
+
+func (d dropped) Read(b []byte) (int, error) {
+	n, err := d.Conn.Read(b)
+	if err == nil && d.armed.CompareAndSwap(true, false) {
+		d.then()
+		d.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// dropAnswers has s lose the next answer each time that the result is set, and
+// calls then before.
+func dropAnswers(s *Store, then func()) *atomic.Bool {
+	armed := &atomic.Bool{}
+	dial := s.db.pool.config.DialFunc
+	s.db.pool.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return dropped{c, armed, then}, nil
+	}
+	s.db.pool.reset()
+	return armed
+}
+
+// The primary has committed an append, and dies before the client hears of it: the
+// record is found on the new primary, and is there once.
+func testAnswerLost(t *testing.T, p *pair) {
+	s, err := Open(bg, p.dsn(), Options{})
+	must(t, err)
+	defer s.Close()
+	recs := talk(t, s, "s1", 2)
+	armed := dropAnswers(s, p.fail)
+	_, err = sessiontest.Collect(s.Read(bg, "s1", 0)) // has a connection now
+	must(t, err)
+	armed.Store(true)
+	must(t, s.Append(bg, "s1", session.Record{Seq: 4, ID: "x", Parent: recs[2].ID, Time: sessiontest.Start, Body: sessiontest.User("once")}))
+	got, err := sessiontest.Collect(s.Read(bg, "s1", 0))
+	must(t, err)
+	if len(got) != 4 || got[3].ID != "x" {
+		t.Errorf("the log has %d records, want 4", len(got))
+	}
+	p.back()
+}
+
+// All processes of the primary stop without a word: clients notice, and go on when
+// the standby has taken over.
+func testHangs(t *testing.T, p *pair) {
+	l := startTraffic(t, p.dsn()+"&connect_timeout=1", 2, Options{Answer: time.Second})
+	l.goOn(3)
+	must(t, p.primary.Pause())
+	p.promote()
+	l.goOn(3)
+	l.end()
+	must(t, p.standby.Kill())
+	p.back()
+}
+
+// While the standby confirms nothing, nothing is confirmed to the client, although
+// the record can be seen once the wait for the standby was given up.
+func testUnconfirmed(t *testing.T, p *pair) {
+	dsn := p.dsn()
+	s, err := Open(bg, dsn, Options{Answer: 300 * time.Millisecond, Patience: 2 * time.Second})
+	must(t, err)
+	defer s.Close()
+	recs := talk(t, s, "s1", 1)
+	must(t, p.standby.Pause())
+	next := session.Record{Seq: 3, ID: "x", Parent: recs[1].ID, Time: sessiontest.Start, Body: sessiontest.User("once")}
+	err = s.Append(bg, "s1", next)
+	if err == nil || !strings.Contains(err.Error(), "it is not known whether record 3") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without the standby: %v", err)
+	}
+	must(t, p.standby.Resume())
+	patient, err := Open(bg, dsn, Options{})
+	must(t, err)
+	defer patient.Close()
+	if err := patient.Append(bg, "s1", next); err != nil && !errors.Is(err, session.ErrConflict) {
+		t.Errorf("with the standby again: %v", err)
+	}
+	got, err := sessiontest.Collect(s.Read(bg, "s1", 0))
+	must(t, err)
+	if len(got) != 3 || got[2].ID != "x" {
+		t.Errorf("the log has %d records, want 3", len(got))
+	}
+}
+
+// A standby is read from. It takes nothing, and says so in one line.
+func testStandbyOnly(t *testing.T, p *pair) {
+	both := p.dsn()
+	s, err := Open(bg, both, Options{})
+	must(t, err)
+	talk(t, s, "s1", 2)
+	must(t, s.Close())
+	must(t, p.primary.Kill())
+	name := strings.Split(both[strings.LastIndexByte(both, '/')+1:], "?")[0]
+	refuses := func(what string, err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %q", what, err, want)
+		}
+	}
+	const line = "the server is read-only (a standby?): nothing was written"
+	_, err = Open(bg, p.standby.TCP(name)+"&target_session_attrs=read-write", Options{})
+	refuses("open for writing", err, line)
+	_, err = Open(bg, both, Options{Patience: time.Second})
+	refuses("open of both", err, fmt.Sprintf("no host can be used: 127.0.0.1:%d: connect: connection refused; 127.0.0.1:%d: read-only (a standby?)", p.primary.Port, p.standby.Port))
+	for what, open := range map[string]func() (*Store, error){
+		"alone":            func() (*Store, error) { return Open(bg, p.standby.TCP(name), Options{Patience: time.Second}) },
+		"both, to be read": func() (*Store, error) { return Open(bg, both, Options{ReadOnly: true}) },
+	} {
+		s, err := open()
+		must(t, err)
+		got, err := sessiontest.Collect(s.Read(bg, "s1", 0))
+		if err != nil || len(got) != 3 {
+			t.Errorf("%s: %d records are read, of 3 (%v)", what, len(got), err)
+		}
+		if ch, err := s.Changes(bg, ""); err != nil || len(ch.Logs) != 1 {
+			t.Errorf("%s: the feed is %+v (%v)", what, ch, err)
+		}
+		if what == "alone" {
+			refuses("append", s.Append(bg, "s2", session.Record{Seq: 1, Body: session.Header{ID: "s2"}}), line)
+			_, err = s.Lock(bg, "s1", "x")
+			refuses("lock", err, line)
+		}
+		must(t, s.Close())
+	}
+	p.promote()
+	p.back()
+}
+
+// A lock whose answer is lost with the connection is had, not found held.
+func TestLockAnswerLost(t *testing.T) {
+	s := at(t, t.TempDir(), Options{})
+	armed := dropAnswers(s, func() {})
+	release, err := s.Lock(bg, "other", "a") // has a connection now
+	must(t, err)
+	armed.Store(true)
+	again, err := s.Lock(bg, "s1", "a")
+	must(t, err)
+	again()
+	release()
 }

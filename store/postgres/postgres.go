@@ -14,10 +14,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +44,7 @@ type database struct {
 	pool     *pool
 	place    string // host and database, for messages
 	readOnly bool
+	several  bool          // there are several hosts
 	patience time.Duration // how long a lost connection is tried again
 
 	closed  chan struct{}
@@ -57,39 +60,49 @@ type Options struct {
 	// means 15 seconds.
 	Lease time.Duration
 	// Patience is how long a call goes on trying when the connection is lost; 0
-	// means 20 seconds.
+	// means 20 seconds, or a minute if the DSN has several hosts.
 	Patience time.Duration
+	// Answer is how long the server may keep silent when an answer is awaited,
+	// before the connection counts as lost; 0 means 20 seconds.
+	Answer time.Duration
 }
 
-// Defaults of Options and of the pool.
+// Defaults of Options and of the pool. With several hosts a standby may take over:
+// with Patroni's own settings that takes 30 to 40 seconds.
 const (
 	defaultLease    = 15 * time.Second
 	defaultPatience = 20 * time.Second
+	severalPatience = time.Minute
+	defaultAnswer   = 20 * time.Second
 	defaultConns    = 16
+	// readOnlyPatience is for a single host that takes no writes. It may stand for
+	// several: then another answers soon.
+	readOnlyPatience = 5 * time.Second
 )
 
 // Open opens the database dsn, a URL "postgres://user:password@host/name?..." or
 // words "host=... dbname=...", with the parameters of libpq and these:
-// pool_max_conns, goclaw_lease (a duration, for Options.Lease). It
-// creates the tables if there are none. Its errors never show a password.
+// pool_max_conns, goclaw_lease and goclaw_patience (durations, for Options). Of
+// several hosts it uses the one that takes writes, unless target_session_attrs says
+// otherwise; if there is none while one of them answers, it waits for one to take
+// over. It creates the tables if there are none. Its errors never show a password.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	cfg, lease, most, err := parse(dsn)
+	cfg, opts, most, err := parse(dsn, opts)
 	if err != nil {
 		return nil, err
 	}
-	db := &database{pool: newPool(cfg, most), place: placeOf(cfg), readOnly: opts.ReadOnly, patience: opts.Patience, closed: make(chan struct{})}
-	if db.patience == 0 {
-		db.patience = defaultPatience
-	}
-	if opts.Lease != 0 {
-		lease = opts.Lease
-	}
+	db := &database{pool: newPool(cfg, most, opts.Answer, opts.ReadOnly), place: placeOf(cfg), several: several(cfg), readOnly: opts.ReadOnly,
+		patience: opts.Patience, closed: make(chan struct{})}
 	s := &Store{db: db}
 	s.group.db = db
-	s.leases = leases{db: db, ttl: lease, held: map[string]*hold{}}
+	s.leases = leases{db: db, ttl: opts.Lease, held: map[string]*hold{}}
 	s.watch = watch{db: db, config: cfg, waiting: map[*waiter]bool{}, kick: make(chan struct{}, 1)}
 	s.close = sync.OnceValue(s.shut)
-	if err := db.prepare(ctx); err != nil {
+	err = db.prepare(ctx)
+	if db.several && failing(err) { // a standby may be about to take over
+		err = db.again(ctx, func() error { return db.prepare(ctx) })
+	}
+	if err != nil {
 		db.pool.close()
 		return nil, &Error{Place: db.place, Err: err}
 	}
@@ -98,28 +111,45 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 
 // Parameters of a DSN that are not for the server.
 const (
-	leaseParam = "goclaw_lease"
-	connsParam = "pool_max_conns"
+	leaseParam    = "goclaw_lease"
+	patienceParam = "goclaw_patience"
+	connsParam    = "pool_max_conns"
 )
 
-// parse parses a DSN. most is how many connections there may be.
-func parse(dsn string) (c *pgconn.Config, lease time.Duration, most int, err error) {
+// parse parses a DSN, and returns the options with those that it has and the
+// defaults. most is how many connections there may be.
+func parse(dsn string, opts Options) (c *pgconn.Config, with Options, most int, err error) {
 	if c, err = pgconn.ParseConfig(dsn); err != nil {
-		return nil, 0, 0, unparsed(dsn, err)
+		return nil, opts, 0, unparsed(dsn, err)
 	}
-	lease, most = defaultLease, defaultConns
-	if v, ok := c.RuntimeParams[leaseParam]; ok {
-		delete(c.RuntimeParams, leaseParam)
-		if lease, err = time.ParseDuration(v); err != nil || lease < 100*time.Millisecond {
-			return nil, 0, 0, fmt.Errorf("postgres: %s is %q, not a duration such as 15s", leaseParam, v)
+	with, most = opts, defaultConns
+	with.Lease, with.Patience, with.Answer = defaultLease, defaultPatience, defaultAnswer
+	if several(c) {
+		with.Patience = severalPatience
+	}
+	for name, to := range map[string]*time.Duration{leaseParam: &with.Lease, patienceParam: &with.Patience} {
+		v, ok := c.RuntimeParams[name]
+		if !ok {
+			continue
+		}
+		delete(c.RuntimeParams, name)
+		if *to, err = time.ParseDuration(v); err != nil || *to < 100*time.Millisecond {
+			return nil, opts, 0, fmt.Errorf("postgres: %s is %q, not a duration such as 15s", name, v)
 		}
 	}
+	with.Lease, with.Patience, with.Answer = cmp.Or(opts.Lease, with.Lease), cmp.Or(opts.Patience, with.Patience), cmp.Or(opts.Answer, with.Answer)
 	if v, ok := c.RuntimeParams[connsParam]; ok {
 		delete(c.RuntimeParams, connsParam)
 		if most, err = strconv.Atoi(v); err != nil || most < 1 {
-			return nil, 0, 0, fmt.Errorf("postgres: %s is %q, not a number of connections", connsParam, v)
+			return nil, opts, 0, fmt.Errorf("postgres: %s is %q, not a number of connections", connsParam, v)
 		}
 	}
+	complete(c, dsn)
+	return c, with, most, nil
+}
+
+// complete fills in what a DSN leaves out.
+func complete(c *pgconn.Config, dsn string) {
 	if c.Database == "" {
 		c.Database = c.User
 	}
@@ -128,8 +158,14 @@ func parse(dsn string) (c *pgconn.Config, lease time.Duration, most int, err err
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = 10 * time.Second
+		if several(c) {
+			c.ConnectTimeout = 5 * time.Second // there are others to ask
+		}
 	}
-	return c, lease, most, nil
+	if several(c) && c.ValidateConnect == nil && !strings.Contains(dsn, "target_session_attrs") {
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	c.DialFunc = dialer.DialContext
 }
 
 // enter begins a call. The caller must call leave if there is no error.
@@ -160,16 +196,26 @@ func (db *database) do(ctx context.Context, f func() error) error {
 
 // again is do within a call.
 func (db *database) again(ctx context.Context, f func() error) error {
-	begin, pause := time.Now(), 20*time.Millisecond
-	for {
+	var begin time.Time // when the connection was lost
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 300*time.Millisecond) {
 		err := f()
-		if err == nil || !lost(err) || ctx.Err() != nil || time.Since(begin) > db.patience {
-			if ctx.Err() != nil && err != nil && (lost(err) || errors.Is(err, ctx.Err())) {
-				return ctx.Err()
-			}
+		if err != nil && ctx.Err() != nil && (lost(err) || errors.Is(err, ctx.Err())) {
+			return ctx.Err()
+		}
+		if err == nil || !lost(err) {
 			return err
 		}
-		if code(err) == readOnlyServer {
+		if begin.IsZero() {
+			begin = time.Now()
+		}
+		patience := db.patience
+		if readOnly(err) && !db.several {
+			patience = min(patience, readOnlyPatience)
+		}
+		if time.Since(begin) >= patience {
+			return err
+		}
+		if readOnly(err) {
 			db.pool.reset() // another server may be the primary now
 		}
 		select {
@@ -177,13 +223,22 @@ func (db *database) again(ctx context.Context, f func() error) error {
 			return ctx.Err()
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, 300*time.Millisecond)
 	}
 }
 
 // each calls f with the rows of a query.
 func (db *database) each(ctx context.Context, f func(row) error, sql string, args ...any) error {
 	return db.pool.lend(ctx, func(c *pgconn.PgConn) error {
+		_, err := query(ctx, c, f, sql, args...)
+		return err
+	})
+}
+
+// slowly is each for a statement that may take any time.
+func (db *database) slowly(ctx context.Context, f func(row) error, sql string, args ...any) error {
+	return db.pool.lend(ctx, func(c *pgconn.PgConn) error {
+		allow(c, 0)
+		defer allow(c, db.pool.answer)
 		_, err := query(ctx, c, f, sql, args...)
 		return err
 	})

@@ -171,7 +171,9 @@ func (db *database) prepare(ctx context.Context) error {
 		}
 		v, err := version(ctx, c)
 		if err == nil && v < schemaVersion && !db.readOnly {
-			if err = migrate(ctx, c); err == nil {
+			err = migrate(ctx, c)
+			allow(c, db.pool.answer)
+			if err == nil {
 				v, err = version(ctx, c)
 			} else if v > 0 && code(err) == noPrivilege {
 				return fmt.Errorf("its tables have schema %d, this version needs %d, and this user may not change them: start goclaw once as the user who owns them", v, schemaVersion)
@@ -216,6 +218,7 @@ func version(ctx context.Context, c *pgconn.PgConn) (v int64, err error) {
 
 // migrate brings the tables up to date, unless another process has done so.
 func migrate(ctx context.Context, c *pgconn.PgConn) error {
+	allow(c, 0) // it may take any time, and wait for another process
 	run := func(sql string) error { return c.Exec(ctx, sql).Close() }
 	if err := run(fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d)", schemaLock)); err != nil {
 		return err

@@ -20,6 +20,8 @@ const (
 	notifyEvery = 20 * time.Millisecond
 	poll        = 250 * time.Millisecond
 	relisten    = time.Second
+	// The connection of the listener is tried after so long without a word.
+	stillThere = 30 * time.Second
 	// blind is how long a waiter is kept waiting while the database cannot be
 	// asked.
 	blind = 30 * time.Second
@@ -135,7 +137,7 @@ func (m *watch) look(ctx context.Context) {
 		m.mu.Lock()
 		for w := range m.waiting {
 			switch {
-			case err != nil && (!lost(err) || time.Since(seen) > blind):
+			case err != nil && (!lost(err) || time.Since(seen) > max(blind, m.db.patience)):
 				m.end(w, m.db.wrap(err))
 			case last[w.id] > w.after:
 				m.end(w, nil)
@@ -164,11 +166,8 @@ func (m *watch) listen(ctx context.Context) {
 				hangUp(c)
 				return
 			}
-			if err == nil {
-				err = c.Exec(ctx, "LISTEN "+channel).Close()
-			}
 			for err == nil {
-				err = c.WaitForNotification(ctx)
+				err = listenOn(ctx, c)
 			}
 			hangUp(c)
 		}
@@ -184,6 +183,24 @@ func (m *watch) listen(ctx context.Context) {
 func behindPooler(ctx context.Context, c *pgconn.PgConn) (pooled bool, err error) {
 	_, err = query(ctx, c, func(r row) error { pooled = r.Int(0) != int64(c.PID()); return nil }, "SELECT pg_backend_pid()")
 	return pooled, err
+}
+
+// listenOn has c listen, and waits for notifications until it has been quiet for
+// a while.
+func listenOn(ctx context.Context, c *pgconn.PgConn) error {
+	short, cancel := context.WithTimeout(ctx, defaultAnswer)
+	err := c.Exec(short, "LISTEN "+channel).Close() // fails if it is a standby now
+	cancel()
+	for err == nil {
+		short, cancel = context.WithTimeout(ctx, stillThere)
+		err = c.WaitForNotification(short)
+		quiet := short.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err != nil && quiet && !c.IsClosed() {
+			return nil
+		}
+	}
+	return err
 }
 
 // changed has other processes told of a change, soon and once for many.

@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -40,7 +42,10 @@ func (s *Store) Append(ctx context.Context, id session.ID, recs ...session.Recor
 	err = s.db.again(ctx, a.try)
 	if err != nil {
 		e.known = false
-		return s.db.wrap(err)
+		if err = s.db.wrap(err); a.sent && lost(err) {
+			err = fmt.Errorf("%w; it is not known whether record %d of session %q was written", err, a.lines[0].Seq, id)
+		}
+		return err
 	}
 	if len(recs) > 0 {
 		s.watch.grew(id, e.Info.Last)
@@ -156,11 +161,14 @@ func (a *appending) there() (bool, error) {
 		}
 		return nil
 	}, "SELECT seq, id, crc32c FROM goclaw_records WHERE session = $1 AND seq BETWEEN $2 AND $3", e.N, int64(a.lines[0].Seq), int64(last.Seq))
-	if err == nil && same == len(a.lines) {
-		e.known = false // others may have appended since
-		return true, nil
+	if err != nil || same < len(a.lines) {
+		return false, err
 	}
-	return false, err
+	e.known = false // others may have appended since
+	// What is seen need not be confirmed by a standby yet: the wait for it ends when
+	// the connection does. A commit after it waits for both.
+	_, err = a.s.db.exec(a.ctx, "UPDATE goclaw_sessions SET last = last WHERE n = $1", e.N)
+	return err == nil, err
 }
 
 // write sends the records. It reports false if the log does not end where it
@@ -177,7 +185,8 @@ func (a *appending) write() (done bool, err error) {
 		return true, nil
 	}
 	e.known = false
-	if lost(err) {
+	var connect *pgconn.ConnectError
+	if lost(err) && !readOnly(err) && !errors.As(err, &connect) {
 		a.sent = true
 	}
 	if code(err) == uniqueViolation {
