@@ -20,7 +20,12 @@ func as(cmd *exec.Cmd, uid, gid int) {
 
 // run starts cmd, which ends with this process: at once, without a checkpoint.
 func run(cmd *exec.Cmd) (end func(), ended <-chan error, err error) {
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	return runUntil(cmd, syscall.SIGQUIT)
+}
+
+// runUntil is run for a program that a signal ends.
+func runUntil(cmd *exec.Cmd, sig signal) (end func(), ended <-chan error, err error) {
+	cmd.SysProcAttr.Pdeathsig = sig
 	started, done := make(chan error), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // the kernel watches the thread
@@ -34,8 +39,11 @@ func run(cmd *exec.Cmd) (end func(), ended <-chan error, err error) {
 	if err := <-started; err != nil {
 		return nil, nil, err
 	}
-	return func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }, done, nil
+	return func() { _ = cmd.Process.Signal(sig) }, done, nil
 }
+
+// apart has signals of a terminal not reach cmd.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr.Setsid = true }
 
 type signal = syscall.Signal
 
