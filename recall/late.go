@@ -65,15 +65,21 @@ func (e *embedding) missing(ctx context.Context, most int) (late, error) {
 	if err := e.ix.codes.Refresh(e.ix.table()); err != nil {
 		return l, err
 	}
-	for _, seg := range t.segments() {
+	var last *postings.Doc // enough are newer
+	for _, seg := range slices.Backward(t.segments()) {
 		e.ix.codes.Missing(seg.Docs, func(d postings.Doc) {
 			// Tool output is found by its words.
 			if d.Flags&postings.Tool != 0 || e.skip[spot{d.Group, d.Seq}] {
 				return
 			}
 			l.total++
+			if last != nil && newer(*last, d) < 0 {
+				return
+			}
 			if l.docs = append(l.docs, d); len(l.docs) >= 2*most {
 				l.docs = newest(l.docs, most)
+				oldest := l.docs[len(l.docs)-1]
+				last = &oldest
 			}
 		})
 	}
@@ -86,9 +92,14 @@ func (e *embedding) missing(ctx context.Context, most int) (late, error) {
 	return l, nil
 }
 
+// newer orders docs: the newest first.
+func newer(a, b postings.Doc) int {
+	return cmp.Or(cmp.Compare(b.Time, a.Time), postings.ByPlace(b, a))
+}
+
 // newest returns the newest n docs, in this order.
 func newest(docs []postings.Doc, n int) []postings.Doc {
-	slices.SortFunc(docs, func(a, b postings.Doc) int { return cmp.Or(cmp.Compare(b.Time, a.Time), postings.ByPlace(b, a)) })
+	slices.SortFunc(docs, newer)
 	return docs[:min(n, len(docs))]
 }
 

@@ -166,9 +166,9 @@ func (t *transcripts) load(ctx context.Context, missing []postings.Part) error {
 	return nil
 }
 
-// segments returns all there are.
+// segments returns all there are, what was written last at the end.
 func (t *transcripts) segments() []*postings.Segment {
-	segs := slices.Collect(maps.Values(t.segs))
+	segs := slices.SortedFunc(maps.Values(t.segs), func(a, b *postings.Segment) int { return cmp.Compare(a.ID, b.ID) })
 	if t.tail != nil {
 		segs = append(segs, t.tail)
 	}

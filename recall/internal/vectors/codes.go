@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"goclaw/internal/sqlx"
+	"goclaw/recall/internal/cores"
 	"goclaw/recall/internal/postings"
 )
 
@@ -17,8 +18,10 @@ type Codes struct {
 	of      string // the model whose vectors they are, and their length
 	version int64  // the state of the file that they were read from
 	by      map[int64]*coded
-	order   []int64 // the sessions as they lie in memory; nil: not known
-	room    arena   // of those that were there at first
+	order   []*coded // the sessions as they lie in memory; nil: not known
+	room    arena    // of those that were there at first
+	settled int      // how many were read into room, and how many came since
+	loose   int
 }
 
 // Close gives back the memory. c is empty then.
@@ -29,7 +32,8 @@ func (c *Codes) Close() {
 
 // coded is the vectors of one session, in the order of its records.
 type coded struct {
-	count int64 // as recall_sessions says
+	n     uint32 // the session
+	count int64  // as recall_sessions says
 	seqs  []uint32
 	signs []Signs // none: the model gives it none
 }
@@ -62,6 +66,12 @@ func (c *coded) put(seq uint32, s Signs) {
 	c.seqs, c.signs = slices.Insert(c.seqs, at, seq), slices.Insert(c.signs, at, s)
 }
 
+// From how many vectors on that are on the heap all are read into one room
+// again: some, and a share of the others.
+var looseMost = 16 << 10 // a test sets it
+
+const looseShare = 8
+
 // Refresh makes c what is in the file. Sessions whose vectors have not changed
 // are not read again.
 func (c *Codes) Refresh(t Table) error {
@@ -73,11 +83,11 @@ func (c *Codes) Refresh(t Table) error {
 	if err != nil {
 		return err
 	}
-	if c.by != nil && c.version == version && c.of == of {
-		return nil
-	}
-	if c.by == nil || c.of != of {
+	if c.by == nil || c.of != of || c.loose > looseMost+c.settled/looseShare {
 		return c.load(t, version, of)
+	}
+	if c.version == version {
+		return nil
 	}
 	changed := map[int64]int64{}
 	there := map[int64]bool{}
@@ -99,7 +109,7 @@ func (c *Codes) Refresh(t Table) error {
 	}
 	c.order = nil
 	for n, count := range changed {
-		b := &coded{count: count}
+		b := &coded{n: uint32(n), count: count}
 		err := t.DB.Each(func(r sqlx.Row) error {
 			b.add(r.Int(0), r.Bytes(1))
 			return nil
@@ -108,6 +118,7 @@ func (c *Codes) Refresh(t Table) error {
 			return err
 		}
 		c.by[n] = b
+		c.loose += len(b.seqs)
 	}
 	c.version = version
 	return nil
@@ -118,7 +129,7 @@ func (c *Codes) load(t Table, version int64, of string) error {
 	c.Close()
 	by, most := map[int64]*coded{}, int64(0)
 	err := t.DB.Each(func(r sqlx.Row) error {
-		by[r.Int(0)] = &coded{count: r.Int(1)}
+		by[r.Int(0)] = &coded{n: uint32(r.Int(0)), count: r.Int(1)}
 		most += r.Int(1)
 		return nil
 	}, "SELECT n, coded FROM recall_sessions WHERE coded > 0")
@@ -132,6 +143,7 @@ func (c *Codes) load(t Table, version int64, of string) error {
 		if b := by[last]; b != nil && now != nil {
 			c.room.end(now)
 			b.seqs, b.signs = now.seqs, now.signs
+			c.settled += len(b.seqs)
 		}
 		now = c.room.part()
 	}
@@ -152,27 +164,28 @@ func (c *Codes) load(t Table, version int64, of string) error {
 	return nil
 }
 
-// Put notes vectors of session n that were written to the file by this process:
+// put notes vectors of session n that were written to the file by this process:
 // added new ones, after which it has count.
-func (c *Codes) Put(n, added, count int64, made []Made) {
+func (c *Codes) put(n, added, count int64, made *coded) {
 	if c.by == nil {
 		return
 	}
 	b := c.by[n]
 	if b == nil {
-		b = &coded{}
+		b = &coded{n: uint32(n)}
 		c.by[n], c.order = b, nil
 	}
 	if b.count+added == count { // else another process wrote too: Refresh reads that
 		b.count = count
 	}
 	var news coded
-	for _, m := range made {
-		if _, known := slices.BinarySearch(b.seqs, uint32(m.Seq)); !known {
-			news.put(uint32(m.Seq), SignsOf(Reduce(m.V)))
+	for i, seq := range made.seqs {
+		if _, known := slices.BinarySearch(b.seqs, seq); !known {
+			news.seqs, news.signs = append(news.seqs, seq), append(news.signs, made.signs[i])
 		}
 	}
 	b.merge(news)
+	c.loose += len(news.seqs)
 }
 
 // merge adds all of news at once, which has none that c has: they are often
@@ -191,22 +204,22 @@ func (c *coded) merge(news coded) {
 	}
 }
 
-// Missing calls late for each of docs, in their order in a segment, whose vector
-// was not made yet.
+// Missing calls late for each of docs, which are in their order in a segment,
+// whose vector was not made yet: the last of them first.
 func (c *Codes) Missing(docs []postings.Doc, late func(postings.Doc)) {
-	var b *coded
-	group, j := ^uint32(0), 0
-	for _, d := range docs {
+	var seqs []uint32 // of the session, up to d
+	group := ^uint32(0)
+	for _, d := range slices.Backward(docs) {
 		if d.Group != group {
-			group, b, j = d.Group, c.by[int64(d.Group)], 0
-			if b != nil {
-				j, _ = slices.BinarySearch(b.seqs, d.Seq)
+			group, seqs = d.Group, nil
+			if b := c.by[int64(group)]; b != nil {
+				seqs = b.seqs
 			}
 		}
-		for b != nil && j < len(b.seqs) && b.seqs[j] < d.Seq {
-			j++
+		for len(seqs) > 0 && seqs[len(seqs)-1] > d.Seq {
+			seqs = seqs[:len(seqs)-1]
 		}
-		if b == nil || j == len(b.seqs) || b.seqs[j] != d.Seq {
+		if len(seqs) == 0 || seqs[len(seqs)-1] != d.Seq {
 			late(d)
 		}
 	}
@@ -232,40 +245,33 @@ type Place struct{ Seg, At int }
 // others are farther away by the number of signs that differ.
 const rough = 4
 
+// atOnce is how many sessions a core goes through at once.
+const atOnce = 64
+
 // Nearest returns the k messages of segs nearest to query, of those that allow
-// allows, nil for all.
+// allows, nil for all. Several goroutines call allow.
 func (c *Codes) Nearest(query Vector, segs []*postings.Segment, allow func(postings.Doc) bool, k int) []Place {
 	if len(query) != codeBits || k <= 0 {
 		return nil
 	}
-	s := sieve{want: rough * k, most: codeBits}
-	signs := SignsOf(query)
-	var in group
 	if c.order == nil {
-		c.order = slices.Sorted(maps.Keys(c.by))
+		c.order = slices.SortedFunc(maps.Values(c.by), func(a, b *coded) int { return cmp.Compare(a.n, b.n) })
 	}
-	for _, n := range c.order {
-		b := c.by[n]
-		in.found = false
-		for j := range b.signs {
-			d := signs.apart(&b.signs[j])
-			if d > s.most || b.signs[j] == none {
-				continue
-			}
-			if !in.found {
-				in.find(segs, uint32(n))
-			}
-			if p, ok := in.at(segs, b.seqs[j]); ok && (allow == nil || allow(segs[p.Seg].Docs[p.At])) {
-				s.add(p, d)
-			}
+	signs := SignsOf(query)
+	sieves := cores.Each((len(c.order)+atOnce-1)/atOnce, func(s *sieve, i int) {
+		if s.want == 0 {
+			s.want, s.most = rough*k, codeBits
 		}
-	}
+		for _, b := range c.order[i*atOnce : min((i+1)*atOnce, len(c.order))] {
+			s.sift(b, signs, segs, allow)
+		}
+	})
 	type near struct {
 		Place
 		cosine float64
 	}
 	var all []near
-	for _, p := range s.kept() {
+	for _, p := range together(sieves) {
 		all = append(all, near{p, c.Code(segs[p.Seg].Docs[p.At]).Cosine(query)})
 	}
 	slices.SortFunc(all, func(a, b near) int {
@@ -327,6 +333,41 @@ type sieve struct {
 	counts [codeBits + 1]int
 	places []Place
 	apart  []int
+	in     group // the session that is being sifted
+}
+
+// sift adds the messages of b that are near to query and allowed.
+func (s *sieve) sift(b *coded, query Signs, segs []*postings.Segment, allow func(postings.Doc) bool) {
+	s.in.found = false
+	for j := range b.signs {
+		d := query.apart(&b.signs[j])
+		if d > s.most || b.signs[j] == none {
+			continue
+		}
+		if !s.in.found {
+			s.in.find(segs, b.n)
+		}
+		if p, ok := s.in.at(segs, b.seqs[j]); ok && (allow == nil || allow(segs[p.Seg].Docs[p.At])) {
+			s.add(p, d)
+		}
+	}
+}
+
+// together returns what a sieve would keep of all that sieves have kept.
+func together(sieves []sieve) []Place {
+	if len(sieves) == 0 {
+		return nil
+	}
+	s := &sieves[0]
+	for i := range sieves[1:] {
+		other := &sieves[1+i]
+		for j, p := range other.places {
+			if a := other.apart[j]; a <= s.most && a <= other.most {
+				s.add(p, a)
+			}
+		}
+	}
+	return s.kept()
 }
 
 func (s *sieve) add(p Place, apart int) {

@@ -100,11 +100,20 @@ func TestNearest(t *testing.T) {
 	put(theirs, &sessions[3], 20)
 	put(theirs, &sessions[26], 50)
 	check("written by another")
+	defer func(most int) { looseMost = most }(looseMost)
+	looseMost = 0
+	check("settled")
+	if n := ours.Codes.loose; n != 0 {
+		t.Errorf("%d vectors are on the heap", n)
+	}
+	put(ours, &sessions[3], 20)
+	put(ours, &sessions[27], 5)
+	check("added to those that settled")
 	if err := theirs.DB.Forget([]int64{sessions[3].N, sessions[7].N}); err != nil {
 		t.Fatal(err)
 	}
 	check("forgotten by another")
-	if n := len(ours.Codes.Sessions()); n != 20 {
-		t.Errorf("vectors of %d sessions, want 20", n)
+	if n := len(ours.Codes.Sessions()); n != 21 {
+		t.Errorf("vectors of %d sessions, want 21", n)
 	}
 }

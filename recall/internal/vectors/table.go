@@ -42,14 +42,18 @@ type Made struct {
 // of a session that is gone nothing is written. A message without a vector is
 // written as one without signs, so that it is not tried again.
 func (t Table) Put(made []Made) error {
-	chunks, of := map[int64][]byte{}, map[int64][]Made{}
+	chunks, of := map[int64][]byte{}, map[int64]*coded{}
 	for _, m := range made {
-		chunk := chunkOf(m.N, m.Seq)
+		chunk, signs := chunkOf(m.N, m.Seq), SignsOf(Reduce(m.V))
 		entry := append(chunks[chunk], byte(m.Seq&(chunkSize-1)))
-		for _, w := range SignsOf(Reduce(m.V)) {
+		for _, w := range signs {
 			entry = binary.LittleEndian.AppendUint64(entry, w)
 		}
-		chunks[chunk], of[m.N] = entry, append(of[m.N], m)
+		chunks[chunk] = entry
+		if of[m.N] == nil {
+			of[m.N] = &coded{}
+		}
+		of[m.N].put(uint32(m.Seq), signs)
 	}
 	added, counts := map[int64]int64{}, map[int64]int64{}
 	err := t.DB.Within(func() error {
@@ -90,7 +94,7 @@ func (t Table) Put(made []Made) error {
 	})
 	if err == nil && t.Codes != nil {
 		for n, made := range of {
-			t.Codes.Put(n, added[n], counts[n], made)
+			t.Codes.put(n, added[n], counts[n], made)
 		}
 	}
 	return err
