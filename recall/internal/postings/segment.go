@@ -47,6 +47,47 @@ type Segment struct {
 	firsts []string                    // the first term of each block
 	block  func(n int) ([]byte, error) // reads a block
 	talks  []talk                      // made when they are first asked for
+	briefs []Brief                     // the same
+}
+
+// Brief is what scoring must know of a doc, in two bytes: a table of them stays
+// in the processor's cache.
+type Brief uint16
+
+const (
+	// MaxLength is the number of words from which on texts are equally long.
+	MaxLength = 1 << 12
+
+	briefAsks  Brief = MaxLength
+	briefFirst Brief = 2 * MaxLength
+)
+
+// Length is how many words it has, less than MaxLength.
+func (b Brief) Length() int { return int(b % MaxLength) }
+
+// Asks is 1 if it ends in a question, else 0.
+func (b Brief) Asks() int { return int(b / briefAsks % 2) }
+
+// First reports whether it is the first of its group in the segment.
+func (b Brief) First() bool { return b&briefFirst != 0 }
+
+// Briefs returns what scoring must know of each doc.
+func (s *Segment) Briefs() []Brief {
+	if s.briefs == nil {
+		s.briefs = make([]Brief, len(s.Docs))
+		for i := range s.Docs {
+			d := &s.Docs[i]
+			b := Brief(min(d.Words, MaxLength-1))
+			if d.Flags&Asks != 0 {
+				b |= briefAsks
+			}
+			if i == 0 || s.Docs[i-1].Group != d.Group {
+				b |= briefFirst
+			}
+			s.briefs[i] = b
+		}
+	}
+	return s.briefs
 }
 
 // Posting is one doc of a list, and how often it has the term.

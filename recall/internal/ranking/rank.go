@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"goclaw/recall/internal/cores"
 	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/vectors"
 )
@@ -89,55 +90,132 @@ func (c *Corpus) Look(q *Question) (err error) {
 // Rank returns the best k docs for q by their words, the best first, and then
 // those at the places near that are not among them.
 func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, error) {
-	terms := c.terms
-	var meant []Candidate
-	x := scratches.Get().(*scratch)
-	for i, w := range c.kinds {
-		for n := range x.length[i] {
-			x.length[i][n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
-			x.flat[i][n] = float32(1 / (1 - w.flat + w.flat*float64(n)/c.avg))
+	r := c.ranking(q)
+	parts := cores.Each(len(c.Segs), func(p *part, si int) {
+		if p.scratch == nil {
+			p.scratch, p.best.k = scratches.Get().(*scratch), k
 		}
-	}
-	var all [2]float32
-	for i := range c.kinds {
-		all[i] = max(value(terms, i, math.MaxUint64), 1e-9)
-	}
-	var reach [2]float64 // what the messages around a doc give it at most, by kind
-	for i, w := range c.kinds {
-		reach[i] = w.wide * float64(value(terms, i, math.MaxUint64)) * max(w.user, w.ours, 1)
-	}
+		if p.err == nil {
+			p.err = p.rank(r, si, near)
+		}
+	})
 	best := top{k: k}
-	for si, s := range c.Segs {
-		if err := c.score(si, s, terms, x); err != nil {
-			return nil, err
+	var meant []Candidate
+	for _, p := range parts {
+		if p.err != nil {
+			return nil, p.err // its scratch is not clean
 		}
-		for _, at := range x.touched {
-			d := &s.Docs[at]
-			kind, words, named := c.kind(d.Group), float64(x.score[at]), x.named[at]
-			w := c.kinds[kind]
-			if w.cover > 0 {
-				words *= 1 - w.cover + w.cover*float64(value(terms, kind, x.holds[at])/all[kind])
-			}
-			score := w.weigh(q, d, words, named)
-			if best.full(score + reach[kind]) {
-				continue
-			}
-			if w.wide != 0 {
-				score = w.weigh(q, d, words+w.wide*float64(value(terms, kind, around(s.Docs, x.holds, int(at)))), named)
-			}
-			if !best.full(score) && (c.Allow == nil || c.Allow(*d)) {
-				best.offer(Candidate{Seg: si, At: int(at), Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(terms, kind, x.holds[at]), w: w})
-			}
+		if p.scratch != nil {
+			scratches.Put(p.scratch)
 		}
-		for _, p := range near {
-			if p.Seg == si {
-				meant = append(meant, c.meant(q, p, terms, x))
-			}
+		for _, c := range p.best.heap {
+			best.offer(c)
 		}
-		x.clear()
+		meant = append(meant, p.meant...)
 	}
-	scratches.Put(x) // after an error it is dropped
 	return merge(best.sorted(), meant), nil
+}
+
+// ranking is what is the same for all segments while docs are ranked.
+type ranking struct {
+	*Corpus
+	q      *Question
+	only   int                            // the kind of all groups
+	mixed  bool                           // there are two
+	length [2][postings.MaxLength]float32 // what a word counts in a text of so many, by kind
+	flat   [2][postings.MaxLength]float32 // what a name counts
+	near   [2][2][5]float32               // the weights of what is around, by kind and by whether it asks
+	all    [2]float32                     // what all terms count
+	reach  [2]float64                     // what the messages around a doc give it at most
+	// What a doc gets at most besides what its words count, and as a factor of
+	// both.
+	added, factor float64
+}
+
+// ranking makes it.
+func (c *Corpus) ranking(q *Question) *ranking {
+	r := &ranking{Corpus: c, q: q, mixed: len(c.people) > 0, near: c.near(), factor: 1}
+	if c.people != nil {
+		r.only = 1
+	}
+	named := slices.ContainsFunc(c.terms, func(t found) bool { return t.speakers != nil })
+	for i, w := range c.kinds {
+		for n := range r.length[i] {
+			r.length[i][n] = float32(1 / (1 - w.b + w.b*float64(n)/c.avg))
+			r.flat[i][n] = float32(1 / (1 - w.flat + w.flat*float64(n)/c.avg))
+		}
+		terms := value(c.terms, i, math.MaxUint64)
+		r.all[i] = max(terms, 1e-9)
+		r.reach[i] = w.wide * float64(terms) * max(w.user, w.ours, 1)
+		if r.mixed || i == r.only {
+			r.added = max(r.added, r.reach[i]+w.most(q, named))
+			r.factor = max(r.factor, w.factor(q), w.tool)
+		}
+	}
+	r.factor *= 1 + 1e-6 // nothing is lost by rounding
+	return r
+}
+
+// kindOf returns which of kinds a doc is.
+func (r *ranking) kindOf(d *postings.Doc) int {
+	if r.mixed {
+		return r.kind(d.Group)
+	}
+	return r.only
+}
+
+// part is what one core ranks.
+type part struct {
+	*scratch
+	best  top
+	meant []Candidate
+	err   error
+}
+
+// rank adds the best docs of segment si, and those of near that are in it.
+func (p *part) rank(r *ranking, si int, near []vectors.Place) error {
+	s, x := r.Segs[si], p.scratch
+	if err := r.score(si, s, x); err != nil {
+		return err
+	}
+	for b, touched := range x.blocks {
+		if !touched {
+			continue
+		}
+		for at := b * blockSize; at < min((b+1)*blockSize, len(s.Docs)); at++ {
+			if x.score[at] != 0 && !p.best.full((float64(x.score[at])+r.added)*r.factor) {
+				p.offer(r, si, at)
+			}
+		}
+	}
+	for _, place := range near {
+		if place.Seg == si {
+			p.meant = append(p.meant, r.meant(r.q, place, r.terms, x))
+		}
+	}
+	x.clear()
+	return nil
+}
+
+// offer adds a doc that was scored if it is among the best.
+func (p *part) offer(r *ranking, si, at int) {
+	x, docs := p.scratch, r.Segs[si].Docs
+	d := &docs[at]
+	kind, words, named := r.kindOf(d), float64(x.score[at]), x.named[at]
+	w := r.kinds[kind]
+	if w.cover > 0 {
+		words *= 1 - w.cover + w.cover*float64(value(r.terms, kind, x.holds[at])/r.all[kind])
+	}
+	score := w.weigh(r.q, d, words, named)
+	if p.best.full(score + r.reach[kind]) {
+		return
+	}
+	if w.wide != 0 {
+		score = w.weigh(r.q, d, words+w.wide*float64(value(r.terms, kind, around(docs, x.holds, at))), named)
+	}
+	if !p.best.full(score) && (r.Allow == nil || r.Allow(*d)) {
+		p.best.offer(Candidate{Seg: si, At: at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(r.terms, kind, x.holds[at]), w: w})
+	}
 }
 
 // found is where a term of a question is.
@@ -252,18 +330,17 @@ func (c *Corpus) lists(term string) (lists [][]byte, n int, err error) {
 	return lists, n, nil
 }
 
-// maxLength is the number of words from which on texts are equally long.
-const maxLength = 4096
+// blockSize is how many docs are looked at together if any of them was hit.
+const blockSize = 64
 
 // scratch is what scoring a segment needs; all zero between segments.
 type scratch struct {
-	score, tf    []float32
-	holds        []uint64 // which terms a doc holds itself, one bit each
-	named        []bool   // the question names a doc's speaker
-	touched, hit []int32
-	ps           []postings.Posting
-	length       [2][maxLength]float32 // what a word counts in a text of so many, by kind
-	flat         [2][maxLength]float32 // what a name counts
+	score, tf []float32
+	holds     []uint64   // which terms a doc holds itself, one bit each
+	named     []bool     // the question names a doc's speaker
+	blocks    []bool     // where docs were hit
+	hit       [2][]int32 // by the term that is being scored, by kind
+	ps        []postings.Posting
 }
 
 // scratches are those that no search uses.
@@ -272,26 +349,31 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 func (x *scratch) fit(n int) {
 	if len(x.score) < n {
 		x.score, x.tf, x.holds, x.named = make([]float32, n), make([]float32, n), make([]uint64, n), make([]bool, n)
+		x.blocks = make([]bool, n/blockSize+1)
 	}
-	x.touched = x.touched[:0]
 }
 
 func (x *scratch) clear() {
-	for _, at := range x.touched {
-		x.score[at], x.holds[at] = 0, 0
+	for b, touched := range x.blocks {
+		if touched {
+			end := min((b+1)*blockSize, len(x.score))
+			clear(x.score[b*blockSize : end])
+			clear(x.holds[b*blockSize : end])
+			x.blocks[b] = false
+		}
 	}
 	clear(x.named)
 }
 
 // score leaves in x the scores of the docs of s that hold any of the terms.
-func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (err error) {
+func (r *ranking) score(si int, s *postings.Segment, x *scratch) (err error) {
 	x.fit(len(s.Docs))
 	mute, muted := 0, false
-	if c.Mute != nil {
-		mute, muted = slices.BinarySearchFunc(s.Docs, *c.Mute, postings.ByPlace)
+	if r.Mute != nil {
+		mute, muted = slices.BinarySearchFunc(s.Docs, *r.Mute, postings.ByPlace)
 	}
-	for i, t := range terms {
-		x.hit = x.hit[:0]
+	for i := range r.terms {
+		t := &r.terms[i]
 		for _, v := range t.by[si] {
 			if x.ps, err = s.Decode(v.list, x.ps[:0]); err != nil {
 				return err
@@ -299,14 +381,14 @@ func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (
 			if muted {
 				x.ps = slices.DeleteFunc(x.ps, func(p postings.Posting) bool { return int(p.At) == mute })
 			}
-			c.spread(s.Docs, t.code, v.factor, x)
+			r.spread(s, t.code, v.factor, x)
 			for _, p := range x.ps {
 				x.holds[p.At] |= 1 << i
 			}
 		}
-		c.sum(s.Docs, t, x)
+		r.sum(t, x)
 	}
-	for _, t := range terms {
+	for _, t := range r.terms {
 		if t.speakers == nil || t.speakers[si] == nil {
 			continue
 		}
@@ -314,7 +396,7 @@ func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (
 			return err
 		}
 		for _, p := range x.ps {
-			x.named[p.At] = c.kind(s.Docs[p.At].Group) == 0
+			x.named[p.At] = r.kindOf(&s.Docs[p.At]) == 0
 		}
 	}
 	return nil
@@ -322,33 +404,48 @@ func (c *Corpus) score(si int, s *postings.Segment, terms []found, x *scratch) (
 
 // spread counts the postings of a term for the docs that have it and for those
 // around them; factor is what the term counts.
-func (c *Corpus) spread(docs []postings.Doc, code bool, factor float32, x *scratch) {
-	length := &x.length
+func (r *ranking) spread(s *postings.Segment, code bool, factor float32, x *scratch) {
+	length := &r.length
 	if code {
-		length = &x.flat
+		length = &r.flat
 	}
-	tfs := x.tf[:len(docs)]
-	group, kind := uint32(0), c.kind(0)
-	near := c.near()
+	briefs := s.Briefs()
+	tfs := x.tf[:len(briefs)]
+	kind, group := r.only, ^uint32(0)
+	hit := x.hit[kind]
 	for _, p := range x.ps {
 		at := int(p.At)
-		d := &docs[at]
-		if d.Group != group {
-			group, kind = d.Group, c.kind(d.Group)
+		b := briefs[at]
+		if r.mixed {
+			if g := s.Docs[at].Group; g != group {
+				x.hit[kind] = hit
+				group, kind = g, r.kind(g)
+				hit = x.hit[kind]
+			}
 		}
-		tf := factor * float32(p.Count) * length[kind][min(d.Words, maxLength-1)]
-		weights := &near[kind][d.Flags&postings.Asks]
+		tf := factor * float32(p.Count) * length[kind][b.Length()]
+		weights := &r.near[kind][b.Asks()]
 		// What is said here is context of the two before and the two after.
-		for j := max(at-2, 0); j <= min(at+2, len(docs)-1); j++ {
-			if docs[j].Group != d.Group || weights[at-j+2] == 0 {
+		from, to := at, at
+		for from > at-2 && !briefs[from].First() {
+			from--
+		}
+		for to < at+2 && to+1 < len(briefs) && !briefs[to+1].First() {
+			to++
+		}
+		x.blocks[from/blockSize], x.blocks[to/blockSize] = true, true
+		for j := from; j <= to; j++ {
+			w := weights[at-j+2]
+			if w == 0 {
 				continue
 			}
 			if tfs[j] == 0 {
-				x.hit = append(x.hit, int32(j))
+				hit = append(hit, int32(j))
 			}
-			tfs[j] += weights[at-j+2] * tf
+			tfs[j] += w * tf
 		}
 	}
+	x.hit[kind] = hit
 }
 
 // near returns the weights of what is around, by kind and by whether it asks.
@@ -363,20 +460,15 @@ func (c *Corpus) near() (near [2][2][5]float32) {
 }
 
 // sum adds what a term counts to the scores of the docs that were hit.
-func (c *Corpus) sum(docs []postings.Doc, t found, x *scratch) {
-	tfs := x.tf[:len(docs)]
-	group, kind := uint32(0), c.kind(0)
-	for _, j := range x.hit {
-		tf := tfs[j]
-		tfs[j] = 0
-		if g := docs[j].Group; g != group {
-			group, kind = g, c.kind(g)
+func (r *ranking) sum(t *found, x *scratch) {
+	for kind, w := range r.kinds {
+		value, k1 := t.value[kind], float32(w.k1)
+		for _, j := range x.hit[kind] {
+			tf := x.tf[j]
+			x.tf[j] = 0
+			x.score[j] += value*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
 		}
-		if x.score[j] == 0 {
-			x.touched = append(x.touched, j)
-		}
-		k1 := float32(c.kinds[kind].k1)
-		x.score[j] += t.value[kind]*tf*(k1+1)/(tf+k1) + math.SmallestNonzeroFloat32
+		x.hit[kind] = x.hit[kind][:0]
 	}
 }
 

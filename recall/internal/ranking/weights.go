@@ -105,6 +105,27 @@ var lengths = func() (l [31]float64) {
 	return l
 }()
 
+// most is what weigh adds to the score of any doc at most, before its factors;
+// named says that the query names speakers.
+func (w *weights) most(q *Question, named bool) float64 {
+	sum := max(w.askOnly, w.ask, 0) + max(w.length, 0)*lengths[len(lengths)-1]
+	if named {
+		sum += max(w.speaker, 0)
+	}
+	if len(q.spans) > 0 {
+		sum += max(w.date, 0)
+	}
+	return sum
+}
+
+// factor returns the factor of what a user said.
+func (w *weights) factor(q *Question) float64 {
+	if q.ours {
+		return w.ours
+	}
+	return w.user
+}
+
 // weigh adds to the score of the words what else speaks for d; named says that
 // the query names its speaker.
 func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool) float64 {
@@ -128,11 +149,7 @@ func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool)
 		if d.Flags&postings.Tool != 0 {
 			score *= w.tool
 		} else if d.Flags&postings.User != 0 {
-			if q.ours {
-				score *= w.ours
-			} else {
-				score *= w.user
-			}
+			score *= w.factor(q)
 		}
 	}
 	return score
