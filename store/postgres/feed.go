@@ -15,24 +15,31 @@ import (
 // seen. Only the numbers before that are never given again: after a crash, or by a
 // standby that is promoted, those are that left no trace, such as the number of a
 // transaction that was undone.
-const (
-	oldest   = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-	traceMax = 1_000_000 // how far back the first position looks for the newest
-)
+//
+// Numbers from next on are of transactions to come: where they are in a table, it
+// was dumped on another server and restored on this one, and they say nothing.
+const positions = `(SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next FROM pg_current_snapshot() s) p`
+
+// How far back the first position looks for the newest transaction of which
+// something was seen: most often it is near.
+const traceNear, traceFar = 1000, 1_000_000
 
 var selectAll = fmt.Sprintf(`SELECT least(p.oldest, coalesce(greatest(
-		(SELECT max(xact) FROM goclaw_records WHERE xact >= p.oldest - %d), (SELECT max(xact) FROM goclaw_moves)) + 1, p.oldest - %[1]d)),
+		coalesce((SELECT max(xact) FROM goclaw_records WHERE xact >= p.oldest - %d AND xact < p.next),
+			(SELECT max(xact) FROM goclaw_records WHERE xact >= p.oldest - %d AND xact < p.next)),
+		(SELECT max(xact) FROM goclaw_moves WHERE xact < p.next)) + 1, p.oldest - %[2]d)),
 	false, s.id, s.last, s.n, false
-FROM (SELECT `+oldest+` AS oldest) p LEFT JOIN goclaw_sessions s ON s.trashed IS NULL ORDER BY s.updated DESC, s.id`, traceMax)
+FROM `+positions+` LEFT JOIN goclaw_sessions s ON s.trashed IS NULL ORDER BY s.updated DESC, s.id`, traceNear, traceFar)
 
 // selectChanged takes a position. The second column reports whether the position
 // is one that the server has not reached: it is not the one that gave it, or was
 // set back.
-const selectChanged = `WITH r AS (SELECT session, max(xact) AS xact FROM goclaw_records WHERE xact >= $1 GROUP BY session),
-m AS (SELECT id, xact FROM goclaw_moves WHERE xact >= $1)
+const selectChanged = `WITH p AS MATERIALIZED (SELECT * FROM ` + positions + `),
+r AS (SELECT session, max(xact) AS xact FROM goclaw_records WHERE xact >= $1 AND xact < (SELECT next FROM p) GROUP BY session),
+m AS (SELECT id, xact FROM goclaw_moves WHERE xact >= $1 AND xact < (SELECT next FROM p))
 SELECT least(p.oldest, greatest((SELECT max(xact) FROM r), (SELECT max(xact) FROM m), $1 - 1) + 1),
 	p.oldest < $1, c.id, coalesce(s.last, 0), coalesce(s.n, 0), s.n IS NULL OR s.trashed IS NOT NULL
-FROM (SELECT ` + oldest + ` AS oldest) p
+FROM p
 LEFT JOIN (SELECT s.id FROM goclaw_sessions s WHERE s.n IN (SELECT session FROM r) UNION SELECT id FROM m) c ON true
 LEFT JOIN goclaw_sessions s ON s.id = c.id ORDER BY s.updated DESC NULLS LAST, c.id`
 

@@ -65,6 +65,11 @@ func TestFencing(t *testing.T) {
 			if !errors.Is(err, session.ErrConflict) || !strings.Contains(err.Error(), "the lock was lost") {
 				t.Errorf("a late append: %v", err)
 			}
+			late.Seq = 6 // whatever is there by now
+			if err := a.Append(bg, "s1", late); !errors.Is(err, session.ErrConflict) || !strings.Contains(err.Error(), "the lock was lost") {
+				t.Errorf("a late append, of an old number: %v", err)
+			}
+			late.Seq = session.Seq(len(want) + 1)
 			got, err := sessiontest.Collect(b.Read(bg, "s1", 0))
 			must(t, err)
 			if len(got) != len(want) {
@@ -186,6 +191,35 @@ INSERT INTO goclaw_records (session, xact, seq, crc32c, id, parent, type, data) 
 	}
 	if ch, err = s.Changes(bg, ch.Now); err != nil || len(ch.Logs) != 0 {
 		t.Errorf("without a change the feed is %+v (%v)", ch, err)
+	}
+}
+
+// A database that was dumped and restored on another server has numbers of
+// transactions that are still to come there: the feed does not report its records
+// again and again.
+func TestFeedOfADump(t *testing.T) {
+	dir := t.TempDir()
+	s := at(t, dir, Options{})
+	for i := range 5 {
+		talk(t, s, session.ID(fmt.Sprint("s", i)), 2)
+	}
+	sql(t, dir, "UPDATE goclaw_records SET xact = xact + 1000000")
+	ch, err := s.Changes(bg, "")
+	must(t, err)
+	if len(ch.Logs) != 5 || !ch.All {
+		t.Fatalf("the feed is %+v", ch)
+	}
+	if ch, err = s.Changes(bg, ch.Now); err != nil || len(ch.Logs) != 0 {
+		t.Errorf("without a change the feed is %+v (%v)", ch, err)
+	}
+	must(t, s.Append(bg, "s1", session.Record{Seq: 4, ID: "new", Parent: "e002", Time: sessiontest.Start, Body: sessiontest.User("x")}))
+	if ch, err = s.Changes(bg, ch.Now); err != nil || len(ch.Logs) != 1 || ch.Logs[0].ID != "s1" || ch.All {
+		t.Errorf("after a change of s1 the feed is %+v (%v)", ch, err)
+	}
+	// Another server that has come less far than the one that gave the position.
+	sql(t, dir, "UPDATE goclaw_records SET xact = 0")
+	if ch, err = s.Changes(bg, "1000000000"); err != nil || len(ch.Logs) != 5 || !ch.All {
+		t.Errorf("from a position that is to come the feed is %+v (%v)", ch, err)
 	}
 }
 
