@@ -39,7 +39,7 @@ func (l *load) judge() {
 	if j.done == 0 || j.late+j.broken == 0 {
 		t.Errorf("%d questions were answered and %d interrupted, want some of both", j.done, j.late+j.broken)
 	}
-	t.Logf("%v; %d sessions, %d records; %d questions answered, %d of them although their turn ended with an error; %d interrupted; %d not taken, because the session was held; %d resumed; tools ran %d times, %d calls were interrupted",
+	t.Logf("%v; %d sessions, %d records; %d questions answered, %d of them in turns that did not end well; %d interrupted; %d not taken, because the session was held; %d resumed; tools ran %d times, %d calls were interrupted",
 		l.suffers, len(keys), j.records, j.done, j.late, j.broken, j.held, j.resumed, j.ran, j.open)
 	for _, what := range slices.Sorted(maps.Keys(j.why)) {
 		t.Logf("%d times: %s", j.why[what], what)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,9 @@ func (a *appending) try() error {
 			}
 		}
 		if err := a.plan(); err != nil || len(a.recs) == 0 {
+			if errors.Is(err, session.ErrConflict) && len(a.recs) > 0 { // most likely because of whoever has the lock now
+				err = cmp.Or(a.refused(), err)
+			}
 			return err
 		}
 		if done, err := a.write(); done || err != nil {
@@ -209,7 +213,8 @@ func (a *appending) lock() (name string, fence int64, held bool) {
 	return name, fence, held
 }
 
-// refused returns why a log that ends where it should took no records.
+// refused returns why a log took no records although it ends where it should: the
+// lock was lost.
 func (a *appending) refused() error {
 	name, fence, held := a.lock()
 	if !held {
