@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,17 +18,13 @@ type bash struct {
 	dir, shell string
 	env        []string
 	fence      Fence
-	ask        Approver
 	timeout    time.Duration
 	max        int
 	grace      time.Duration // from asking a group to end to killing it
 	linger     time.Duration // from the shell's end to the end of listening
 
-	asking chan struct{} // held while the approver is asked
-
-	mu     sync.Mutex
-	always map[string]bool
-	pipes  map[*os.File]bool // still open: something in the background may write to them
+	mu    sync.Mutex
+	pipes map[*os.File]bool // still open: something in the background may write to them
 }
 
 func newBash(dir string, o Options) *bash {
@@ -44,20 +38,14 @@ func newBash(dir string, o Options) *bash {
 		env:     append(env, "PWD="+dir, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0"),
 		shell:   o.Shell,
 		fence:   o.Fence,
-		ask:     o.Ask,
 		timeout: o.BashTimeout,
 		max:     o.MaxOutput,
 		grace:   2 * time.Second,
 		linger:  250 * time.Millisecond,
-		asking:  make(chan struct{}, 1),
-		always:  map[string]bool{},
 		pipes:   map[*os.File]bool{},
 	}
 	if b.shell == "" {
 		b.shell = lookShell(variable(env, "PATH"))
-	}
-	for _, c := range o.Allowed {
-		b.always[c] = true
 	}
 	return b
 }
@@ -96,13 +84,6 @@ func (b *bash) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 	if b.shell == "" {
 		return llm.Failed(call, "there is no bash on this system; use the file tools"), nil
 	}
-	refused, err := b.approve(ctx, a.Command)
-	if err != nil {
-		return llm.Failed(call, "interrupted before it began"), err
-	}
-	if refused != "" {
-		return llm.Failed(call, refused), nil
-	}
 	timeout := b.timeout
 	if a.Timeout > 0 {
 		timeout = time.Duration(a.Timeout * float64(time.Second))
@@ -110,56 +91,16 @@ func (b *bash) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 	return b.run(ctx, call, a.Command, timeout)
 }
 
-// approve returns "" if command may run, or else what to tell the model.
-func (b *bash) approve(ctx context.Context, command string) (refused string, err error) {
-	private := b.fence.names(command, b.dir, b.env)
-	if !private && b.isAllowed(command) {
-		return "", nil
+// Request implements Guarded. A command that cannot be run is not asked about.
+func (b *bash) Request(call llm.ToolCall) (r Request, needed bool) {
+	a, err := args[struct{ Command string }](call)
+	if err != nil || b.shell == "" || strings.ContainsRune(a.Command, 0) {
+		return Request{}, false
 	}
-	if b.ask == nil && private {
-		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here.", nil
-	}
-	if b.ask == nil {
-		return "not run: bash needs the user's permission, and there is no one to ask here. " +
-			"To allow it, the user can start an interactive chat and answer there, or add this exact command to the allowed ones in the configuration.", nil
-	}
-	// One question at a time; an "always" may answer the next one too.
-	select {
-	case b.asking <- struct{}{}:
-		defer func() { <-b.asking }()
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	if !private && b.isAllowed(command) {
-		return "", nil
-	}
-	d, err := b.ask.Approve(ctx, Request{Tool: "bash", Command: command, Dir: b.dir, Private: private})
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
-		return fmt.Sprintf("not run: the user could not be asked: %v", err), nil
-	case d == Always && private: // Once
-	case d == Always:
-		b.mu.Lock()
-		b.always[command] = true
-		b.mu.Unlock()
-	case d != Once:
-		return "not run: the user did not allow this command. Do not try the same in another way; say why you wanted it, or ask.", nil
-	}
-	return "", nil
-}
-
-func (b *bash) isAllowed(command string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.always[command]
-}
-
-func (b *bash) allowed() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.always))
+	return Request{
+		Tool: call.Name, Command: a.Command, Dir: b.dir, Rule: ruleFor(a.Command),
+		Private: b.fence.names(a.Command, b.dir, b.env),
+	}, true
 }
 
 // run runs command until its shell ends, or the time is up, or ctx is done.

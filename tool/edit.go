@@ -35,17 +35,36 @@ func (editFile) Spec() llm.ToolSpec {
 
 func (editFile) Mutates(llm.ToolCall) bool { return true }
 
+// replacement is what edit_file is asked to do.
+type replacement struct {
+	Path string
+	Old  string `json:"old_string"`
+	New  string `json:"new_string"`
+	All  bool   `json:"replace_all"`
+}
+
+// Request implements Guarded: a file that is no memory file is asked about.
+func (t editFile) Request(call llm.ToolCall) (Request, bool) {
+	a, err := args[replacement](call)
+	if err != nil || a.Old == a.New {
+		return Request{}, false
+	}
+	return t.ws.change(call.Name, a.Path, func(old string) (string, error) {
+		e, err := plan(old, a.Old, a.New, a.All)
+		if err != nil {
+			return "", err
+		}
+		return e.apply(), nil
+	})
+}
+
 func (t editFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-	a, err := args[struct {
-		Path string
-		Old  string `json:"old_string"`
-		New  string `json:"new_string"`
-		All  bool   `json:"replace_all"`
-	}](call)
+	a, err := args[replacement](call)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	rel, err := t.ws.rel(a.Path)
+	var rel string
+	t.ws, rel, err = t.ws.find(a.Path)
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}

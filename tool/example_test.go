@@ -52,5 +52,5 @@ func Example() {
 	// - file: no such property
 	// Required: path. Properties: column (integer from 1), limit (integer from 1), offset (integer from 1), path (non-empty string).
 	// may it run? rm -r memory
-	// not run: the user did not allow this command. Do not try the same in another way; say why you wanted it, or ask.
+	// not done: the user did not allow this. Do not try the same in another way; say why you wanted it, or ask.
 }

@@ -64,7 +64,8 @@ func (t listDirectory) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	rel, err := t.ws.rel(cmp.Or(a.Path, "."))
+	var rel string
+	t.ws, rel, err = t.ws.find(cmp.Or(a.Path, "."))
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}

@@ -56,7 +56,8 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	rel, err := t.ws.rel(a.Path)
+	var rel string
+	t.ws, rel, err = t.ws.find(a.Path)
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}

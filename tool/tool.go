@@ -50,12 +50,15 @@ type Mutator interface {
 // Options of a Set. Workspace and Now are required.
 type Options struct {
 	Workspace string           // the directory that files are reached in; made if it is missing
+	Memory    string           // the directory that MEMORY.md and memory/ are in; "": the workspace
 	Now       func() time.Time // the clock, for get_current_time
 
 	Fence Fence // files that the tools refuse, wherever the workspace is
 
-	Ask         Approver      // allows commands; nil: only Allowed ones run
-	Allowed     []string      // commands that were allowed for always, exactly as written
+	Mode        Mode          // what is done without asking
+	Ask         Approver      // allows the rest; nil: only what Mode, Rules and Allowed allow is done
+	Rules       []Rule        // what was allowed before
+	Allowed     []string      // the same for commands, exactly as written
 	DisableBash bool          // bash is not offered at all
 	BashTimeout time.Duration // of a command that names none; 0: 2 minutes, at most 10
 	Shell       string        // path of the shell; "": bash or else sh, on the PATH of Env
@@ -73,9 +76,10 @@ const (
 
 // Set is a registry of tools. It is safe for concurrent use.
 type Set struct {
-	ws   *workspace
-	bash *bash // nil if disabled
-	max  int
+	ws    *workspace
+	bash  *bash // nil if disabled
+	guard *guard
+	max   int
 
 	mu     sync.RWMutex
 	order  []*entry
@@ -106,7 +110,13 @@ func New(o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{ws: ws, max: o.MaxOutput, byName: map[string]*entry{}}
+	if o.Memory != "" && !sameDir(o.Memory, ws.dir) {
+		if ws.memory, err = openWorkspace(o.Memory, o.Fence); err != nil {
+			ws.close()
+			return nil, err
+		}
+	}
+	s := &Set{ws: ws, guard: newGuard(o), max: o.MaxOutput, byName: map[string]*entry{}}
 	tools := []Tool{
 		readFile{ws, o.MaxOutput},
 		listDirectory{ws, o.MaxOutput},
@@ -120,7 +130,7 @@ func New(o Options) (*Set, error) {
 	}
 	for _, t := range tools {
 		if err := s.Add(t); err != nil {
-			ws.root.Close()
+			ws.close()
 			return nil, err
 		}
 	}
@@ -146,7 +156,7 @@ func (s *Set) Add(t Tool) error {
 	if _, taken := s.byName[spec.Name]; taken {
 		return fmt.Errorf("tool: %s is registered already", spec.Name)
 	}
-	e := &entry{tool: t, spec: spec, schema: schema, max: s.max}
+	e := &entry{tool: t, spec: spec, schema: schema, guard: s.guard, max: s.max}
 	s.byName[spec.Name] = e
 	s.order = append(s.order, e)
 	return nil
@@ -216,13 +226,24 @@ func (s *Set) Mutates(call llm.ToolCall) bool {
 	return e != nil && e.Mutates(call)
 }
 
-// Allowed returns the commands that bash runs without asking, sorted: those of
-// Options and those that were allowed for always since.
-func (s *Set) Allowed() []string {
-	if s.bash == nil {
-		return nil
-	}
-	return s.bash.allowed()
+// Rules returns what is done without asking, whatever the mode: the rules of
+// Options and those that were allowed since.
+func (s *Set) Rules() []Rule {
+	_, rules := s.guard.now()
+	return slices.Clone(rules)
+}
+
+// Mode returns what is done without asking.
+func (s *Set) Mode() Mode {
+	mode, _ := s.guard.now()
+	return mode
+}
+
+// SetMode changes what is done without asking, beginning with the next call.
+func (s *Set) SetMode(m Mode) {
+	s.guard.mu.Lock()
+	defer s.guard.mu.Unlock()
+	s.guard.mode = m
 }
 
 // Close releases the workspace. Commands that run are not waited for: cancel
@@ -237,7 +258,7 @@ func (s *Set) Close() error {
 	if s.bash != nil {
 		s.bash.close()
 	}
-	return s.ws.root.Close()
+	return s.ws.close()
 }
 
 func (s *Set) unknown(call llm.ToolCall) llm.ToolResult {
@@ -264,16 +285,14 @@ type entry struct {
 	tool   Tool
 	spec   llm.ToolSpec
 	schema *schema
+	guard  *guard
 	max    int
 }
 
 func (e *entry) Spec() llm.ToolSpec { return e.spec }
 
 func (e *entry) Mutates(call llm.ToolCall) bool {
-	if m, ok := e.tool.(Mutator); ok {
-		return m.Mutates(call)
-	}
-	return true
+	return mutates(e.tool, call)
 }
 
 func (e *entry) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -282,6 +301,13 @@ func (e *entry) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, err
 	}
 	if problem := e.check(call.Args); problem != "" {
 		return llm.Failed(call, clean(problem)), nil
+	}
+	refused, err := e.guard.permit(ctx, e.tool, call)
+	if err != nil {
+		return llm.Failed(call, "interrupted before it began"), fmt.Errorf("tool %s: %w", call.Name, err)
+	}
+	if refused != "" {
+		return llm.Failed(call, clean(refused)), nil
 	}
 	r, err := e.tool.Run(ctx, call)
 	r.CallID, r.Name = call.ID, call.Name
@@ -346,5 +372,16 @@ func openWorkspace(dir string, fence Fence) (*workspace, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil && !slices.Contains(bases, real) {
 		bases = append(bases, real)
 	}
-	return &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1), patience: 10 * time.Second}, nil
+	w := &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1), patience: 10 * time.Second}
+	w.memory = w
+	return w, nil
+}
+
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return filepath.Clean(a) == b
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

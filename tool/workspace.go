@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"goclaw/internal/memoryfiles"
 )
 
 // workspace is the directory that files are reached in. Whatever a path says,
@@ -22,11 +24,44 @@ type workspace struct {
 	dir   string
 	bases []string // dir, and what it resolves to: absolute paths may begin with either
 	fence Fence
+	// memory is where the memory files are, whatever the workspace; it may be
+	// this one.
+	memory *workspace
 
 	// writing is held by whoever changes a file. One lock for all files,
 	// since two paths may be the same file (links, letter case).
 	writing  chan struct{}
 	patience time.Duration // how long to wait for another process
+}
+
+// find returns where path leads: to the memory files, or to the workspace
+// itself; and its name there.
+func (w *workspace) find(path string) (*workspace, string, error) {
+	if !filepath.IsAbs(filepath.FromSlash(path)) || w.memory.holds(path) {
+		if rel, err := w.memory.rel(path); err == nil && (memoryfiles.Is(filepath.ToSlash(rel)) || rel == memoryfiles.Dir) {
+			return w.memory, rel, nil
+		}
+	}
+	rel, err := w.rel(path)
+	return w, rel, err
+}
+
+// holds reports whether an absolute path is below the workspace.
+func (w *workspace) holds(path string) bool {
+	_, err := w.rel(path)
+	return err == nil
+}
+
+// isMemory reports whether the file target is a memory file.
+func (w *workspace) isMemory(target string) bool {
+	return w.memory == w && memoryfiles.Is(filepath.ToSlash(filepath.Clean(target)))
+}
+
+func (w *workspace) close() error {
+	if w.memory != w {
+		w.memory.root.Close()
+	}
+	return w.root.Close()
 }
 
 // rel returns path relative to the workspace.

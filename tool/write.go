@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"goclaw/llm"
 )
 
@@ -36,6 +38,58 @@ func (writeFile) Spec() llm.ToolSpec {
 
 func (writeFile) Mutates(llm.ToolCall) bool { return true }
 
+// Request implements Guarded: a file that is no memory file is asked about.
+func (t writeFile) Request(call llm.ToolCall) (Request, bool) {
+	a, err := args[struct {
+		Path, Content string
+		Append        bool
+	}](call)
+	if err != nil {
+		return Request{}, false
+	}
+	return t.ws.change(call.Name, a.Path, func(old string) (string, error) {
+		if a.Append {
+			return old + separate([]byte(old), a.Content), nil
+		}
+		return a.Content, nil
+	})
+}
+
+// change is the Request for a change of the file path. What cannot be done
+// needs no permission: the tool says why.
+func (w *workspace) change(tool, path string, to func(old string) (string, error)) (Request, bool) {
+	w, rel, err := w.find(path)
+	if err != nil {
+		return Request{}, false
+	}
+	target, info, err := w.writable(rel)
+	if err != nil || w.isMemory(target) {
+		return Request{}, false
+	}
+	var old []byte
+	if info != nil {
+		if old, _, err = w.readAll(target); err != nil {
+			old = nil // it is too large to be shown; writing it anew is possible
+		}
+	}
+	text, err := to(string(old))
+	if err != nil {
+		return Request{}, false
+	}
+	name := filepath.ToSlash(rel)
+	return Request{Tool: tool, Path: name, Dir: w.dir, Diff: unified(name, old, []byte(text)), Rule: Rule{Tool: edits}}, true
+}
+
+// unified returns the change from old to new as a unified diff, or says how
+// large it is.
+func unified(name string, old, new []byte) string {
+	const most = 1 << 20
+	if len(old)+len(new) > most || isBinary(old[:min(len(old), sniffLen)]) || isBinary(new[:min(len(new), sniffLen)]) {
+		return fmt.Sprintf("%s before, %s after; not shown\n", bytesOf(int64(len(old))), bytesOf(int64(len(new))))
+	}
+	return string(diff.Diff(name, old, name, new))
+}
+
 func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	a, err := args[struct {
 		Path, Content string
@@ -44,7 +98,8 @@ func (t writeFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	rel, err := t.ws.rel(a.Path)
+	var rel string
+	t.ws, rel, err = t.ws.find(a.Path)
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}
