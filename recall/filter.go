@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"goclaw/internal/naming"
 	"goclaw/recall/internal/postings"
 	"goclaw/session"
 )
@@ -82,7 +82,7 @@ func (q *Query) wants(s said) bool {
 // an error if no session has the agent, folder or program that q names.
 func (q *Query) sessions(ctx context.Context, st session.Store) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
-		below, none := inFolder(q.Folder), true
+		below, none := naming.InFolder(q.Folder), true
 		for in, err := range st.List(ctx, session.Query{ID: q.Session, Key: q.Key, Agent: q.Agent}) {
 			if err != nil {
 				yield(in, err)
@@ -107,36 +107,6 @@ func (q *Query) sessions(ctx context.Context, st session.Store) iter.Seq2[sessio
 // sourceOf returns the program that a session is of.
 func sourceOf(in session.Info) string { return cmp.Or(in.Origin.Program, "goclaw") }
 
-// inFolder returns a function that reports whether a path is folder or below
-// it, links followed or not.
-func inFolder(folder string) func(path string) bool {
-	real := func(path string) string {
-		if p, err := filepath.EvalSymlinks(path); err == nil {
-			return p
-		}
-		return path // on another machine, or gone
-	}
-	folder = filepath.Clean(folder)
-	here, known := real(folder), map[string]bool{}
-	return func(path string) bool {
-		if path == "" {
-			return false
-		}
-		in, ok := known[path]
-		if !ok {
-			in = within(filepath.Clean(path), folder) || within(real(path), here)
-			known[path] = in
-		}
-		return in
-	}
-}
-
-// within reports whether path is folder or below it.
-func within(path, folder string) bool {
-	rest, ok := strings.CutPrefix(path, folder)
-	return ok && (rest == "" || rest[0] == filepath.Separator || strings.HasSuffix(folder, string(filepath.Separator)))
-}
-
 // maxNamed is how many values an error names.
 const maxNamed = 8
 
@@ -153,7 +123,7 @@ func (q *Query) unknown(ctx context.Context, st session.Store) error {
 		}
 		all = append(all, in)
 	}
-	below := inFolder(q.Folder)
+	below := naming.InFolder(q.Folder)
 	for _, f := range []struct {
 		want, none string
 		of         func(session.Info) string

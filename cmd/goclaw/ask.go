@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +44,7 @@ error, done. An answer that was cut because it reached the limit on its length
 		},
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", sessionFlag+" (default: the configured key)")
+	a.given.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, one per line")
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")
 	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (can be repeated)")
@@ -89,8 +89,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 		unseen = show(addressed{note: note, key: s.Key}, nil)
 	}
 	if s.ID == "" {
-		cwd, _ := os.Getwd()
-		if s, err = r.Begin(ctx, session.Header{Key: s.Key, CWD: cwd}); err != nil {
+		if s, err = r.Begin(ctx, session.Header{Key: s.Key, CWD: a.conf.Workspace}); err != nil {
 			show(nil, err)
 			return quietIf(asJSON, err)
 		}

@@ -88,7 +88,7 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	notes, err := addMemory(ctx, w, c.Workspace)
+	notes, err := addMemory(ctx, w, c.Memory)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,8 @@ func chat(ctx context.Context, a *app, ref string) error {
 	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
 		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref,
-		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb", Allow: a.allow, Hint: chatHint,
+		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb", Remember: a.remember, Hint: chatHint,
 	}
-	o.CWD, _ = os.Getwd()
 	var c *repl.Chat
 	var approve tool.Approver
 	if interactive {
@@ -44,13 +43,14 @@ func chat(ctx context.Context, a *app, ref string) error {
 	}
 	defer run.close()
 	st := a.stores.st
+	o.CWD, o.Folder = a.conf.Workspace, shortPath(a.conf.Workspace, a.getenv("HOME"))
 	defer a.stores.follow(ctx, st)()
 	if ix := a.search.ix; ix != nil {
 		// The user comes first: what is missing in the index can wait.
 		defer time.AfterFunc(3*time.Second, ix.Background).Stop()
 		o.Search = ix
 	}
-	o.Runner, o.Store, o.DefaultKey = run.Runner, st, session.Key(a.conf.Session.DefaultKey)
+	o.Runner, o.Store, o.DefaultKey, o.Modes = run.Runner, st, session.Key(a.conf.Session.DefaultKey), run.tools
 	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spent(ctx, st, a.conf, id) }
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		err := a.output(path, func(w io.Writer) error { return a.export(ctx, st, id, format, false, w) })

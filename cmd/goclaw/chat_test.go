@@ -105,7 +105,7 @@ func TestLeaveOnATerminal(t *testing.T) {
 	p.See("New session")
 	p.Press("run echo it is $((6*7))\r")
 	p.See("wants to run")
-	p.See("[N]o:")
+	p.See("[N]o")
 	p.Press("a\r")
 	p.See("it is 42")
 	p.See("\n\n>")

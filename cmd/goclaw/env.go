@@ -30,6 +30,7 @@ type env struct {
 	out, err *terminal.Writer // see data for what is not for people
 	getenv   func(string) string
 
+	given   given          // by flags
 	conf    *config.Loaded // nil until config has loaded it
 	foreign string         // the folder that session.path names, if it is another program's
 	placed  string         // tells the user so
@@ -61,6 +62,9 @@ func (e *env) config() (*config.Loaded, error) {
 	}
 	c, err := config.Load(e.getenv, os.Environ())
 	if err != nil {
+		return nil, err
+	}
+	if err := e.given.apply(c); err != nil {
 		return nil, err
 	}
 	adopt(e, c)

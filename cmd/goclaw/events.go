@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"time"
 
 	"goclaw/agent"
 	"goclaw/internal/transcript"
@@ -26,6 +27,7 @@ type addressed struct {
 func (e *env) plainEvents() func(agent.Event, error) error {
 	st := e.style()
 	open := false // in the middle of a line
+	began := map[string]time.Time{}
 	return func(ev agent.Event, err error) error {
 		said, _ := ev.(agent.Said)
 		if open && (err != nil || said.Text == "" && said.Thinking == "") {
@@ -41,10 +43,15 @@ func (e *env) plainEvents() func(agent.Event, error) error {
 			_, err := io.WriteString(e.out, transcript.Printable(ev.Text))
 			return err
 		case agent.Calling:
+			began[ev.Call.ID] = time.Now()
 			fmt.Fprintln(e.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))
 		case agent.Called:
-			if ev.Result.IsError {
-				fmt.Fprintln(e.err, st.Red("← "+transcript.OneLine(transcript.Printable(ev.Result.Text()), 160)))
+			var took time.Duration
+			if at, ok := began[ev.Call.ID]; ok {
+				took = time.Since(at)
+			}
+			for _, line := range transcript.Result(ev.Call, ev.Result, took, "", st) {
+				fmt.Fprintln(e.err, line)
 			}
 		case addressed:
 			e.note("%s", ev.note)

@@ -35,10 +35,12 @@ func fence(c *config.Loaded) tool.Fence {
 		f.Private = append(f.Private, filepath.Join(filepath.Dir(c.Session.Path), "locks"))
 	}
 	// A workspace that the user put inside a private folder is allowed, unless
-	// it is goclaw's state itself.
+	// it is goclaw's state itself. So is a folder of memory files.
 	for _, dir := range own {
-		if dir != c.Workspace && within(dir, c.Workspace) {
-			f.Open = append(f.Open, c.Workspace)
+		for _, open := range []string{c.Workspace, c.Memory} {
+			if dir != open && within(dir, open) {
+				f.Open = append(f.Open, open)
+			}
 		}
 	}
 	return f
@@ -54,11 +56,14 @@ func unset(name string) func(string) string {
 	}
 }
 
-// checkWorkspace refuses a workspace that tools could not use.
+// checkWorkspace refuses a workspace or a folder of memory files that tools
+// could not use.
 func checkWorkspace(c *config.Loaded) error {
-	if fence(c).Check(c.Workspace) == nil {
-		return nil
+	for _, at := range []struct{ what, key, path string }{{"the workspace", "workspace", c.Workspace}, {"the folder of memory files", "memory", c.Memory}} {
+		if fence(c).Check(at.path) != nil {
+			return fmt.Errorf("%s %s (%s) holds goclaw's own state, which tools may not reach: choose another folder, such as %s",
+				at.what, at.path, c.Source(at.key), filepath.Join(c.Home, "workspace"))
+		}
 	}
-	return fmt.Errorf("the workspace %s (%s) holds goclaw's own state, which tools may not reach: choose another folder, such as %s",
-		c.Workspace, c.Source("workspace"), filepath.Join(c.Home, "workspace"))
+	return nil
 }

@@ -357,7 +357,7 @@ func TestChatShowsText(t *testing.T) {
 	p.Press("hello\r")
 	p.See("bash wants to run")
 	p.See(`"echo EVIL\x1b[35;7m`)
-	p.See("[N]o:")
+	p.See("[N]o")
 	p.Press("n\r")
 	p.See("done\n\n>")
 	for i, line := range []string{"/sessions", "/history all", "/search boat", "/search 1", "/context", "/checkpoints", "/compact --dry-run", "/model", "/model " + "a\u202eb/c",

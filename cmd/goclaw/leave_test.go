@@ -71,7 +71,7 @@ func TestTypedAheadIsNoLeave(t *testing.T) {
 			home := t.TempDir()
 			p, cmd := start(t, home)
 			p.See(question)
-			p.See("\n  touch ran\n[y]es once, [a]lways this command, [N]o:")
+			p.See("\n  touch ran\n[y]es, this [s]ession, [a]lways here, [N]o")
 			p.Press("n\r")
 			p.See("did not allow")
 			switch name {
@@ -95,9 +95,9 @@ func TestTypedAheadIsNoLeave(t *testing.T) {
 func TestLeaveInAsk(t *testing.T) {
 	home := t.TempDir()
 	p, cmd := asks(t, home, "", "", "ask", "run touch ran # \x1b[8mhidden")
-	p.See(`  "touch ran # \x1b[8mhidden"` + "\n[y]es once, [a]lways this command, [N]o:")
+	p.See(`  "touch ran # \x1b[8mhidden"` + "\n[y]es, this [s]ession, [a]lways here, [N]o")
 	p.Press("what?\r")
-	p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+	p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 2 })
 	p.Press("a\r")
 	if code := exits(t, cmd); code != 0 || !exists(filepath.Join(home, "workspace", "ran")) {
 		t.Errorf("exit code %d, the command ran: %v", code, exists(filepath.Join(home, "workspace", "ran")))
@@ -109,9 +109,9 @@ func TestLeaveInAsk(t *testing.T) {
 	// What names goclaw's own files is asked about each time.
 	for range 2 {
 		p, cmd = asks(t, home, "", "", "ask", "run ls "+home+"/allowed")
-		p.See("It names goclaw's own files, so you are asked every time.\n[y]es once, [N]o:")
+		p.See("It names goclaw's own files, so you are asked every time.\n[y]es, [N]o")
 		p.Press("a\r")
-		p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+		p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 2 })
 		p.Press("y\r")
 		exits(t, cmd)
 	}

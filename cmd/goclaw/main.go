@@ -93,7 +93,7 @@ func insist(ctx context.Context, stop func(), e *env) (over func()) {
 const sessionFlag = "the session: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, starts a session"
 
 func rootCmd(a *app) *cobra.Command {
-	var ref string
+	var open opening
 	root := &cobra.Command{
 		Use:   "goclaw",
 		Short: "An agent that never loses a conversation",
@@ -102,6 +102,7 @@ restart, a crash or a full context window.
 
 Without a command it opens a chat and resumes the last session.`,
 		Example: `  goclaw                              chat; resumes where you left off
+  goclaw -c                           go on with the latest session of this folder
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the conversations
@@ -121,7 +122,13 @@ Without a command it opens a chat and resumes the last session.`,
 			text := transcript.OneLine(strings.Join(args, " "), 60)
 			return usage("there is no command %q: goclaw ask %q asks that, and goclaw --help lists the commands", transcript.OneLine(args[0], 60), text)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return chat(cmd.Context(), a, ref) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ref, err := open.session(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			return chat(cmd.Context(), a, ref)
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
@@ -131,7 +138,8 @@ Without a command it opens a chat and resumes the last session.`,
 		return usage("%v: %s", err, hint)
 	})
 	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
-	root.Flags().StringVarP(&ref, "session", "s", "", sessionFlag)
+	open.flags(root.Flags())
+	a.given.flags(root.Flags())
 	root.AddCommand(askCmd(a), searchCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a), backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), configCmd(a), modelsCmd(a), checkpointCmd(a))
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)

@@ -29,7 +29,7 @@ func adopt(e *env, c *config.Loaded) {
 
 // beside returns OpenClaw's workspaces, without our own.
 func beside(e *env) (out []recall.Workspace) {
-	own, _ := os.Stat(e.conf.Workspace)
+	own, _ := os.Stat(e.conf.Memory)
 	for _, w := range e.workspaces {
 		if in, err := os.Stat(w.Path); err != nil || own != nil && os.SameFile(own, in) {
 			continue

@@ -100,11 +100,11 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	if err := recall.Remove(indexAt(c)); err != nil { // the next search makes a new one
 		a.warn("the search index could not be removed: %s", oneLine(err))
 	}
-	if err := restoreMemory(ctx, b, c.Workspace, force, now, &out); err != nil {
+	if err := restoreMemory(ctx, b, c.Memory, force, now, &out); err != nil {
 		return err
 	}
 	for _, name := range out.Kept {
-		a.warn("%s differs from the backup and stays as it is: --force replaces it", filepath.Join(c.Workspace, name))
+		a.warn("%s differs from the backup and stays as it is: --force replaces it", filepath.Join(c.Memory, name))
 	}
 	if out.Replaced != "" {
 		a.warn("the store that was there is %s now", out.Replaced)

@@ -140,7 +140,7 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	printHits(a.env, res, q.Text)
 	if q.Memory && len(res.Hits) == 0 {
 		if _, notes, err := ix.Count(ctx); err == nil && notes == 0 {
-			a.warn("there are no memory files yet: they are MEMORY.md and memory/*.md in %s", a.conf.Workspace)
+			a.warn("there are no memory files yet: they are MEMORY.md and memory/*.md in %s", a.conf.Memory)
 		}
 	}
 	return nil

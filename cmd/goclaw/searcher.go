@@ -48,7 +48,7 @@ func (x *searcher) index() (*recall.Index, error) {
 	c := x.conf
 	x.indexing = newBar(x.env)
 	o := recall.Options{
-		Store: redacted(st), Path: indexAt(c), Workspace: c.Workspace, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
+		Store: redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {

@@ -284,7 +284,7 @@ func look(ctx context.Context, a *app, refs []string, find finder) (s scan, err 
 	}
 	if len(refs) == 0 {
 		var more []leak
-		if more, s.files, err = leaksInMemory(a.conf.Workspace, find); err != nil {
+		if more, s.files, err = leaksInMemory(a.conf.Memory, find); err != nil {
 			return s, err
 		}
 		s.leaks = append(s.leaks, more...)

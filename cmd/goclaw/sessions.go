@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,13 +38,28 @@ another long hex id at the end, and for an agent's main session (agent:ID:main).
 
 func listCmd(a *app) *cobra.Command {
 	var q session.Query
-	var asJSON bool
+	var asJSON, here bool
+	var folder string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the conversations, as sessions does without a command",
 		Args:    atMost(0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return listSessions(cmd.Context(), a, q, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if here && folder != "" {
+				return usage("--here is --folder with the current folder: give one of them")
+			}
+			if here {
+				folder = "."
+			}
+			if folder != "" {
+				var err error
+				if folder, err = filepath.Abs(folder); err != nil {
+					return err
+				}
+			}
+			return listSessions(cmd.Context(), a, q, folder, asJSON)
+		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print a list of objects")
@@ -51,6 +67,8 @@ func listCmd(a *app) *cobra.Command {
 	f.StringVar(&q.Agent, "agent", "", "only this agent's")
 	f.StringVar(&q.Channel, "channel", "", "only this channel's")
 	f.StringVar(&q.Text, "text", "", "only those with this text in key, id or title")
+	f.BoolVar(&here, "here", false, "only those that worked in this folder or below it")
+	f.StringVar(&folder, "folder", "", "only those that worked in that folder or below it")
 	f.BoolVar(&q.Trash, "trash", false, "those in the trash")
 	return cmd
 }
@@ -62,6 +80,7 @@ type row struct {
 	Title       string         `json:"title"`
 	Model       string         `json:"model"`
 	Source      string         `json:"source"`
+	Folder      string         `json:"folder"`
 	Turns       int            `json:"turns"`
 	Records     int            `json:"records"`
 	UsedTokens  int            `json:"usedTokens"`
@@ -75,12 +94,12 @@ type row struct {
 
 func rowOf(in session.Info) row {
 	return row{
-		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
+		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Folder: in.CWD, Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
 		Compactions: in.Compactions, Folds: in.Compactions, CreatedAt: transcript.Stamp(in.Created), UpdatedAt: transcript.Stamp(in.Updated), TrashedAt: transcript.Stamp(in.Trashed), Origin: in.Origin,
 	}
 }
 
-func listSessions(ctx context.Context, a *app, q session.Query, asJSON bool) error {
+func listSessions(ctx context.Context, a *app, q session.Query, folder string, asJSON bool) error {
 	if q.Limit < 0 {
 		return usage("--limit must not be negative")
 	}
@@ -90,7 +109,7 @@ func listSessions(ctx context.Context, a *app, q session.Query, asJSON bool) err
 	}
 	rows := []row{}
 	var infos []session.Info
-	for in, err := range naming.List(ctx, st, q) {
+	for in, err := range naming.List(ctx, st, q, folder) {
 		if err != nil {
 			return err
 		}
@@ -100,22 +119,24 @@ func listSessions(ctx context.Context, a *app, q session.Query, asJSON bool) err
 	case asJSON:
 		return a.printJSON(rows)
 	case len(rows) > 0:
-		return a.print(transcript.Table(sessionTable(infos), a.style(), a.columns())...)
+		return a.print(transcript.Table(sessionTable(a.env, infos), a.style(), a.columns())...)
+	case folder != "":
+		return a.print("no session worked in " + transcript.Name(folder))
 	case q != session.Query{Limit: q.Limit}:
 		return a.print("no session fits")
 	}
 	return a.print("no sessions yet: goclaw starts the first")
 }
 
-func sessionTable(infos []session.Info) [][]string {
-	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM"}}
+func sessionTable(e *env, infos []session.Info) [][]string {
+	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM", "FOLDER"}}
 	for i, name := range transcript.Names(infos, 48) {
 		in, used := infos[i], ""
 		if in.Used > 0 {
 			used = window.Short(in.Used)
 		}
 		cells = append(cells, []string{name, transcript.OneLine(transcript.Name(in.Title), 40),
-			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Source(in)})
+			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Source(in), transcript.Name(shortPath(in.CWD, e.getenv("HOME")))})
 	}
 	return cells
 }

@@ -2,19 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"goclaw/agent"
-	"goclaw/internal/repl"
-	"goclaw/internal/repl/line"
-	"goclaw/internal/terminal"
-	"goclaw/internal/wholefile"
 	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/runner"
@@ -81,15 +74,20 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	if err := checkWorkspace(c); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(c.Workspace, 0o700); err != nil {
+	mode, err := tool.ParseMode(c.Tools.Mode)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := a.rules()
+	if err != nil {
 		return nil, err
 	}
 	if c.Tools.Bash == "on" {
-		ask = tool.ApproverFunc(func(context.Context, tool.Request) (tool.Decision, error) { return tool.Once, nil })
+		ask = commandsUnasked{ask}
 	}
 	tools, err := tool.New(tool.Options{
-		Workspace: c.Workspace, Fence: fence(c), Now: time.Now, Ask: ask, DisableBash: c.Tools.Bash == "off",
-		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Allowed: a.allowed(c.Home),
+		Workspace: c.Workspace, Memory: c.Memory, Fence: fence(c), Now: time.Now, Mode: mode, Ask: ask, Rules: rules, DisableBash: c.Tools.Bash == "off",
+		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(),
 	})
 	if err != nil {
 		return nil, err
@@ -119,43 +117,4 @@ func whoAmI() string {
 		host = "this machine"
 	}
 	return fmt.Sprintf("%s on %s", filepath.Base(os.Args[0]), host)
-}
-
-// allowed returns the commands that the user has allowed for good. Tools cannot
-// write the file: it is outside their fence.
-func (e *env) allowed(home string) []string {
-	data, err := wholefile.Read(filepath.Join(home, "allowed"), wholefile.Small)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			e.warn("the commands that were allowed for good cannot be read: %v", err)
-		}
-		return nil
-	}
-	var out []string
-	for line := range strings.Lines(string(data)) {
-		var cmd string
-		if _, err := fmt.Sscanf(line, "%q", &cmd); err == nil {
-			out = append(out, cmd)
-		}
-	}
-	return out
-}
-
-// allow remembers a command as allowed for good.
-func (e *env) allow(cmd string) error {
-	return wholefile.Append(filepath.Join(e.conf.Home, "allowed"), fmt.Appendf(nil, "%q\n", cmd))
-}
-
-// approver asks the user on the terminal before a command runs. Without a
-// terminal it is nil.
-func (e *env) approver() tool.Approver {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return nil
-	}
-	// Lines are read when there is a question, and not before: what is typed
-	// ahead is for someone else, and standard input is never an answer.
-	out := terminal.NewWriter(tty)
-	in := line.NewPlain(tty, out)
-	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(out, text) }, Ask: in.Ask, Allow: e.allow}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/memoryfiles"
 	"goclaw/session"
 )
 
@@ -24,7 +25,8 @@ type Config struct {
 	MaxTokens     int                 `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
 	Thinking      string              `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
 	Models        map[string]Model    `json:"models" doc:"what differs from the catalogue, by provider/model"`
-	Workspace     string              `json:"workspace" doc:"the folder that tools work in, with memory/ and MEMORY.md; relative to the current folder; empty: workspace in goclaw's home"`
+	Workspace     string              `json:"workspace" doc:"the folder that tools work in; relative to the current folder; empty: the current folder"`
+	Memory        string              `json:"memory" doc:"the folder of MEMORY.md and memory/, whatever the workspace; relative to the current folder; empty: workspace in goclaw's home"`
 	Providers     map[string]Provider `json:"providers" doc:"addresses and keys, by provider"`
 	Tools         Tools               `json:"tools"`
 	Limits        Limits              `json:"limits"`
@@ -49,6 +51,8 @@ type Provider struct {
 
 // Tools are what the model may do.
 type Tools struct {
+	Mode        string   `json:"mode" doc:"what is done without asking: nothing, edits of files, only reading (plan), or all" rule:"one of ask edits plan all"`
+	Allow       []string `json:"allow" doc:"what is allowed in every mode, such as bash(go test): commands that begin with these words"`
 	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
 }
@@ -68,7 +72,7 @@ type Search struct {
 	BaseURL    string   `json:"baseUrl" doc:"the address of the endpoint, such as http://localhost:11434/v1" rule:"an address"`
 	Model      string   `json:"model" doc:"the model of the endpoint"`
 	APIKey     string   `json:"apiKey" doc:"the key of the endpoint, if it needs one"`
-	Memory     []string `json:"memory" doc:"files and folders of the workspace to search besides MEMORY.md and memory/"`
+	Memory     []string `json:"memory" doc:"files and folders to search besides MEMORY.md and memory/, relative to the folder of those"`
 }
 
 // Session is how conversations are kept.
@@ -201,8 +205,7 @@ func Home(getenv func(string) string) (string, error) {
 // Default returns the configuration of a user who has set nothing.
 func Default() Config {
 	return Config{
-		Workspace: "",
-		Tools:     Tools{Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Tools:     Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
 		Limits:    Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
 		Search:    Search{Embeddings: "builtin", Memory: []string{}},
 		Agents:    defaultAgents(),
@@ -229,7 +232,11 @@ func Default() Config {
 // in must not decide which conversations it finds.
 func (l *Loaded) paths(getenv func(string) string) error {
 	if l.Workspace == "" {
-		l.Workspace = filepath.Join(l.Home, "workspace")
+		l.Workspace = "."
+	}
+	unset := l.Memory == ""
+	if unset {
+		l.Memory = filepath.Join(l.Home, "workspace")
 	}
 	if l.Session.Path == "" {
 		if l.Session.Store == "jsonl" {
@@ -244,6 +251,7 @@ func (l *Loaded) paths(getenv func(string) string) error {
 		here bool
 	}{
 		{"workspace", &l.Workspace, true},
+		{"memory", &l.Memory, true},
 		{"session.path", &l.Session.Path, false},
 		{"session.inherit.source", &l.Session.Inherit.Source, false},
 	} {
@@ -266,5 +274,18 @@ func (l *Loaded) paths(getenv func(string) string) error {
 			*p.path = filepath.Join(l.Home, *p.path)
 		}
 	}
+	// Memory files were in the workspace before they had a folder of their own.
+	if unset && l.Sources["workspace"] != "" && hasMemory(l.Workspace) && !hasMemory(l.Memory) {
+		l.Memory = l.Workspace
+	}
 	return nil
+}
+
+// hasMemory reports whether there are memory files in dir.
+func hasMemory(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, memoryfiles.Main))
+	if err != nil {
+		_, err = os.Stat(filepath.Join(dir, memoryfiles.Dir))
+	}
+	return err == nil
 }

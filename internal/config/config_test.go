@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -45,8 +46,12 @@ func TestNothingSaid(t *testing.T) {
 	for key, s := range l.Sources {
 		t.Errorf("%s comes from %s, want the default", key, s)
 	}
-	if l.Workspace != filepath.Join(l.Home, "workspace") || l.Session.Path != filepath.Join(l.Home, "sessions.db") {
-		t.Errorf("workspace %s, path %s", l.Workspace, l.Session.Path)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Workspace != here || l.Memory != filepath.Join(l.Home, "workspace") || l.Session.Path != filepath.Join(l.Home, "sessions.db") {
+		t.Errorf("workspace %s, memory %s, path %s", l.Workspace, l.Memory, l.Session.Path)
 	}
 	if l.Session.Inherit.Source != "/h/.openclaw/agents/main/sessions" {
 		t.Errorf("inherit.source %s", l.Session.Inherit.Source)
@@ -319,7 +324,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("warnings %q %q, %d values set", plain.Warnings, full.Warnings, len(full.Sources))
 	}
 	full.Models, plain.Models = nil, nil
-	full.Workspace, full.Session.Path = plain.Workspace, plain.Session.Path
+	full.Memory, full.Session.Path = plain.Memory, plain.Session.Path
 	if diff := cmp.Diff(plain.Config, full.Config); diff != "" {
 		t.Errorf("the sample does not say the defaults (-default +sample)\n%s", diff)
 	}
@@ -357,9 +362,9 @@ func TestOldFile(t *testing.T) {
 	want := Config{
 		Model: "anthropic/claude-sonnet-4-5", ContextWindow: 150000, MaxTokens: 4000, Thinking: "low",
 		Models:    map[string]Model{"ollama/llama3": {ContextWindow: 8192, MaxTokens: 1024, InputPrice: 0.5, OutputPrice: 1.5}},
-		Workspace: "/srv/claw/workspace",
+		Workspace: "/srv/claw/workspace", Memory: filepath.Join(l.Home, "workspace"),
 		Providers: map[string]Provider{"anthropic": {}, "openai": {}, "ollama": {BaseURL: "http://10.0.0.2:11434/v1", APIKey: "none"}},
-		Tools:     Tools{Bash: "off", BashTimeout: Duration(90 * time.Second)},
+		Tools:     Tools{Mode: "ask", Allow: []string{}, Bash: "off", BashTimeout: Duration(90 * time.Second)},
 		Limits:    Default().Limits,
 		Agents:    Default().Agents,
 		Search: Search{Embeddings: "endpoint", BaseURL: "http://localhost:11434/v1", Model: "nomic-embed-text", APIKey: "secret",
@@ -375,5 +380,28 @@ func TestOldFile(t *testing.T) {
 	}
 	if d := cmp.Diff(want, l.Config); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Memory files that were in a workspace before they had a folder of their own
+// are still found.
+func TestMemoryOfBefore(t *testing.T) {
+	dir := t.TempDir()
+	file := fmt.Sprintf(`{"workspace": %q}`, dir)
+	l, err := load(t, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Memory != filepath.Join(l.Home, "workspace") {
+		t.Errorf("a workspace without memory files: %s", l.Memory)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "MEMORY.md"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = load(t, file, nil); err != nil || l.Memory != dir {
+		t.Errorf("a workspace with memory files: %s, %v", l.Memory, err)
+	}
+	if l, err = load(t, fmt.Sprintf(`{"workspace": %q, "memory": "/srv/notes"}`, dir), nil); err != nil || l.Memory != "/srv/notes" {
+		t.Errorf("a folder that is named: %s, %v", l.Memory, err)
 	}
 }

@@ -198,14 +198,19 @@ func Title(ctx context.Context, st session.Store, in session.Info) string {
 }
 
 // List returns the sessions that q selects, with titles as Title makes them.
-// q.Text may match those as well.
-func List(ctx context.Context, st session.Store, q session.Query) iter.Seq2[session.Info, error] {
+// q.Text may match those as well. If folder is not empty, only those that worked
+// in it or below it are returned.
+func List(ctx context.Context, st session.Store, q session.Query, folder string) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		listed, n := q, 0
-		if q.Text != "" {
+		if q.Text != "" || folder != "" {
 			listed.Text, listed.Limit = "", 0
 		}
+		here := InFolder(folder)
 		for in, err := range st.List(ctx, listed) {
+			if err == nil && folder != "" && !here(in.CWD) {
+				continue
+			}
 			if err == nil {
 				in.Title = Title(ctx, st, in)
 				if !q.Match(in) {

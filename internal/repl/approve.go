@@ -13,7 +13,7 @@ import (
 	"goclaw/tool"
 )
 
-// Approver asks a person whether a command may run. It is the tool.Approver of
+// Approver asks a person whether a call may run. It is the tool.Approver of
 // every interface of the program.
 type Approver struct {
 	Style transcript.Style
@@ -21,40 +21,63 @@ type Approver struct {
 	// Ask shows prompt and returns the answer. Text typed before the question
 	// does not answer it.
 	Ask func(ctx context.Context, prompt string) (string, error)
-	// Allow remembers that a command is always allowed. nil: nothing is remembered.
-	Allow func(command string) error
+	// Remember allows what rule covers for good. nil: nothing is remembered.
+	Remember func(rule tool.Rule) error
 }
 
 // Approve implements tool.Approver. The end of the input means no.
 func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
-	a.Show(a.Style.Yellow(transcript.OneLine(transcript.Name(req.Tool), 64)+" wants to run") + a.Style.Dim(" in "+transcript.Name(req.Dir)) + ":")
-	a.Show(exactly(req.Command))
-	prompt := "[y]es once, [a]lways this command, [N]o: "
+	a.show(req)
+	prompt := "[y]es, this [s]ession, [a]lways here, [N]o (n REASON tells why): "
 	if req.Private {
 		a.Show(a.Style.Dim("It names goclaw's own files, so you are asked every time."))
-		prompt = "[y]es once, [N]o: "
+		prompt = "[y]es, [N]o (n REASON tells why): "
 	}
 	for {
-		answer, err := a.Ask(ctx, prompt)
+		text, err := a.Ask(ctx, prompt)
 		if errors.Is(err, io.EOF) {
 			return tool.No, nil
 		}
 		if err != nil {
 			return tool.No, err
 		}
-		switch answer = strings.ToLower(strings.TrimSpace(answer)); {
-		case answer == "y" || answer == "yes" || answer == "once":
+		text = strings.TrimSpace(text)
+		word, why, _ := strings.Cut(text, " ")
+		word = strings.ToLower(strings.TrimRight(word, ",.:;"))
+		switch {
+		case text == "" || (word == "n" || word == "no") && strings.TrimSpace(why) == "":
+			return tool.No, nil
+		case word == "n" || word == "no":
+			return tool.No, tool.Because(strings.TrimSpace(why))
+		case why != "": // no answer
+		case word == "y" || word == "yes" || word == "once":
 			return tool.Once, nil
-		case (answer == "a" || answer == "always") && !req.Private:
-			if a.Allow != nil {
-				if err := a.Allow(req.Command); err != nil {
-					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this command is allowed until goclaw exits, but could not be saved: %v", err))))
+		case req.Private:
+		case word == "s" || word == "session":
+			return tool.Session, nil
+		case word == "a" || word == "always":
+			if a.Remember != nil {
+				if err := a.Remember(req.Rule); err != nil {
+					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this is allowed until goclaw exits, but could not be saved: %v", err))))
 				}
 			}
 			return tool.Always, nil
-		case answer == "" || answer == "n" || answer == "no":
-			return tool.No, nil
 		}
+	}
+}
+
+// show says what is asked: a command, or a change of a file.
+func (a Approver) show(req tool.Request) {
+	who, in := transcript.OneLine(transcript.Name(req.Tool), 64), a.Style.Dim(" in "+transcript.Name(req.Dir))
+	if req.Path != "" {
+		a.Show(a.Style.Yellow(who+" wants to change "+transcript.Name(req.Path)) + in + ":")
+		a.Show(transcript.Diff(req.Diff, a.Style))
+		return
+	}
+	a.Show(a.Style.Yellow(who+" wants to run") + in + ":")
+	a.Show(exactly(req.Command))
+	if len(req.Rule.Words) > 0 && !req.Private {
+		a.Show(a.Style.Dim("For this session or always would allow " + transcript.Printable(req.Rule.String()) + "."))
 	}
 }
 

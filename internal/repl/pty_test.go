@@ -241,7 +241,7 @@ type asking struct {
 }
 
 func (a *asking) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-	d, err := a.ask(ctx, tool.Request{Tool: c.Name, Command: "rm -r build", Dir: "/w"})
+	d, err := a.ask(ctx, tool.Request{Tool: c.Name, Command: "rm -r build", Dir: "/w", Rule: tool.Exactly("rm -r build")})
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -254,19 +254,19 @@ func TestTerminalApproval(t *testing.T) {
 	b.tools = &asking{}
 	var allowed []string
 	p, over := b.sit(t, context.Background(), func(o *Options) {
-		o.Allow = func(c string) error { allowed = append(allowed, c); return errors.New("disk full") }
+		o.Remember = func(r tool.Rule) error { allowed = append(allowed, r.Exact); return errors.New("disk full") }
 	})
 	p.Press("first\ry\r") // what is typed ahead is no leave
-	p.See("bash wants to run in /w:\n  rm -r build\n[y]es once, [a]lways this command, [N]o:")
+	p.See("bash wants to run in /w:\n  rm -r build\n[y]es, this [s]ession, [a]lways here, [N]o")
 	p.Press("y\r")
 	p.See("one\n\n>")
 	p.Press("second\r")
-	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 2 })
+	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 2 })
 	p.Press("a\r")
-	p.See("this command is allowed until goclaw exits, but could not be saved: disk full")
+	p.See("this is allowed until goclaw exits, but could not be saved: disk full")
 	p.See("two\n\n>")
 	p.Press("third\r")
-	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o:") == 3 })
+	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 3 })
 	p.Press("\x03")
 	p.See("[stopped; everything so far is saved]")
 	p.Press("\x04")
@@ -303,7 +303,7 @@ func TestTerminalSpinner(t *testing.T) {
 	p.Press("go\r")
 	p.See(" waiting for test/one")
 	close(gate)
-	p.See("> go\nhere\n→ look()\nand there\n\n>")
+	p.See("> go\nhere\n→ look()\n  seen\n← 1.0 s\nand there\n\n>")
 	p.Press("\x04")
 	over()
 }

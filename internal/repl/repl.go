@@ -62,6 +62,7 @@ type Options struct {
 	DefaultKey session.Key
 	Session    string // what the user wants to open; "": the session used last
 	CWD        string // for new sessions
+	Folder     string // the same, as it is shown
 
 	// Model returns the model in use.
 	Model func() Model
@@ -74,8 +75,9 @@ type Options struct {
 
 	// Spent returns the cost of a session's answers in dollars. nil: not known.
 	Spent func(ctx context.Context, id session.ID) (float64, error)
-	// Allow remembers that a command is always allowed. nil: nothing is remembered.
-	Allow func(command string) error
+	Modes Modes // what is done without asking; nil: there are no tools
+	// Remember allows what rule covers for good. nil: nothing is remembered.
+	Remember func(rule tool.Rule) error
 	// Export writes a session to a new file, or to Out if path is empty.
 	Export func(ctx context.Context, id session.ID, format, path string) error
 	// Search finds what was said before. nil: there is no search.
@@ -230,15 +232,15 @@ func (c *Chat) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 		return tool.No, nil
 	}
 	defer c.view.screen.pause()()
-	ask := Approver{Style: c.o.Style, Show: c.view.screen.note, Allow: c.o.Allow, Ask: func(ctx context.Context, prompt string) (string, error) {
+	ask := Approver{Style: c.o.Style, Show: c.view.screen.note, Remember: c.o.Remember, Ask: func(ctx context.Context, prompt string) (string, error) {
 		return c.read(ctx, c.in.Ask, prompt)
 	}}
 	d, err := ask.Approve(ctx, req)
 	if errors.Is(err, line.ErrInterrupt) && ctx.Err() == nil {
 		c.Interrupt()
 	}
-	if err != nil {
+	if because := tool.Because(""); err != nil && !errors.As(err, &because) {
 		return tool.No, nil
 	}
-	return d, nil
+	return d, err
 }

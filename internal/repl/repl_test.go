@@ -383,7 +383,7 @@ func TestToolsAreNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "answers", out, "I look. \ndo\uFFFD]0;evil\uFFFDne\n")
-	want(t, "notes", errs, "→ look({\"at\":\"\\u001b[2J\"})\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
+	want(t, "notes", errs, "→ look({\"at\":\"\\u001b[2J\"})\n  seen\n← 1.0 s\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
 }
 
 func TestFoldingIsTold(t *testing.T) {
@@ -833,7 +833,8 @@ func TestApprove(t *testing.T) {
 		allowed []string
 	}{
 		"once":          {"y\n", "ls", tool.Once, "  ls\n", nil},
-		"always":        {"a\n", "ls", tool.Always, "  ls\n", []string{"ls"}},
+		"session":       {"s\n", "ls", tool.Session, "  ls\n", nil},
+		"always":        {"a\n", "ls", tool.Always, "  ls\n", []string{`bash("ls")`}},
 		"no":            {"n\n", "ls", tool.No, "  ls\n", nil},
 		"nothing":       {"\n", "ls", tool.No, "  ls\n", nil},
 		"end":           {"", "ls", tool.No, "  ls\n", nil},
@@ -846,10 +847,10 @@ func TestApprove(t *testing.T) {
 			o := newBench().options(&shown, &shown)
 			o.Interactive = true
 			var allowed []string
-			o.Allow = func(cmd string) error { allowed = append(allowed, cmd); return nil }
+			o.Remember = func(rule tool.Rule) error { allowed = append(allowed, rule.String()); return nil }
 			chat := New(o)
 			chat.in = line.NewPlain(strings.NewReader(c.in), &shown)
-			got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: c.command, Dir: "/w"})
+			got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: c.command, Dir: "/w", Rule: tool.Exactly(c.command)})
 			if err != nil || got != c.want {
 				t.Errorf("the decision is %v, %v; want %v", got, err, c.want)
 			}
@@ -861,6 +862,30 @@ func TestApprove(t *testing.T) {
 			}
 		})
 	}
+	t.Run("because", func(t *testing.T) {
+		var shown strings.Builder
+		o := newBench().options(&shown, &shown)
+		o.Interactive = true
+		for answer, want := range map[string]tool.Because{"no, use make": "use make", "n it is slow": "it is slow", "No: because I say so": "because I say so"} {
+			chat := New(o)
+			chat.in = line.NewPlain(strings.NewReader(answer+"\n"), &shown)
+			if got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: "ls"}); got != tool.No || err != want {
+				t.Errorf("%s: the decision is %v, %v; want no, because %s", answer, got, err, want)
+			}
+		}
+	})
+	t.Run("a file", func(t *testing.T) {
+		var shown strings.Builder
+		o := newBench().options(&shown, &shown)
+		o.Interactive = true
+		chat := New(o)
+		chat.in = line.NewPlain(strings.NewReader("s\n"), &shown)
+		diff := "diff a.go a.go\n--- a.go\n+++ a.go\n@@ -1,1 +1,1 @@\n-old\n+new \x1b[31m\n"
+		got, err := chat.Approve(context.Background(), tool.Request{Tool: "edit_file", Path: "a.go", Dir: "/w", Diff: diff})
+		if want := "edit_file wants to change a.go in /w:\n  @@ -1,1 +1,1 @@\n  -old\n  +new \uFFFD[31m\n"; err != nil || got != tool.Session || !strings.HasPrefix(shown.String(), want) {
+			t.Errorf("%v, %v\n%s", got, err, shown.String())
+		}
+	})
 	t.Run("in a pipe", func(t *testing.T) {
 		chat := New(newBench().options(io.Discard, io.Discard))
 		chat.in = line.NewPlain(strings.NewReader("y\n"), nil)
@@ -880,7 +905,7 @@ func TestComplete(t *testing.T) {
 		from    int
 		options []string
 	}{
-		"/s":            {0, []string{"/sessions", "/switch", "/search"}},
+		"/s":            {0, []string{"/sessions", "/switch", "/search", "/show"}},
 		"/li":           {0, []string{"/list"}},
 		"/switch ":      {8, []string{"main:cli:user", "ops:cli:user"}},
 		"/delete op":    {8, []string{"ops:cli:user"}},

@@ -115,7 +115,7 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 		q.Limit = listed + 1
 	}
 	var infos []session.Info
-	for in, err := range naming.List(ctx, c.o.Store, q) {
+	for in, err := range naming.List(ctx, c.o.Store, q, "") {
 		if err != nil {
 			return err
 		}

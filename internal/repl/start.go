@@ -27,6 +27,10 @@ func (c *Chat) open(ctx context.Context) error {
 	if n := c.o.Model().Note; n != "" {
 		c.view.note("%s", n)
 	}
+	if c.o.Interactive && c.o.Modes != nil {
+		mode := c.o.Modes.Mode()
+		c.view.note("%s in %s; mode %v: %s", c.o.Model().Name, c.o.Folder, mode, unasked(mode))
+	}
 	c.welcome(ctx, s)
 	return nil
 }

@@ -26,10 +26,19 @@ type view struct {
 	model       func() Model
 	hint        func(error) string
 	thinking    bool // is shown
+	clock       session.Clock
+	calls       map[string]*started // by their ids
+}
+
+// started is a tool call and when it began, or how long it took.
+type started struct {
+	call llm.ToolCall
+	at   time.Time
+	took time.Duration
 }
 
 func newView(o Options) *view {
-	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint}
+	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, clock: o.Clock, calls: map[string]*started{}}
 	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width}
 	return v
 }
@@ -104,17 +113,20 @@ func (v *view) event(ev agent.Event) {
 			v.screen.waiting("thinking")
 		}
 	case agent.Calling:
+		v.calls[ev.Call.ID] = &started{call: ev.Call, at: v.clock.Now()}
 		v.tell(v.style.Yellow("→ " + transcript.CallLine(ev.Call)))
 		v.screen.waiting(cell(ev.Call.Name, 40))
 	case agent.Called:
-		if ev.Result.IsError {
-			v.tell(v.style.Red("← " + cell(ev.Call.Name+" failed: "+ev.Result.Text(), 160)))
+		if c := v.calls[ev.Call.ID]; c != nil {
+			c.took = v.clock.Now().Sub(c.at)
+		} else { // it was not begun
+			v.calls[ev.Call.ID] = &started{call: ev.Call}
 		}
 		v.awaitModel()
 	case agent.Silent:
 		v.note("[%s]", transcript.Event(ev))
 	case agent.Recorded:
-		v.recorded(ev.Record.Body)
+		v.recorded(ev.Record)
 	default:
 		if text := transcript.Event(ev); text != "" {
 			v.note("%s", text)
@@ -129,11 +141,12 @@ func (v *view) event(ev agent.Event) {
 }
 
 // recorded says about a record what the answer itself did not show.
-func (v *view) recorded(b session.Body) {
-	switch b := b.(type) {
+func (v *view) recorded(rec session.Record) {
+	switch b := rec.Body.(type) {
 	case session.Compaction:
 		v.note("the earlier turns are now a summary; nothing was deleted, and /undo brings them back")
 	case session.Message:
+		v.results(rec.Seq, b)
 		if b.Role != llm.Assistant {
 			return
 		}
@@ -145,6 +158,20 @@ func (v *view) recorded(b session.Body) {
 			v.note("[the answer reached its length limit and was cut off; say \"continue\" for more]")
 		case b.Stop == llm.StopEnd && b.Text() == "" && len(b.Calls()) == 0:
 			v.note("[the model gave an empty answer]")
+		}
+	}
+}
+
+// results shows what the calls did whose results are in m, record seq.
+func (v *view) results(seq session.Seq, m session.Message) {
+	for _, r := range m.Results() {
+		c := v.calls[r.CallID]
+		if c == nil {
+			continue
+		}
+		delete(v.calls, r.CallID)
+		for _, line := range transcript.Result(c.call, r, c.took, fmt.Sprintf(": /show %d", seq), v.style) {
+			v.tell(line)
 		}
 	}
 }

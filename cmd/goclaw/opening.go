@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"goclaw/internal/naming"
+	"goclaw/internal/repl/line"
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+// opening says which session a chat opens.
+type opening struct {
+	ref          string
+	latest, pick bool
+}
+
+func (o *opening) flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.ref, "session", "s", "", sessionFlag)
+	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this folder")
+	f.BoolVarP(&o.pick, "resume", "r", false, "pick a session, of this folder if it has any")
+}
+
+// session returns what chat takes: "" is the session used last.
+func (o *opening) session(ctx context.Context, a *app) (string, error) {
+	if n := len(o.ref); n > 0 && (o.latest || o.pick) || o.latest && o.pick {
+		return "", usage("give one of --session, --continue and --resume")
+	}
+	if !o.latest && !o.pick {
+		return o.ref, nil
+	}
+	if o.pick && !(isTerminal(a.in) && isTerminal(a.out)) {
+		return "", usage("--resume asks which session, which needs a terminal: goclaw sessions lists them, and --session opens one")
+	}
+	st, err := a.stores.imported(ctx)
+	if err != nil {
+		return "", err
+	}
+	most := 20
+	if o.latest {
+		most = 1
+	}
+	infos, err := begun(ctx, st, a.conf.Workspace, most)
+	if err == nil && len(infos) == 0 && o.pick {
+		infos, err = begun(ctx, st, "", most)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case len(infos) == 0 && o.pick:
+		return "", fmt.Errorf("there are no sessions yet: goclaw starts the first")
+	case len(infos) == 0:
+		return "", fmt.Errorf("no session worked in %s yet: goclaw without --continue opens the one used last, and /new starts one here", a.conf.Workspace)
+	case o.latest:
+		return string(infos[0].ID), nil
+	}
+	return choose(ctx, a, infos)
+}
+
+// begun returns the sessions of a folder in which something was said, the
+// latest first, at most that many.
+func begun(ctx context.Context, st session.Store, folder string, most int) (out []session.Info, err error) {
+	for in, err := range naming.List(ctx, st, session.Query{}, folder) {
+		if err != nil {
+			return nil, err
+		}
+		if in.Turns > 0 {
+			out = append(out, in)
+		}
+		if len(out) == most {
+			break
+		}
+	}
+	return out, nil
+}
+
+// choose asks which of infos to open.
+func choose(ctx context.Context, a *app, infos []session.Info) (string, error) {
+	table := sessionTable(a.env, infos)
+	for i, row := range table {
+		n := "#"
+		if i > 0 {
+			n = strconv.Itoa(i)
+		}
+		table[i] = append([]string{n}, row...)
+	}
+	if err := a.print(transcript.Table(table, a.style(), a.columns())...); err != nil {
+		return "", err
+	}
+	in := line.NewPlain(a.in, a.out)
+	for {
+		answer, err := in.Ask(ctx, fmt.Sprintf("Which one? [1-%d, or a part of its name] ", len(infos)))
+		if err != nil {
+			return "", errQuiet
+		}
+		answer = strings.TrimSpace(answer)
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(infos) {
+			return string(infos[n-1].ID), nil
+		}
+		if answer == "" {
+			return "", errQuiet
+		}
+		found, err := naming.Find(ctx, a.stores.st, answer, false)
+		if err == nil {
+			return string(found.ID), nil
+		}
+		say(a.err, "%s", oneLine(err))
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"goclaw/internal/config"
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
+	"goclaw/internal/wholefile"
+	"goclaw/tool"
+)
+
+// given is what the flags say about where and how the tools work.
+type given struct {
+	workspace, mode string
+	allow           []string
+}
+
+func (g *given) flags(f *pflag.FlagSet) {
+	f.StringVar(&g.workspace, "workspace", "", "the folder that tools work in (default: the current one)")
+	f.StringVar(&g.mode, "mode", "", "what is done without asking: ask (nothing), edits, plan (only reading) or all")
+	f.StringArrayVar(&g.allow, "allow", nil, `allow commands that begin with these words, such as "bash(go test)" (can be repeated)`)
+}
+
+// apply puts the flags in the place of settings.
+func (g given) apply(c *config.Loaded) error {
+	if g.workspace != "" {
+		info, err := os.Stat(g.workspace)
+		switch {
+		case err != nil:
+			return usage("--workspace: %v", err)
+		case !info.IsDir():
+			return usage("--workspace: %s is not a folder", g.workspace)
+		}
+		if c.Workspace, err = filepath.Abs(g.workspace); err != nil {
+			return err
+		}
+		c.Sources["workspace"] = "--workspace"
+	}
+	if g.mode != "" {
+		if _, err := tool.ParseMode(g.mode); err != nil {
+			return usage("--mode: %v", err)
+		}
+		c.Tools.Mode, c.Sources["tools.mode"] = g.mode, "--mode"
+	}
+	for _, text := range g.allow {
+		if _, err := tool.ParseRule(text); err != nil {
+			return usage("--allow: %v", err)
+		}
+	}
+	c.Tools.Allow = append(c.Tools.Allow, g.allow...)
+	return nil
+}
+
+// rules returns what is allowed without a question: by the configuration, by
+// flags, and by what the user answered before, here or anywhere.
+func (e *env) rules() ([]tool.Rule, error) {
+	var out []tool.Rule
+	for _, text := range e.conf.Tools.Allow {
+		rule, err := tool.ParseRule(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: tools.allow: %w", e.conf.Source("tools.allow"), err)
+		}
+		out = append(out, rule)
+	}
+	data, err := wholefile.Read(filepath.Join(e.conf.Home, "allowed"), wholefile.Small)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.warn("what you allowed for good cannot be read: %v", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		// Older lines have one command, allowed anywhere, and no folder.
+		var dir, text string
+		switch n, _ := fmt.Sscanf(line, "%q %q", &dir, &text); {
+		case n == 1:
+			out = append(out, tool.Exactly(dir))
+		case n == 2 && dir == e.conf.Workspace:
+			if rule, err := tool.ParseRule(text); err == nil {
+				out = append(out, rule)
+			}
+		}
+	}
+	return out, nil
+}
+
+// remember allows what rule covers in this workspace for good. Tools cannot
+// write the file: it is outside their fence.
+func (e *env) remember(rule tool.Rule) error {
+	return wholefile.Append(filepath.Join(e.conf.Home, "allowed"), fmt.Appendf(nil, "%q %q\n", e.conf.Workspace, rule.String()))
+}
+
+// commandsUnasked allows commands, and asks about the rest.
+type commandsUnasked struct{ ask tool.Approver }
+
+func (c commandsUnasked) Approve(ctx context.Context, r tool.Request) (tool.Decision, error) {
+	switch {
+	case r.Tool == "bash":
+		return tool.Once, nil
+	case c.ask == nil:
+		return tool.No, tool.Because("there is no one to ask here")
+	}
+	return c.ask.Approve(ctx, r)
+}
+
+// approver asks the user on the terminal before something is done. Without a
+// terminal it is nil.
+func (e *env) approver() tool.Approver {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	// Lines are read when there is a question, and not before: what is typed
+	// ahead is for someone else, and standard input is never an answer.
+	out := terminal.NewWriter(tty)
+	in := line.NewPlain(tty, out)
+	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(out, text) }, Ask: in.Ask, Remember: e.remember}
+}
