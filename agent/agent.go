@@ -322,7 +322,7 @@ func (Done) event()         {}
 // Env is what a turn needs besides the session.
 type Env struct {
 	Provider llm.Provider
-	Prompt   window.Prompt // Tools and Tail are filled in
+	Prompt   window.Prompt // Tools are filled in; how full the window is follows Tail
 	Tools    Tools         // nil: none
 	Budget   window.Budget // of the model; Used is measured
 	Tokens   window.Tokenizer

@@ -394,7 +394,7 @@ func (t *turn) request(q window.Squeeze, b window.Budget) (llm.Request, error) {
 		b.Counted = b.Used
 	}
 	t.used = b
-	req.Tail = window.Tail(t.s, b, !t.env.NoLine && t.env.Tokens != nil)
+	req.Tail = strings.Trim(t.env.Prompt.Tail+"\n"+window.Tail(t.s, b, !t.env.NoLine && t.env.Tokens != nil), "\n")
 	if !counts {
 		return req, nil
 	}

@@ -55,7 +55,17 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 		out.Parts = append(out.Parts, Part{name, tokens, count})
 	}
 	tools := int(math.Round(float64(c.tools(p.Tools)) * l.Ratio))
-	put("system", l.Fixed-tools, 1)
+	system := l.Fixed - tools
+	var sources []Part
+	for _, from := range p.Sources {
+		n := min(int(math.Round(float64(c.tok.Count(from.Text))*l.Ratio)), system)
+		system -= n
+		sources = append(sources, Part{from.Name, n, 1})
+	}
+	put("system", system, 1)
+	for _, part := range sources {
+		put(part.Name, part.Tokens, part.Count)
+	}
 	put("tools", tools, len(p.Tools))
 	put("summary", l.Summary, 1)
 	fixed := len(out.Parts)

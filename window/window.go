@@ -17,12 +17,16 @@ type Prompt struct {
 	Provider  string // with Model, it decides whose thinking is sent back
 	Model     string
 	System    string
-	Tail      string // see llm.Request
+	Sources   []Source // what is in System and where it is from, as far as Explain tells it apart
+	Tail      string   // see llm.Request
 	Tools     []llm.ToolSpec
 	MaxTokens int
 	Thinking  string
 	NoImages  bool // the model takes text only
 }
+
+// Source is a part of a system prompt that comes from somewhere, such as a file.
+type Source struct{ Name, Text string }
 
 // Squeeze is how much is cut to make a request fit into the window.
 type Squeeze int

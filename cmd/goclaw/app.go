@@ -18,7 +18,7 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := &stores{env: e}
-	return &app{env: e, stores: ss, models: &models{env: e, permit: permissions{env: e}}, search: &searcher{stores: ss}}
+	return &app{env: e, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
 }
 
 func (a *app) close() {

@@ -140,10 +140,11 @@ func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
 	o.Models = a.models.names
 	o.Model = func() repl.Model { return chatModel(a, tools) }
 	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
-		_, problem, err := a.models.decide(ctx, s)
+		m, problem, err := a.models.decide(ctx, s)
 		if err != nil {
 			return repl.Model{}, problem, err
 		}
+		a.models.brief.read(s, m.budget.Window)
 		return chatModel(a, tools), problem, nil
 	}
 	o.Choose = func(_ context.Context, spec string) (repl.Model, error) {
@@ -160,7 +161,7 @@ func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
 // chatModel is the model in use, as the chat knows it.
 func chatModel(a *app, tools []llm.ToolSpec) repl.Model {
 	m := a.models.now
-	p := m.prompt(a.conf)
+	p := a.models.brief.prompt(m.prompt(a.conf))
 	p.Tools = tools
 	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return m.cost(u).Total }}
 }

@@ -125,6 +125,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	}
 	p := m.prompt(a.conf)
 	if !file {
+		p = a.models.prompt(m, s)
 		p.Tools = turnTools(a)
 	}
 	x := window.Explain(s, p, m.tokens, m.budget)

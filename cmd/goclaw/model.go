@@ -164,7 +164,13 @@ func leastSet(a, b int) int {
 	return min(a, b)
 }
 
-// prompt returns what every request to m begins with.
+// prompt returns what the requests of s to m begin with.
+func (ms *models) prompt(m *model, s *session.Session) window.Prompt {
+	ms.brief.read(s, m.budget.Window)
+	return ms.brief.prompt(m.prompt(ms.conf))
+}
+
+// prompt returns what every request to m begins with, wherever it is asked.
 func (m *model) prompt(c *config.Loaded) window.Prompt {
 	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, Thinking: c.Thinking, NoImages: m.noImages}
 }

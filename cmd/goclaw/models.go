@@ -22,6 +22,7 @@ type models struct {
 	now    *model            // the model that is asked now; nil until one is chosen
 	byName map[string]*model // those that were asked for so far
 	permit permissions
+	brief  briefing
 	found  []local.Server // on this machine
 	looked bool           // for them
 	how    string         // why no server here is asked, and how to allow it

@@ -129,14 +129,14 @@ func listSessions(ctx context.Context, a *app, q session.Query, folder string, a
 }
 
 func sessionTable(e *env, infos []session.Info) [][]string {
-	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FROM", "FOLDER"}}
+	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FOLDER", "FROM"}}
 	for i, name := range transcript.Names(infos, 48) {
 		in, used := infos[i], ""
 		if in.Used > 0 {
 			used = window.Short(in.Used)
 		}
 		cells = append(cells, []string{name, transcript.OneLine(transcript.Name(in.Title), 40),
-			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Source(in), transcript.Name(shortPath(in.CWD, e.getenv("HOME")))})
+			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Name(shortPath(in.CWD, e.getenv("HOME"))), transcript.Source(in)})
 	}
 	return cells
 }

@@ -55,7 +55,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 				a.models.allowNamed(m)
 			}
 			env := agent.Env{
-				Provider: m.Provider, Prompt: m.prompt(a.conf), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
+				Provider: m.Provider, Prompt: a.models.prompt(m, s), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
 				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn, Before: a.affordable,
 			}

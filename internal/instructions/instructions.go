@@ -1,0 +1,153 @@
+// Package instructions finds what a person has written down for agents:
+// AGENTS.md, or CLAUDE.md where there is none, in the folder of a session, in
+// the folders above it up to the root of the repository, and in the home.
+package instructions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"goclaw/internal/text"
+)
+
+// names are the names of such a file; of several in one folder the first counts.
+var names = []string{"AGENTS.md", "CLAUDE.md"}
+
+// homes are where a person's own instructions may be, below the home; the first
+// that there is counts.
+var homes = []string{"AGENTS.md", ".config/AGENTS.md", ".codex/AGENTS.md", ".claude/CLAUDE.md", "CLAUDE.md"}
+
+// File is one file with instructions.
+type File struct {
+	Path  string // absolute
+	Text  string // as it is given to the model
+	Whole int    // bytes of the file; more than Text has if it was cut
+
+	info fs.FileInfo
+}
+
+// Cut reports whether the model gets only the beginning of the file.
+func (f File) Cut() bool { return f.Whole > len(f.Text) }
+
+// Files are the files that were found, the most general first.
+type Files []File
+
+// Find reads the instructions for a folder. home is the home of the user, ""
+// if there is none. Together they have at most most bytes: the nearer a file is
+// to the folder, the less of it is cut, and nothing may be left of the others. What cannot be read is in the error; the
+// others are returned all the same.
+func Find(folder, home string, most int) (Files, error) {
+	var out Files
+	var errs []error
+	for _, path := range places(folder, home) {
+		f, err := read(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s cannot be read: %w", path, err))
+		case strings.TrimSpace(f.Text) != "":
+			out = append(out, f)
+		}
+	}
+	for i := len(out) - 1; i >= 0; i-- { // the nearest first
+		out[i].Text = text.Head(out[i].Text, max(most, 0))
+		most -= len(out[i].Text)
+	}
+	return out, errors.Join(errs...)
+}
+
+// places returns the files to look for that there are, the most general first.
+func places(folder, home string) []string {
+	var out []string
+	add := func(dir string, names []string) {
+		for _, name := range names {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if _, err := os.Stat(path); err == nil {
+				if !slices.Contains(out, path) {
+					out = append(out, path)
+				}
+				return
+			}
+		}
+	}
+	if home != "" {
+		add(home, homes)
+	}
+	for _, dir := range above(folder) {
+		add(dir, names)
+	}
+	return out
+}
+
+// above returns the folders from the root of the repository that folder is in
+// down to folder, or folder alone if it is in none.
+func above(folder string) []string {
+	var dirs []string
+	for dir := filepath.Clean(folder); ; {
+		dirs = append(dirs, dir)
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			slices.Reverse(dirs)
+			return dirs
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return dirs[:1]
+		}
+		dir = up
+	}
+}
+
+// maxRead is the size up to which a file is read.
+const maxRead = 1 << 20
+
+func read(path string) (File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, err
+	}
+	if !info.Mode().IsRegular() { // opening it might wait, or have effects
+		return File{}, errors.New("it is not a file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRead))
+	if err != nil {
+		return File{}, err
+	}
+	if !utf8.Valid(data) {
+		data = []byte(strings.ToValidUTF8(string(data), "\uFFFD"))
+	}
+	said := strings.TrimSpace(string(data))
+	return File{Path: path, Text: said, Whole: len(said), info: info}, nil
+}
+
+// Changed returns the files that are not any more what they were when they were
+// read, and those that have come or gone.
+func (fs Files) Changed(folder, home string) []string {
+	var out []string
+	now := places(folder, home)
+	for _, f := range fs {
+		info, err := os.Stat(f.Path)
+		if err != nil || !slices.Contains(now, f.Path) || !info.ModTime().Equal(f.info.ModTime()) || info.Size() != f.info.Size() {
+			out = append(out, f.Path)
+		}
+	}
+	for _, path := range now {
+		if !slices.ContainsFunc(fs, func(f File) bool { return f.Path == path }) {
+			if f, err := read(path); err == nil && f.Text != "" {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
