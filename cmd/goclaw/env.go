@@ -72,6 +72,9 @@ func (e *env) config() (*config.Loaded, error) {
 		e.warn("%s", w)
 	}
 	e.place(c)
+	if c.Sources["workspace"] == "" && fence(c).Check(c.Workspace) != nil {
+		c.Workspace = c.Memory // started in goclaw's own home
+	}
 	e.conf = c
 	return c, nil
 }

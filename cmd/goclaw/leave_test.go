@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,7 +103,7 @@ func TestLeaveInAsk(t *testing.T) {
 	if code := exits(t, cmd); code != 0 || !exists(filepath.Join(home, "workspace", "ran")) {
 		t.Errorf("exit code %d, the command ran: %v", code, exists(filepath.Join(home, "workspace", "ran")))
 	}
-	if got, err := os.ReadFile(filepath.Join(home, "allowed")); err != nil || string(got) != `"touch ran # \x1b[8mhidden"`+"\n" {
+	if got, err := os.ReadFile(filepath.Join(home, "allowed")); err != nil || string(got) != fmt.Sprintf("%q %q\n", filepath.Join(home, "workspace"), `bash("touch ran # \x1b[8mhidden")`) {
 		t.Errorf("allowed for always is %q, %v", got, err)
 	}
 

@@ -28,8 +28,7 @@ func (c *Chat) open(ctx context.Context) error {
 		c.view.note("%s", n)
 	}
 	if c.o.Interactive && c.o.Modes != nil {
-		mode := c.o.Modes.Mode()
-		c.view.note("%s in %s; mode %v: %s", c.o.Model().Name, c.o.Folder, mode, unasked(mode))
+		c.view.note("%s in %s; it %s (/mode)", c.o.Model().Name, c.o.Folder, unasked(c.o.Modes.Mode()))
 	}
 	c.welcome(ctx, s)
 	return nil

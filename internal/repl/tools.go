@@ -31,13 +31,13 @@ var modeNames = []string{"ask", "edits", "plan", "all"}
 func unasked(m tool.Mode) string {
 	switch m {
 	case tool.ModeEdits:
-		return "changes files unasked, asks before commands"
+		return "changes files unasked, and asks before it runs commands"
 	case tool.ModePlan:
-		return "only reads: nothing is changed and no command is run"
+		return "only reads, and neither changes files nor runs commands"
 	case tool.ModeAll:
 		return "changes files and runs commands unasked"
 	}
-	return "asks before commands and before files are changed"
+	return "asks before it runs commands or changes files"
 }
 
 // mode shows or changes what is done without asking.

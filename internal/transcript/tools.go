@@ -51,8 +51,14 @@ func head(lines []string, n int, more string, st Style) []string {
 	return append(lines[:n:n], st.Dim("  … "+Count(len(lines)-n, "more line")+more))
 }
 
-// how many lines of a result are shown; 0 of those that the user can look up.
-var resultLines = map[string]int{"bash": 10, "read_file": 0, "list_directory": 4}
+// resultLines is how many lines of a result are shown; of those that only look
+// something up, none.
+var resultLines = map[string]int{
+	"bash": 10, "edit_file": diffLines,
+	"read_file": 0, "list_directory": 0, "grep": 0, "glob": 0, "memory_search": 0, "memory_get": 0, "session_search": 0, "session_read": 0,
+}
+
+const otherLines = 6 // of a tool that is not known here
 
 // exitNote is the last line of a result of bash.
 var exitNote = regexp.MustCompile(`\n?\[([^\n]*)\]\s*$`)
@@ -79,8 +85,11 @@ func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string
 		_, diff, _ := strings.Cut(text, "\n")
 		lines = coloured(diff, st)
 	case call.Name == "write_file":
-		var a struct{ Content string }
-		if json.Unmarshal(call.Args, &a) == nil {
+		var a struct {
+			Content string
+			Append  bool
+		}
+		if json.Unmarshal(call.Args, &a) == nil && !a.Append {
 			for _, l := range plainLines(a.Content) {
 				lines = append(lines, st.Green(l))
 			}
@@ -90,14 +99,11 @@ func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string
 		lines = plainLines(text)
 	}
 	n, ok := resultLines[call.Name]
-	switch {
-	case !ok && call.Name != "edit_file":
-		n = 6
-	case call.Name == "edit_file":
-		n = diffLines
+	if !ok {
+		n = otherLines
 	}
 	if n == 0 && !r.IsError {
-		lines, status = nil, Count(len(lines), "line")
+		lines, status = nil, Count(len(lines), "line")+more
 	}
 	lines = head(lines, n, more, st)
 	if took >= 100*time.Millisecond && (!r.IsError || call.Name == "bash") {
