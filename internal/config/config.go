@@ -205,10 +205,10 @@ func Home(getenv func(string) string) (string, error) {
 // Default returns the configuration of a user who has set nothing.
 func Default() Config {
 	return Config{
-		Tools:     Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
-		Limits:    Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
-		Search:    Search{Embeddings: "builtin", Memory: []string{}},
-		Agents:    defaultAgents(),
+		Tools:  Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Limits: Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
+		Search: Search{Embeddings: "builtin", Memory: []string{}},
+		Agents: defaultAgents(),
 		Session: Session{
 			Store:      "sqlite",
 			Layout:     "openclaw",
