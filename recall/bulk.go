@@ -35,7 +35,7 @@ func NewBulk(ctx context.Context, open func() (*Index, error)) *Bulk {
 	b.done.Go(func() {
 		for range b.work {
 			if b.err == nil {
-				b.err = b.sync()
+				b.err = b.sync(true)
 			}
 		}
 	})
@@ -62,14 +62,15 @@ func (b *Bulk) Wait() error {
 	if b.ix == nil || b.err != nil {
 		return b.err
 	}
-	return b.sync()
+	return b.sync(false)
 }
 
-func (b *Bulk) sync() (err error) {
+// sync indexes what was appended. more says that more will be.
+func (b *Bulk) sync(more bool) (err error) {
 	if b.ix == nil {
 		if b.ix, err = b.open(); err != nil {
 			return err
 		}
 	}
-	return b.ix.Sync(b.ctx)
+	return b.ix.sync(b.ctx, more)
 }

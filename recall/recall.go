@@ -142,13 +142,22 @@ func (ix *Index) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // Sync brings the index up to date, as every search does.
-func (ix *Index) Sync(ctx context.Context) error {
+func (ix *Index) Sync(ctx context.Context) error { return ix.sync(ctx, false) }
+
+// sync is Sync. more says that it is called again soon.
+func (ix *Index) sync(ctx context.Context, more bool) error {
 	unlock, err := ix.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return ix.messages.sync(ctx)
+	t := ix.messages
+	t.more = more
+	err = t.sync(ctx)
+	if !more {
+		t.builder = nil
+	}
+	return err
 }
 
 // Rebuild rebuilds the index from the logs.

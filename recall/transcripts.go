@@ -40,6 +40,11 @@ type transcripts struct {
 	people  map[uint32]bool       // the groups in which people talk to each other
 	ids     map[uint32]session.ID // by group
 
+	// more says that more is appended soon: then builder is kept, with the words
+	// that it knows.
+	more    bool
+	builder *postings.Builder
+
 	redacted  map[session.ID]bool  // logs of which the index may hold what a redaction took out
 	unknown   map[session.ID]bool  // logs that the index knew nothing of before
 	unwritten int                  // records that could not be written to segments
@@ -382,10 +387,17 @@ func (t *transcripts) flush(ctx context.Context, missing []postings.Part, total 
 		for range read { // wait for the reader
 		}
 	}()
-	b, parts, done := &postings.Builder{}, []postings.Part(nil), 0
+	b, parts, done := t.builder, []postings.Part(nil), 0
+	if b == nil {
+		b = &postings.Builder{}
+	}
+	if b.Reset(); t.more {
+		t.builder = b
+	}
 	write := func() error {
 		err := t.db.Write(b, parts)
-		b, parts = &postings.Builder{}, nil
+		b.Reset()
+		parts = nil
 		if t.progress != nil {
 			t.progress(done, total)
 		}

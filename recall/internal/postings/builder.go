@@ -24,7 +24,14 @@ type Builder struct {
 	words int
 	size  int // of all lists, in bytes
 
-	ids []int // of the terms of the text that is being added
+	ids   []int  // of the terms of the text that is being added
+	marks []mark // by the ID of the term
+}
+
+// mark counts a term in the text that is being added.
+type mark struct {
+	at    int32 // 1 + the doc that count belongs to
+	count uint32
 }
 
 // list is the encoded postings of one term: for each doc the distance to the
@@ -33,9 +40,21 @@ type list struct {
 	data []byte
 	n    int32 // docs
 	last int32 // doc, plus 1
+}
 
-	at    int32  // 1 + the doc that count belongs to
-	count uint32 // how often that doc has the term
+// maxTerms is how many terms a Builder may know that is used again.
+const maxTerms = 128 << 10
+
+// Reset makes b empty. It remembers the words that it has seen, which are most
+// of those that it will see.
+func (b *Builder) Reset() {
+	if len(b.lex.Terms) > maxTerms {
+		*b = Builder{}
+		return
+	}
+	clear(b.lists)
+	clear(b.marks)
+	*b = Builder{lex: b.lex, lists: b.lists, ids: b.ids, marks: b.marks}
 }
 
 // SpeakerTerm returns the term for what a person says. No word of a text has
@@ -65,6 +84,7 @@ func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 		b.ids = append(b.ids, b.lex.ID(ToolTerm(name)))
 	}
 	b.lists = slices.Grow(b.lists, len(b.lex.Terms)-len(b.lists))[:len(b.lex.Terms)]
+	b.marks = slices.Grow(b.marks, len(b.lex.Terms)-len(b.marks))[:len(b.lex.Terms)]
 	b.docs = append(b.docs, d)
 	b.words += int(d.Words)
 	at := int32(len(b.docs))
@@ -72,16 +92,15 @@ func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 	// come into the cache.
 	once := b.ids[:0]
 	for _, id := range b.ids {
-		l := &b.lists[id]
-		if l.at != at {
-			l.at, l.count = at, 0
+		m := &b.marks[id]
+		if m.at != at {
+			*m = mark{at: at}
 			once = append(once, id)
 		}
-		l.count++
+		m.count++
 	}
 	for _, id := range once {
-		l := &b.lists[id]
-		b.size += l.post(at, l.count)
+		b.size += b.lists[id].post(at, b.marks[id].count)
 	}
 }
 
@@ -112,9 +131,11 @@ const blockSize = 4000
 // A list begins with the number of its docs. first is the first term of the
 // block. data is valid until f returns.
 func (b *Builder) blocks(f func(first string, data []byte) error) error {
-	ids := make([]int, len(b.lists))
-	for i := range ids {
-		ids[i] = i
+	ids := make([]int, 0, len(b.lists))
+	for i := range b.lists {
+		if b.lists[i].n > 0 {
+			ids = append(ids, i)
+		}
 	}
 	terms := b.lex.Terms
 	slices.SortFunc(ids, func(x, y int) int { return strings.Compare(terms[x], terms[y]) })

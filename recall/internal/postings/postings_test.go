@@ -57,6 +57,32 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestReset: a Builder that is used again makes the segment that a new one
+// would.
+func TestReset(t *testing.T) {
+	dump := func(b *Builder) (out []string) {
+		_ = b.blocks(func(first string, data []byte) error { out = append(out, first, string(data)); return nil })
+		return append(out, fmt.Sprint(b.docs, b.words, b.size))
+	}
+	add := func(b *Builder, texts ...string) {
+		for i, text := range texts {
+			b.Add(Doc{Group: 1, Seq: uint32(i)}, text, "Ann", "bash")
+		}
+	}
+	again, fresh := &Builder{}, &Builder{}
+	add(again, "a cat and a cat", "parseHTTPRequest --no-ff", "only here")
+	again.Reset()
+	if got := dump(again); len(got) != 1 {
+		t.Errorf("an empty Builder has %q", got)
+	}
+	texts := []string{"the dog", "a cat, a dog and fly_api_token", "parseHTTPRequest"}
+	add(again, texts...)
+	add(fresh, texts...)
+	if d := cmp.Diff(dump(fresh), dump(again)); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestBlocks: every list is found in the block that its term leads to, and no
 // other.
 func TestBlocks(t *testing.T) {

@@ -76,18 +76,16 @@ func joins(c byte) bool { return c == '_' || c == '-' || c == '.' }
 // Dates, versions and the like are no names.
 func (l *Lexer) joined(text string, i, j int, f func(Word)) {
 	name := text[i:j]
-	e, ok := l.seen[name]
+	id, _, ok := l.seen.get(name)
 	if !ok {
-		e.id = stopWord
+		id = stopWord
 		if term := Term(Join(name)); term != "" {
-			e.id = l.ID(term)
+			id = l.ID(term)
 		}
-		l.remember(name, e)
+		l.seen.put(name, id, nil)
 	}
-	if e.id != stopWord && partJoins.On() {
-		w := l.word(e.id, i, j)
-		w.Joined = true
-		f(w)
+	if id != stopWord && partJoins.On() {
+		f(Word{ID: id, From: i, To: j, Joined: true})
 	}
 }
 
@@ -98,15 +96,13 @@ func (l *Lexer) flag(text string, i, j int, f func(Word)) {
 		return
 	}
 	name := text[i-2 : j]
-	e, ok := l.seen[name]
+	id, _, ok := l.seen.get(name)
 	if !ok {
-		e.id = l.ID(strings.ToLower(name[:min(len(name), maxWord)]))
-		l.remember(name, e)
+		id = l.ID(strings.ToLower(name[:min(len(name), maxWord)]))
+		l.seen.put(name, id, nil)
 	}
 	if partJoins.On() {
-		w := l.word(e.id, i-2, j)
-		w.Joined = true
-		f(w)
+		f(Word{ID: id, From: i - 2, To: j, Joined: true})
 	}
 }
 

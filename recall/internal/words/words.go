@@ -26,20 +26,11 @@ type Word struct {
 type Lexer struct {
 	Terms []string // by ID
 	ids   map[string]int
-	seen  map[string]entry // by the word as it is written
-}
-
-// entry is what is remembered of a word.
-type entry struct {
-	id    int // stopWord for one
-	parts []part
+	seen  memory // the words as they are written
 }
 
 // stopWord is the ID of words that have no term.
 const stopWord = -1
-
-// maxSeen is how many words are remembered.
-const maxSeen = 1 << 17
 
 // ID returns the number of a term.
 func (l *Lexer) ID(term string) int {
@@ -57,28 +48,16 @@ func (l *Lexer) ID(term string) int {
 }
 
 // look returns the ID of the term of w, and its parts.
-func (l *Lexer) look(w string) entry {
-	e, ok := l.seen[w]
-	if ok {
-		return e
+func (l *Lexer) look(w string) (id int, parts []part) {
+	id, parts, ok := l.seen.get(w)
+	if !ok {
+		id = stopWord
+		if term := Term(w); term != "" {
+			id, parts = l.ID(term), l.parts(w)
+		}
+		l.seen.put(w, id, parts)
 	}
-	e.id = stopWord
-	if term := Term(w); term != "" {
-		e = entry{l.ID(term), l.parts(w)}
-	}
-	l.remember(w, e)
-	return e
-}
-
-func (l *Lexer) remember(w string, e entry) {
-	if l.seen == nil || len(l.seen) >= maxSeen {
-		l.seen = make(map[string]entry, 1024)
-	}
-	l.seen[strings.Clone(w)] = e
-}
-
-func (l *Lexer) word(id, from, to int) Word {
-	return Word{Term: l.Terms[id], ID: id, From: from, To: to}
+	return id, parts
 }
 
 // Each calls f for each word of text that is not a stop word, in order, and
@@ -86,7 +65,10 @@ func (l *Lexer) word(id, from, to int) Word {
 // is syntax.
 func Each(text string, f func(Word)) (n int) {
 	l := lexers.Get().(*Lexer)
-	n = l.Each(text, f)
+	n = l.Each(text, func(w Word) {
+		w.Term = l.Terms[w.ID]
+		f(w)
+	})
 	if len(l.Terms) < maxKept { // else it is dropped, with what it remembers
 		lexers.Put(l)
 	}
@@ -100,7 +82,8 @@ var lexers = sync.Pool{New: func() any { return new(Lexer) }}
 // maxKept is how many terms a Lexer may know that is used again.
 const maxKept = 1 << 15
 
-// Each is like the function Each.
+// Each is like the function Each, but the words have no Term: it is that of
+// their ID.
 func (l *Lexer) Each(text string, f func(Word)) (n int) {
 	var open names
 	for i := 0; i < len(text); {
@@ -125,14 +108,12 @@ func (l *Lexer) Each(text string, f func(Word)) (n int) {
 		}
 		j := wordEnd(text, i)
 		n++
-		e := l.look(text[i:j])
-		if e.id != stopWord {
-			f(l.word(e.id, i, j))
+		id, parts := l.look(text[i:j])
+		if id != stopWord {
+			f(Word{ID: id, From: i, To: j})
 		}
-		for _, p := range e.parts {
-			w := l.word(p.id, i+p.from, i+p.to)
-			w.Inner = true
-			f(w)
+		for _, p := range parts {
+			f(Word{ID: p.id, From: i + p.from, To: i + p.to, Inner: true})
 		}
 		open = l.after(open, text, i, j, f)
 		i = j
@@ -256,14 +237,12 @@ func (l *Lexer) pairs(text string, from, to int, f func(Word)) (n int) {
 	add := func(c char) {
 		if prev.s != "" {
 			n++
-			f(l.word(l.ID(prev.s+c.s), prev.from, c.to))
+			f(Word{ID: l.ID(prev.s + c.s), From: prev.from, To: c.to})
 		}
 		if r, _ := utf8.DecodeRuneInString(c.s); meaningful(r) {
-			w := l.word(l.ID(c.s), c.from, c.to)
-			w.Inner = prev.s != "" || c.to < to
-			f(w)
+			f(Word{ID: l.ID(c.s), From: c.from, To: c.to, Inner: prev.s != "" || c.to < to})
 		} else if prev.s == "" && c.to == to {
-			f(l.word(l.ID(c.s), c.from, c.to))
+			f(Word{ID: l.ID(c.s), From: c.from, To: c.to})
 		}
 		prev = c
 	}

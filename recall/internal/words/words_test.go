@@ -31,6 +31,47 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// TestWords holds the words of texts of every kind: their terms, where they
+// are, (inner) parts and [joined] names.
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "0 ",
+		" .,- ":                            "0 ",
+		"The children went to the movies.": "6 child go movi",
+		"it's Ann's; don't, O'Neill’s rock'n'roll":                                "5 ann o'neil rocknrol",
+		"parseHTTPRequest getUserID2 sha256 v2 aB3xK9":                            "5 parsehttprequest (pars) (http) (request) getuserid2 sha256 (sha) (256) v2 ab3xk9",
+		"FLY_API_TOKEN=x fly-api-token config.API_TOKEN main.go a.b.c":            "15 flight api token [flyapitoken=FLY_API_TOKEN] x flight api token [flyapitoken=fly-api-token] config api token [apitoken=API_TOKEN] [configapitoken=config.API_TOKEN] main go [maingo=main.go] b c [abc=a.b.c]",
+		"git merge --no-ff --version ---x x--y -- --":                             "8 git merg ff [noff=no-ff] [--no-ff=--no-ff] version [--version=--version] x x y",
+		"2026-03-05 v1.2.3 10.0.0.1 1.5":                                          "12 2026 03 05 v1 2 3 10 0 0 1 1 5",
+		"Ünïcödé Straße ŁÓDŹ naïve’s":                                             "4 unicod strass lodz naiv",
+		"猫は魚が好き ｶﾞ 한국어 ไทย 动了吗？":                                                  "12 (猫) 猫は (は) は魚 (魚) 魚が=魚が (が=が) が好=が好 (好) 好き (き) ガ=ｶﾞ (한=한) 한국=한국 (국=국) 국어=국어 (어=어) ไท ทย (动) 动了 (了) 了吗 (吗)",
+		"abcdefg abcdefgh abcdefghi ABCDEFGH abcdefgh́":                           "5 abcdefg abcdefgh abcdefghi abcdefgh abcdefgh",
+		"abcdefgh1 abcdefgh2 1234567 12345678 123456789":                          "5 abcdefgh1 (abcdefgh) abcdefgh2 (abcdefgh) 1234567 12345678 123456789",
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ööööööööööööööööööööööööö": "2 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ooooooooooooooooooooooooo",
+		"a_b_c_d fooBar_bazQux-1 foo..bar foo.":                                   "10 b c d [abcd=a_b_c_d] foobar (foo) (bar) bazqux (baz) (qux) 1 [foobarbazqux1=fooBar_bazQux-1] foo bar foo",
+		"path/to/some_file.test.go:12 --set-upstream=origin/main":                 "11 path file [somefil=some_file] test go [somefiletestgo=some_file.test.go] 12 set upstream [setupstream=set-upstream] [--set-upstream=--set-upstream] origin main",
+		"été é": "2 ete e",
+	} {
+		var got []string
+		n := Each(text, func(w Word) {
+			s := w.Term
+			if Term(text[w.From:w.To]) != s && !w.Joined {
+				s += "=" + text[w.From:w.To]
+			}
+			switch {
+			case w.Inner:
+				s = "(" + s + ")"
+			case w.Joined:
+				s = "[" + s + "=" + text[w.From:w.To] + "]"
+			}
+			got = append(got, s)
+		})
+		if got := fmt.Sprint(n, " ", strings.Join(got, " ")); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
 // TestLexer holds what a Lexer remembers against what it would find out again:
 // words of every length, alike in their first bytes or in all but one, and
 // more of them than it remembers.
@@ -49,14 +90,36 @@ func TestLexer(t *testing.T) {
 	var l Lexer
 	for range 2 {
 		for _, w := range all {
-			got := l.look(w).id
+			got, _ := l.look(w)
 			if want := Term(w); want == "" && got != stopWord || want != "" && l.Terms[got] != want {
 				t.Fatalf("%q is term %d, want %q", w, got, want)
 			}
 		}
 	}
-	if len(l.seen) > maxSeen {
-		t.Errorf("%d words are remembered", len(l.seen))
+	if l.seen.n > maxSeen {
+		t.Errorf("%d words are remembered", l.seen.n)
+	}
+}
+
+// TestMemory holds words apart whose keys are the same, also when the table
+// grows.
+func TestMemory(t *testing.T) {
+	m := memory{slots: make([]slot, 8), more: make([]more, 1)}
+	all := []string{"key", "a long word", "another long word"}
+	for i, w := range all {
+		m.add(keyOf("key"), w, i, []part{{id: i}})
+	}
+	for range 2 {
+		for i, w := range all {
+			s := m.find(keyOf("key"), w)
+			if parts := m.more[max(s.more, -s.more)].parts; s.key == 0 || int(s.id) != i || len(parts) != 1 || parts[0].id != i {
+				t.Errorf("%q is %+v with the parts %v, want %d", w, *s, parts, i)
+			}
+		}
+		m.grow()
+	}
+	if s := m.find(keyOf("key"), "a third long word"); s.key != 0 {
+		t.Errorf("an unknown word is %+v", *s)
 	}
 }
 
