@@ -42,9 +42,17 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 }
 
 // Rebuild computes the rows of all sessions from their logs and returns how many
-// it changed. It never changes a record.
+// it changed. It never changes a record. It also removes rows of locks that nobody
+// has used for long.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.db.writable(); err != nil {
+		return 0, err
+	}
+	err = s.db.do(ctx, func() error {
+		_, err := s.db.exec(ctx, sweepLocks)
+		return err
+	})
+	if err != nil {
 		return 0, err
 	}
 	err = s.eachRow(ctx, func(in session.Info) error {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -9,7 +10,8 @@ import (
 type Health struct {
 	Version     string        // of PostgreSQL
 	Schema      int           // of the tables
-	Standby     bool          // it takes no writes
+	Standby     bool          // it takes no writes, because it follows another server
+	ReadOnly    bool          // it takes no writes, because a setting says so
 	Clock       time.Duration // how far its clock is ahead of this machine's, to half a round trip
 	Connections int           // in use, of all users
 	Max         int           // how many there may be
@@ -25,7 +27,7 @@ const selectHealth = `SELECT current_setting('server_version'), (SELECT version 
 	current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
 	(SELECT count(*) FROM goclaw_locks WHERE expires >= clock_timestamp()), (SELECT count(*) FROM goclaw_locks WHERE expires < clock_timestamp() AND expires > '-infinity'),
 	current_setting('synchronous_commit'), current_setting('fsync'),
-	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions')`
+	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions'), current_setting('default_transaction_read_only')::bool`
 
 // Health asks the server how it is.
 func (s *Store) Health(ctx context.Context) (h Health, err error) {
@@ -33,7 +35,7 @@ func (s *Store) Health(ctx context.Context) (h Health, err error) {
 		return s.db.each(ctx, func(r row) error {
 			num := func(col int) int { return int(r.Int(col)) }
 			h = Health{Version: r.Text(0), Schema: num(1), Standby: r.yes(2), Clock: time.Until(r.at(3)), Connections: num(4), Max: num(5),
-				Locks: num(6), Expired: num(7), Sync: r.Text(8), Fsync: r.Text(9), Size: r.Int(10)}
+				Locks: num(6), Expired: num(7), Sync: r.Text(8), Fsync: r.Text(9), Size: r.Int(10), ReadOnly: r.yes(11)}
 			return nil
 		}, selectHealth)
 	})
@@ -51,11 +53,14 @@ func (h Health) Problems() (out []string) {
 	if h.Standby {
 		out = append(out, "the server is a standby, and takes no records: name the primary, or several hosts with target_session_attrs=read-write")
 	}
+	if h.ReadOnly && !h.Standby {
+		out = append(out, "default_transaction_read_only is on, and the server takes no records: turn it off for this user (ALTER ROLE ... RESET default_transaction_read_only) or in the server's configuration")
+	}
 	if h.Clock.Abs() > time.Minute {
 		out = append(out, "the clock of the server differs from this machine's by "+h.Clock.Round(time.Second).String()+" (locks go by the server's, records have the time of the machine that wrote them)")
 	}
 	if h.Max > 0 && h.Connections*10 > h.Max*9 {
-		out = append(out, "nearly all connections of the server are in use")
+		out = append(out, fmt.Sprintf("%d of %d connections of the server are in use: raise max_connections there, lower pool_max_conns here, or put pgbouncer between", h.Connections, h.Max))
 	}
 	return out
 }
