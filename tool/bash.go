@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"goclaw/internal/secrets"
 	"goclaw/llm"
 )
 
@@ -28,7 +29,7 @@ type bash struct {
 }
 
 func newBash(dir string, o Options) *bash {
-	env := withoutSecrets(o.Env)
+	env := secrets.Environment(o.Env)
 	if variable(env, "PATH") == "" {
 		env = append(env, "PATH="+systemPath)
 	}

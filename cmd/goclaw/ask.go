@@ -65,6 +65,9 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 		return err
 	}
 	defer r.close()
+	for _, line := range r.servers.wait(ctx) {
+		a.warn("%s", line)
+	}
 	s, note, err := target(ctx, a, r, ref)
 	if err != nil {
 		return err

@@ -59,7 +59,8 @@ func chat(ctx context.Context, a *app, ref string) error {
 		}
 		return err
 	}
-	setModels(a, &o, run.tools.Specs())
+	o.Prepare = run.servers.wait
+	setModels(a, &o, run.tools)
 	if o.Live {
 		defer warmUp(a, &o)()
 	}
@@ -136,7 +137,7 @@ func warmUp(a *app, o *repl.Options) (stop func()) {
 }
 
 // setModels lets the chat know the model in use, and choose another.
-func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
+func setModels(a *app, o *repl.Options, tools *tool.Set) {
 	o.Models = a.models.names
 	o.Model = func() repl.Model { return chatModel(a, tools) }
 	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
@@ -159,10 +160,10 @@ func setModels(a *app, o *repl.Options, tools []llm.ToolSpec) {
 }
 
 // chatModel is the model in use, as the chat knows it.
-func chatModel(a *app, tools []llm.ToolSpec) repl.Model {
+func chatModel(a *app, tools *tool.Set) repl.Model {
 	m := a.models.now
 	p := a.models.brief.prompt(m.prompt(a.conf))
-	p.Tools = tools
+	p.Tools = tools.Specs()
 	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return m.cost(u).Total }}
 }
 

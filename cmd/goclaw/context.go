@@ -126,7 +126,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	p := m.prompt(a.conf)
 	if !file {
 		p = a.models.prompt(m, s)
-		p.Tools = turnTools(a)
+		p.Tools = turnTools(ctx, a)
 	}
 	x := window.Explain(s, p, m.tokens, m.budget)
 	if x.Cost, err = contextCost(ctx, a, s, file); err != nil {
@@ -226,13 +226,18 @@ func printContext(e *env, p window.Prompt, next nextRequest) error {
 
 // turnTools are the tools that a turn would have. A turn would fail without
 // them; here they are only missing.
-func turnTools(a *app) []llm.ToolSpec {
+func turnTools(ctx context.Context, a *app) []llm.ToolSpec {
 	tools, err := newTools(a, nil)
 	if err != nil {
 		a.warn("this context has no tools: %s", oneLine(err))
 		return nil
 	}
 	defer tools.Close()
+	servers := connect(ctx, a, tools)
+	defer servers.close()
+	for _, line := range servers.wait(ctx) {
+		a.warn("%s", line)
+	}
 	return tools.Specs()
 }
 

@@ -7,15 +7,18 @@ import (
 )
 
 func mcpCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Let other agents search all sessions and memory files (MCP on stdio)",
+		Short: "Let other agents search all sessions and memory files; other programs' tools",
 		Long: `Serves the Model Context Protocol on standard input and output: the tools
 session_search, session_read, memory_search and memory_get over all sessions
 and the memory files of the workspace. They change nothing.
 
 Other agents start it themselves, for example with
-  {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}`,
+  {"mcpServers": {"goclaw": {"command": "goclaw", "args": ["mcp"]}}}
+
+The commands below are for the other direction: servers whose tools the model
+may call.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ix, err := a.search.index()
@@ -31,4 +34,6 @@ Other agents start it themselves, for example with
 			return mcpd.Serve(cmd.Context(), tools, version(), a.in, a.data())
 		},
 	}
+	cmd.AddCommand(mcpAddCmd(a), mcpListCmd(a), mcpRemoveCmd(a))
+	return cmd
 }

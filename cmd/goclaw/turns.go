@@ -22,7 +22,8 @@ const waitLocked = 30 * time.Second
 // turns runs turns with tools.
 type turns struct {
 	*runner.Runner
-	tools *tool.Set
+	tools   *tool.Set
+	servers *servers
 }
 
 // close waits a moment for work in the background.
@@ -31,6 +32,7 @@ func (t *turns) close() {
 	defer cancel()
 	t.Close(ctx)
 	t.tools.Close()
+	t.servers.close()
 }
 
 // newTurns opens what is needed to run turns. ask may be nil: then the model's
@@ -44,6 +46,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers := connect(ctx, a, tools)
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitLocked, TTLFor: a.conf.Session.Retention.For,
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
@@ -51,6 +54,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			if err != nil {
 				return agent.Env{}, err
 			}
+			servers.wait(ctx)
 			if a.models.flag == m.name() {
 				a.models.allowNamed(m)
 			}
@@ -65,7 +69,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 		Learnt: a.models.learn,
 		Detach: func(id session.ID) bool { return detach(a, id) },
 	})
-	return &turns{r, tools}, nil
+	return &turns{r, tools, servers}, nil
 }
 
 // newTools returns the tools of a turn, those that search among them.

@@ -20,19 +20,20 @@ import (
 // rule what a value must be. Reading, checking, showing, the sample and
 // docs/guide/configuration.md all go by it.
 type Config struct {
-	Model         string              `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: the first that is available"`
-	ContextWindow int                 `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000; a number here goes before what a refusal said" rule:"at least 0"`
-	MaxTokens     int                 `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
-	Thinking      string              `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
-	Models        map[string]Model    `json:"models" doc:"what differs from the catalogue, by provider/model"`
-	Workspace     string              `json:"workspace" doc:"the folder that tools work in; relative to the current folder; empty: the current folder"`
-	Memory        string              `json:"memory" doc:"the folder of MEMORY.md and memory/, whatever the workspace; relative to the current folder; empty: workspace in goclaw's home"`
-	Providers     map[string]Provider `json:"providers" doc:"addresses and keys, by provider"`
-	Tools         Tools               `json:"tools"`
-	Limits        Limits              `json:"limits"`
-	Search        Search              `json:"search"`
-	Agents        Agents              `json:"agents"`
-	Session       Session             `json:"session"`
+	Model         string               `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: the first that is available"`
+	ContextWindow int                  `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000; a number here goes before what a refusal said" rule:"at least 0"`
+	MaxTokens     int                  `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
+	Thinking      string               `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
+	Models        map[string]Model     `json:"models" doc:"what differs from the catalogue, by provider/model"`
+	Workspace     string               `json:"workspace" doc:"the folder that tools work in; relative to the current folder; empty: the current folder"`
+	Memory        string               `json:"memory" doc:"the folder of MEMORY.md and memory/, whatever the workspace; relative to the current folder; empty: workspace in goclaw's home"`
+	Providers     map[string]Provider  `json:"providers" doc:"addresses and keys, by provider"`
+	Tools         Tools                `json:"tools"`
+	MCPServers    map[string]MCPServer `json:"mcpServers" doc:"other programs whose tools the model may call, by name; goclaw mcp add writes this"`
+	Limits        Limits               `json:"limits"`
+	Search        Search               `json:"search"`
+	Agents        Agents               `json:"agents"`
+	Session       Session              `json:"session"`
 }
 
 // Model overrides what the catalogue says.
@@ -55,6 +56,18 @@ type Tools struct {
 	Allow       []string `json:"allow" doc:"what is allowed in every mode, such as bash(go test): commands that begin with these words"`
 	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
+}
+
+// MCPServer is a server of the Model Context Protocol, in the form that other
+// programs use: a program, or an address.
+type MCPServer struct {
+	Type     string            `json:"type" doc:"stdio or http; empty: as command or url say" rule:"empty or one of stdio http streamable-http"`
+	Command  string            `json:"command" doc:"the program to start"`
+	Args     []string          `json:"args" doc:"its arguments"`
+	Env      map[string]string `json:"env" doc:"variables of its environment; ${NAME} is the value of another"`
+	URL      string            `json:"url" doc:"the address, if it is not a program" rule:"an address"`
+	Headers  map[string]string `json:"headers" doc:"sent with every request; ${NAME} is the value of a variable"`
+	Disabled bool              `json:"disabled" doc:"do not start it"`
 }
 
 // Limits end what would go too far. Dollars are counted as far as prices are

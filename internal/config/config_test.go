@@ -323,7 +323,7 @@ func TestSample(t *testing.T) {
 	if len(plain.Warnings)+len(full.Warnings) > 0 || len(full.Sources) < 25 {
 		t.Errorf("warnings %q %q, %d values set", plain.Warnings, full.Warnings, len(full.Sources))
 	}
-	full.Models, plain.Models = nil, nil
+	full.Models, plain.Models, full.MCPServers = nil, nil, nil
 	full.Memory, full.Session.Path = plain.Memory, plain.Session.Path
 	if diff := cmp.Diff(plain.Config, full.Config); diff != "" {
 		t.Errorf("the sample does not say the defaults (-default +sample)\n%s", diff)

@@ -75,7 +75,10 @@ type Options struct {
 
 	// Spent returns the cost of a session's answers in dollars. nil: not known.
 	Spent func(ctx context.Context, id session.ID) (float64, error)
-	Modes Modes // what is done without asking; nil: there are no tools
+	// Prepare waits for what turns need, and returns what the user should know
+	// about it. It is called before each turn. nil: there is nothing to wait for.
+	Prepare func(ctx context.Context) []string
+	Modes   Modes // what is done without asking; nil: there are no tools
 	// Remember allows what rule covers for good. nil: nothing is remembered.
 	Remember func(rule tool.Rule) error
 	// Export writes a session to a new file, or to Out if path is empty.

@@ -26,6 +26,11 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 		}
 		return
 	}
+	if c.o.Prepare != nil {
+		for _, line := range c.o.Prepare(ctx) {
+			c.view.note("%s", line)
+		}
+	}
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
 		for ev, err := range c.o.Runner.RunID(ctx, c.cur.ID, in) {

@@ -93,3 +93,20 @@ func redactValue(v any, name string, n *int) any {
 	}
 	return v
 }
+
+// Environment returns env ("NAME=value") without what looks like a secret, for
+// programs that a model may direct. A proxy's password is left: without it
+// nothing gets out at all.
+func Environment(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		name, value, ok := strings.Cut(kv, "=")
+		if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+			value = ""
+		}
+		if ok && !strings.ContainsRune(kv, 0) && !Variable(name, value) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"goclaw/internal/wholefile"
+)
+
+// Edit changes the configuration file at path: the setting with the given name
+// ("a.b"; names in it are separated, not split) becomes value, or is removed if
+// value is nil. Comments and everything else stay as they are. The changed file
+// is checked before it is written: a wrong name or value changes nothing.
+func Edit(path string, name []string, value any) error {
+	return wholefile.Update(path, func(old []byte) ([]byte, error) {
+		v, err := hujson.Parse(old)
+		if err != nil {
+			// Nothing but blanks and comments is an empty configuration.
+			var e error
+			if v, e = hujson.Parse(append(bytes.Clone(old), "\n{}\n"...)); e != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if value == nil {
+			if v.Find(pointer(name)) == nil {
+				return nil, fmt.Errorf("%s does not set %s", path, strings.Join(name, "."))
+			}
+			if err := patch(&v, "remove", name, nil); err != nil {
+				return nil, err
+			}
+		} else {
+			for i := 1; i < len(name); i++ {
+				if v.Find(pointer(name[:i])) == nil {
+					if err := patch(&v, "add", name[:i], map[string]any{}); err != nil {
+						return nil, err
+					}
+				}
+			}
+			if err := patch(&v, "add", name, value); err != nil {
+				return nil, err
+			}
+		}
+		out := v.Pack()
+		before, _ := problems(path, old)
+		after, err := problems(path, out)
+		if err == nil && after != before {
+			err = errors.New(after)
+		}
+		return out, err
+	})
+}
+
+// problems returns what is wrong with data as the file at path: warnings, or an
+// error.
+func problems(path string, data []byte) (warnings string, err error) {
+	l := &Loaded{Config: Default(), File: path, Sources: map[string]string{}}
+	if err := l.parse(data); err != nil {
+		return "", err
+	}
+	return strings.Join(l.Warnings, "; "), l.check()
+}
+
+// pointer returns the JSON pointer of a setting.
+func pointer(name []string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var b strings.Builder
+	for _, n := range name {
+		b.WriteString("/" + escape.Replace(n))
+	}
+	return b.String()
+}
+
+func patch(v *hujson.Value, op string, name []string, value any) error {
+	step := map[string]any{"op": op, "path": pointer(name)}
+	if op != "remove" {
+		step["value"] = value
+	}
+	raw, err := json.Marshal([]any{step})
+	if err != nil {
+		return err
+	}
+	if err := v.Patch(raw); err != nil {
+		return fmt.Errorf("%s cannot be set: %w", strings.Join(name, "."), err)
+	}
+	v.Format()
+	return nil
+}
