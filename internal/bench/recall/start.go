@@ -82,7 +82,7 @@ func fromStart(ctx context.Context) error {
 		if got := wall[len(wall)/2]; got > s.limit {
 			wrong = append(wrong, fmt.Sprintf("%s: %v, limit %v", s.name, got.Round(100*time.Microsecond), s.limit))
 		}
-		if share := 100 * float64(index) / float64(size); size >= smallText && share > maxIndexShare {
+		if share := 100 * float64(index) / float64(size); share > maxIndexShare {
 			wrong = append(wrong, fmt.Sprintf("%s: the index has %.1f %% of the text, limit %d %%", s.name, share, maxIndexShare))
 		}
 		if err := os.RemoveAll(home); err != nil {
@@ -96,12 +96,8 @@ func fromStart(ctx context.Context) error {
 }
 
 // maxIndexShare is how large the index without vectors may be, in percent of the
-// text, from smallText bytes on: of less, a third is the empty tables, and
-// invented words seldom repeat.
-const (
-	maxIndexShare = 60
-	smallText     = 1_000_000
-)
+// text.
+const maxIndexShare = 60
 
 // fillHome makes a home of goclaw with sessions, an index of them and vectors,
 // and returns the sizes of the text and of the index without vectors.

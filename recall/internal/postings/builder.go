@@ -124,12 +124,12 @@ func (l *list) post(at int32, n uint32) int {
 }
 
 // blockSize is how much of a page of the database a row can have.
-const blockSize = 4000
+const blockSize = pageSize - 60
 
 // blocks calls f for the lists of b, packed: each block has the lists of some
-// terms, ascending, with the length and the bytes of the term and of the list.
-// A list begins with the number of its docs. first is the first term of the
-// block. data is valid until f returns.
+// terms, ascending: the term as appendTerm writes it, and the length and the
+// bytes of the list. A list begins with the number of its docs. first is the
+// first term of the block. data is valid until f returns.
 func (b *Builder) blocks(f func(first string, data []byte) error) error {
 	ids := make([]int, 0, len(b.lists))
 	for i := range b.lists {
@@ -139,7 +139,7 @@ func (b *Builder) blocks(f func(first string, data []byte) error) error {
 	}
 	terms := b.lex.Terms
 	slices.SortFunc(ids, func(x, y int) int { return strings.Compare(terms[x], terms[y]) })
-	first, data, head := "", make([]byte, 0, 2*blockSize), []byte(nil)
+	first, last, data, head := "", "", make([]byte, 0, 2*blockSize), []byte(nil)
 	for _, id := range ids {
 		t, l := terms[id], &b.lists[id]
 		if size := len(t) + len(l.data) + 3*binary.MaxVarintLen32; len(data) > 0 && len(data)+size > blockSize {
@@ -149,9 +149,10 @@ func (b *Builder) blocks(f func(first string, data []byte) error) error {
 			data = data[:0]
 		}
 		if len(data) == 0 {
-			first = t
+			first, last = t, ""
 		}
-		data = append(binary.AppendUvarint(data, uint64(len(t))), t...)
+		data = appendTerm(data, last, t)
+		last = t
 		head = binary.AppendUvarint(head[:0], uint64(l.n))
 		data = binary.AppendUvarint(data, uint64(len(head)+len(l.data)))
 		data = append(append(data, head...), l.data...)

@@ -65,7 +65,12 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "9"
+const format = "10"
+
+// pageSize is the size of the pages of a new file. There are a dozen tables, and
+// one with a single row takes a page: with pages of the usual size, they would
+// be larger than the text of a few sessions.
+const pageSize = 2048
 
 const dropAll = `
 DROP TRIGGER IF EXISTS recall_trash; DROP TRIGGER IF EXISTS recall_purge;
@@ -178,7 +183,7 @@ func (d *DB) prepare() error {
 		return err
 	}
 	// Deleted words must not stay in the file.
-	if err := d.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"); err != nil {
+	if err := d.Exec(fmt.Sprint("PRAGMA page_size = ", pageSize, "; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY")); err != nil {
 		return err
 	}
 	if ok, err := d.complete(); ok || err != nil {

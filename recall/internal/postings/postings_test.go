@@ -83,6 +83,46 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestTerms: terms are read as they were written, however many bytes they have
+// in common with the one before.
+func TestTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var terms []string
+	for _, n := range []int{1, 14, 15, 16, 29, 30, 31, 101, 300} {
+		for range 20 {
+			w := []byte(strings.Repeat("a", n))
+			w[rng.IntN(n)] = 'b'
+			terms = append(terms, string(w))
+		}
+	}
+	slices.Sort(terms)
+	var data []byte
+	last := ""
+	for _, w := range terms {
+		data = appendTerm(data, last, w)
+		data = append(data, 1, 7)
+		last = w
+	}
+	var got []string
+	err := eachList(data, func(term, list []byte) bool {
+		got = append(got, string(term))
+		return string(list) == "\x07"
+	})
+	if d := cmp.Diff(terms, got); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
+	}
+	for n := range data {
+		if err := eachList(data[:n], func(_, list []byte) bool { return string(list) == "\x07" }); err != nil && err != errPostings {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []string{"\x11a\x00", "\x02a", "\x0f", "\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x01a"} {
+		if err := eachList([]byte(bad), func(_, _ []byte) bool { return true }); err != errPostings {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
 // TestBlocks: every list is found in the block that its term leads to, and no
 // other.
 func TestBlocks(t *testing.T) {
@@ -99,7 +139,7 @@ func TestBlocks(t *testing.T) {
 	var blocks [][]byte
 	err := b.blocks(func(first string, data []byte) error {
 		if len(data) > blockSize {
-			_, rest, _ := cut(data)
+			_, rest, _ := cutTerm(data, nil)
 			if _, rest, ok := cut(rest); !ok || len(rest) > 0 {
 				t.Errorf("a block of %d bytes holds more than one list", len(data))
 			}
@@ -141,6 +181,14 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%v (-want +got):\n%s", err, d)
 			}
 		}
+		var last []byte
+		_ = eachList(data, func(term, _ []byte) bool {
+			if n := len(term); n > len(last)+len(data) {
+				t.Fatalf("a term of %d bytes", n)
+			}
+			last = bytes.Clone(term)
+			return true
+		})
 		if ps, err := decode(data, 100, nil); err == nil {
 			for _, p := range ps {
 				if p.At < 0 || p.At >= 100 {

@@ -329,21 +329,63 @@ func cut(b []byte) (head, rest []byte, ok bool) {
 	return b[size : size+int(n)], b[size+int(n):], true
 }
 
-// eachList calls f for the lists of a block until it returns false.
+// appendTerm appends a term of a block to b: how many of its first bytes are
+// those of last, the term before it, how many others it has, and these. Both
+// numbers are in one byte; a long rest has what is more in a number after it.
+func appendTerm(b []byte, last, term string) []byte {
+	same := 0
+	for same < min(len(last), len(term), maxNibble) && last[same] == term[same] {
+		same++
+	}
+	rest := term[same:]
+	b = append(b, byte(same<<4|min(len(rest), maxNibble)))
+	if len(rest) >= maxNibble {
+		b = binary.AppendUvarint(b, uint64(len(rest)-maxNibble))
+	}
+	return append(b, rest...)
+}
+
+// maxNibble is the largest number that fits into half a byte.
+const maxNibble = 15
+
+// cutTerm makes of term, the one before, the term that b begins with, and
+// returns what follows it.
+func cutTerm(b, term []byte) (next, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return nil, nil, false
+	}
+	same, n := int(b[0]>>4), uint64(b[0]&maxNibble)
+	b = b[1:]
+	if n == maxNibble {
+		more, size := binary.Uvarint(b)
+		if size <= 0 || more > uint64(len(b)) {
+			return nil, nil, false
+		}
+		n, b = n+more, b[size:]
+	}
+	if same > len(term) || n > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return append(term[:same], b[:n]...), b[n:], true
+}
+
+// eachList calls f for the lists of a block until it returns false. The term is
+// valid until f returns.
 func eachList(block []byte, f func(term, list []byte) bool) error {
+	var buf [64]byte
+	term := buf[:0]
 	for len(block) > 0 {
-		term, rest, ok := cut(block)
-		if !ok {
+		var list []byte
+		var ok bool
+		if term, block, ok = cutTerm(block, term); !ok {
 			return errPostings
 		}
-		list, rest, ok := cut(rest)
-		if !ok {
+		if list, block, ok = cut(block); !ok {
 			return errPostings
 		}
 		if !f(term, list) {
 			return nil
 		}
-		block = rest
 	}
 	return nil
 }
