@@ -43,6 +43,9 @@ func TestNaturalTime(t *testing.T) {
 		"the logo, what did we decide today?":               "this morning",
 		"what did we decide about the logo this morning?":   "this morning",
 		"logo draft last night":                             "tuesday",
+		"what did we decide about the logo on 16 November?": "monday",
+		"what did we decide about the logo on the 16th?":    "monday",
+		"which logo did we choose on 2026-11-16?":           "monday",
 	} {
 		lines := strings.Split(call(t, w.ix, "session_search", fmt.Sprintf(`{"query":%q}`, query)), "\n")
 		for i, d := range days {

@@ -126,18 +126,30 @@ func (w *weights) factor(q *Question) float64 {
 	return w.user
 }
 
+// nextDay is what the day after a named one counts, beside that day.
+const nextDay = 0.9
+
+// said returns how well a time fits those that the query names: from 0 to 1.
+func (q *Question) said(at int64) (fit float64) {
+	for _, s := range q.spans {
+		switch {
+		case at < s.From.Unix() || at >= s.To.Unix():
+		case at < s.Day.Unix():
+			return 1
+		default:
+			fit = nextDay
+		}
+	}
+	return fit
+}
+
 // weigh adds to the score of the words what else speaks for d; named says that
 // the query names its speaker.
 func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool) float64 {
 	if named {
 		score += w.speaker
 	}
-	for _, s := range q.spans {
-		if d.Time >= s.From.Unix() && d.Time < s.To.Unix() {
-			score += w.date
-			break
-		}
-	}
+	score += w.date * q.said(d.Time)
 	switch {
 	case d.Flags&postings.MostlyAsks != 0 && (w.askMost == 0 || d.Words <= w.askMost):
 		score += w.askOnly

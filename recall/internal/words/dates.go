@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Span is a time that a text names: From, inclusive, to To, exclusive.
+// Span is a time that a text names: From, inclusive, to To, exclusive. Of a day it
+// includes the next one, on which what happened may still be told; Day is the end
+// of the day itself, To for other times.
 type Span struct {
-	From, To time.Time
-	At       [2]int // the bytes of the text that name it
+	From, Day, To time.Time
+	At            [2]int // the bytes of the text that name it
 }
 
 // Dates finds the times that text names, in the zone of now. English only.
@@ -45,6 +47,7 @@ var absolute = []rule{
 	{re(`\bMONTH DAY ?(?:-|–|to|until|and) ?LAST\b,?(?: YEAR)?`), days},
 	{re(`\bDAY(?: of)? MONTH,?(?: YEAR)?\b`), days},
 	{re(`\bMONTH DAY\b,?(?: YEAR)?`), days},
+	{re(`\bon the (?P<d>\d{1,2})(?:st|nd|rd|th)\b`), dayOfMonth},
 	{re(`\b(?P<season>spring|summer|autumn|fall|winter)(?: of)? YEAR\b`), season},
 	{re(`\bMONTH,?(?: of)? YEAR\b`), month},
 	{re(`\b(?:in|during|of|this|last) (?P<m>` + monthNames + `)\b`), month},
@@ -94,7 +97,11 @@ func find(rules []rule, text string, now time.Time) (spans []Span) {
 				}
 			}
 			if from, to := r.span(m); from.Before(to) {
-				spans = append(spans, Span{from, to, [2]int{at[0], at[1]}})
+				day := to
+				if m.groups["d"] != "" && m.groups["last"] == "" {
+					day = from.AddDate(0, 0, 1)
+				}
+				spans = append(spans, Span{from, day, to, [2]int{at[0], at[1]}})
 			}
 		}
 	}
@@ -139,8 +146,12 @@ func (m match) days(y int, mon time.Month, d, n int) (from, to time.Time) {
 	return from, from.AddDate(0, 0, n)
 }
 
-// grace is how many days later what happened in a time may still be told.
-const grace = 3
+// grace is how many days later what happened in a time may still be told; on a
+// named day, it is told on that day or the next.
+const (
+	grace      = 3
+	graceOfDay = 2
+)
 
 // partsOfMonth are the days of a month that a part of it has: first and last.
 var partsOfMonth = map[string][2]int{
@@ -163,8 +174,27 @@ func days(m match) (from, to time.Time) {
 	if first < 1 || last > 32 {
 		return from, to
 	}
-	mon := m.month()
-	return m.days(m.year(mon, first), mon, first, last-first+grace)
+	mon, later := m.month(), grace
+	if first == last {
+		later = graceOfDay
+	}
+	return m.days(m.year(mon, first), mon, first, last-first+later)
+}
+
+// dayOfMonth is the last such day that has begun.
+func dayOfMonth(m match) (from, to time.Time) {
+	y, mon, today := m.now.Date()
+	d := m.number("d")
+	if d < 1 || d > 31 {
+		return from, to
+	}
+	if d > today {
+		mon--
+	}
+	for m.date(y, mon, d).Day() != d { // a month without such a day
+		mon--
+	}
+	return m.days(y, mon, d, graceOfDay)
 }
 
 func month(m match) (from, to time.Time) {
@@ -259,7 +289,7 @@ func joinEnds(text string, spans []Span) {
 			switch strings.ToLower(strings.Trim(text[a[1]:b[0]], " ,")) {
 			case "and", "to", "until", "till", "-", "–":
 				if (strings.HasSuffix(before, "between") || strings.HasSuffix(before, "from")) && spans[i].From.Before(spans[j].To) {
-					spans[i].To = spans[j].To
+					spans[i].Day, spans[i].To = spans[j].Day, spans[j].To
 				}
 			}
 		}

@@ -147,10 +147,10 @@ func TestAsks(t *testing.T) {
 func TestDates(t *testing.T) {
 	now := time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ text, from, to string }{
-		{"what happened on 2026-03-05?", "2026-03-05", "2026-03-08"},
-		{"on 5 March 2025", "2025-03-05", "2025-03-08"},
-		{"on March 5th, 2025", "2025-03-05", "2025-03-08"},
-		{"on 1 September", "2025-09-01", "2025-09-04"},
+		{"what happened on 2026-03-05?", "2026-03-05", "2026-03-07"},
+		{"on 5 March 2025", "2025-03-05", "2025-03-07"},
+		{"on March 5th, 2025", "2025-03-05", "2025-03-07"},
+		{"on 1 September", "2025-09-01", "2025-09-03"},
 		{"in May 2024", "2024-05-01", "2024-06-04"},
 		{"in June", "2026-06-01", "2026-07-04"},
 		{"in the summer of 2023", "2023-06-01", "2023-09-01"},
@@ -172,10 +172,16 @@ func TestDates(t *testing.T) {
 		{"in the second week of March", "2026-03-08", "2026-03-18"},
 		{"between 3 and 7 May 2024", "2024-05-03", "2024-05-10"},
 		{"May 3-7, 2024", "2024-05-03", "2024-05-10"},
-		{"from 28 May 2024 to 3 June 2024", "2024-05-28", "2024-06-06"},
-		{"between May 3 and May 7 2026", "2026-05-03", "2026-05-10"},
-		{"what happened last week, as said on 6 May 2024", "2024-05-06", "2024-05-09"},
+		{"from 28 May 2024 to 3 June 2024", "2024-05-28", "2024-06-05"},
+		{"between May 3 and May 7 2026", "2026-05-03", "2026-05-09"},
+		{"what happened last week, as said on 6 May 2024", "2024-05-06", "2024-05-08"},
 		{"the monday of my dreams", "", ""},
+		{"what did I say on the 16th?", "2026-08-16", "2026-08-18"},
+		{"what did I say on the 20th?", "2026-08-20", "2026-08-22"},
+		{"what did I say on the 31st?", "2026-07-31", "2026-08-02"},
+		{"on the 5th of March 2025", "2025-03-05", "2025-03-07"},
+		{"on the 32nd floor", "", ""},
+		{"on the 5th", "2026-08-05", "2026-08-07"},
 		{"I may go", "", ""},
 	} {
 		spans := Dates(c.text, now)
@@ -199,4 +205,23 @@ func FuzzDates(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Of a named day, the next one is included and told apart.
+func TestNamedDay(t *testing.T) {
+	now := time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"on 5 March 2025":                 "2025-03-06",
+		"on the 16th":                     "2026-08-17",
+		"between 3 and 7 May 2024":        "2024-05-10",
+		"last weekend":                    "2026-08-17",
+		"in June":                         "2026-07-04",
+		"from 28 May 2024 to 3 June 2024": "2024-06-04",
+		"from 3 May 2024 to May 2024":     "2024-06-04",
+	} {
+		spans := Dates(text, now)
+		if len(spans) == 0 || spans[0].Day.Format(time.DateOnly) != want {
+			t.Errorf("%q: %v, want a day until %s", text, spans, want)
+		}
+	}
 }
