@@ -62,6 +62,9 @@ func speak(r session.Record) (said, bool) {
 		if b.Role == llm.User {
 			s.role = User
 		} else {
+			if quotes(b) {
+				s.text = ""
+			}
 			for _, c := range b.Calls() {
 				if !searchTools[c.Name] {
 					s.text += "\n" + c.Name + " " + string(c.Args)
@@ -81,6 +84,10 @@ func speak(r session.Record) (said, bool) {
 	s.text = text.Head(strings.TrimSpace(s.text), maxIndexed)
 	return s, s.text != ""
 }
+
+// quotes reports whether m is an answer of the built-in offline model, which only
+// quotes what was said elsewhere.
+func quotes(m session.Message) bool { return m.Provider == "offline" && m.Model == "offline" }
 
 // namePrefix is how messages begin in chats with several people.
 var namePrefix = regexp.MustCompile(`^(?:\[(?:[\p{L}\d]+ )?)?(\p{Lu}[\p{L}'’-]{1,30})(?: \p{Lu}[\p{L}'’.-]*)?(?: \([^)\n]*\))?(?: [^\]\n]{0,40}\])?: ?`)

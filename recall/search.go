@@ -151,6 +151,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 		return s.res, err
 	}
 	s.res.Hits = interleave(messages, notes, q.Limit)
+	sourcesFirst(s.res.Hits)
 	s.res.Words = s.meaning.v == nil
 	s.res.Near = len(s.res.Hits) > 0 && !s.clear && !s.res.Literal
 	return s.res, nil

@@ -490,3 +490,30 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 }
+
+// TestSpoken: of an answer with calls only its words are quoted, and what only
+// announces a call says nothing.
+func TestSpoken(t *testing.T) {
+	for in, want := range map[string]struct {
+		text      string
+		announces bool
+	}{
+		"Billing goes to Postgres.":                                        {"Billing goes to Postgres.", false},
+		`Let me look: bash {"command":"ls"}`:                               {"Let me look:", true},
+		`Perfect! Now update the theme: edit {"path":"a.ts"`:               {"Perfect! Now update the theme:", true},
+		`There are 77 usages. Let me replace them: edit {"path":"a.ts"}`:   {"There are 77 usages. Let me replace them:", false},
+		`… edit {"path":"a.ts","oldText":"x"}`:                             {"", false},
+		`… \n\t\t}, \n\t\treturn theme","newText":"\t\tthis …`:             {"", false},
+		`bash {"command":"ls"}`:                                            {"", false},
+		`get_current_time {}`:                                              {"", false},
+		"The map is {a: 1} in the file.":                                   {"The map is {a: 1} in the file.", false},
+		"The rest: tea {green} and more.":                                  {"The rest: tea {green} and more.", false},
+		"These are the colours: red, blue":                                 {"These are the colours: red, blue", false},
+		`It failed because the name was wrong. read {"path":"a.ts"} and …`: {"It failed because the name was wrong.", false},
+	} {
+		text, announces := spoken(in)
+		if text != want.text || announces != want.announces {
+			t.Errorf("%q: %q, %v; want %q, %v", in, text, announces, want.text, want.announces)
+		}
+	}
+}

@@ -17,13 +17,17 @@ type hit struct {
 	who, when string // of what was said; "" for a note
 	where     string // its citation
 	text      string
-	words     int // of the question that it holds
+	words     int  // of the question that it holds
+	announces bool // it only says what is done next
 }
 
 var (
 	noteLine = regexp.MustCompile(`^([^\s#][^#]*?:\d+)  (.+?)(?: \[[^\[\]]*\]){0,2}$`)
 	saidLine = regexp.MustCompile(`^(\S+#\d+)  (\d{4}-\d\d-\d\d \d\d:\d\d|.*?,) (user|assistant|tool|summary)(?: \[.*?\])?: (.+?)(?: \[and \d+ more like it[^\]]*\])?$`)
-	callLine = regexp.MustCompile(`^\w+ \{`)
+	// callPart is where the calls of an answer begin: a tool's name and its arguments.
+	callPart = regexp.MustCompile(`(?:^|\s)\w+ \{(?:"|\}|$|…)`)
+	// inCall is text from within arguments: what JSON makes of lines, and fields.
+	inCall = regexp.MustCompile(`\\[nt]\S*.*\\[nt]|","\w+":`)
 	// quoteLine is how a quote in an answer of this model is introduced.
 	quoteLine = regexp.MustCompile(`(?:In memory|(?:You said|The answer|A tool put out|A summary) (?:on \d{4}-\d\d-\d\d \d\d:\d\d|at an unknown time)(?: was| says)?): >|^… >`)
 )
@@ -37,14 +41,18 @@ func hits(found string) (out []hit) {
 	for l := range strings.Lines(found) {
 		l = strings.TrimSpace(l)
 		if m := saidLine.FindStringSubmatch(l); m != nil {
-			own := m[3] == "assistant" && (strings.Contains(m[4], whatIAm) || callLine.MatchString(m[4]) || quoteLine.MatchString(m[4]) ||
-				slices.ContainsFunc(echoes, func(e string) bool { return strings.HasPrefix(m[4], e) }))
+			own, announces := false, false
+			if m[3] == "assistant" {
+				own = strings.Contains(m[4], whatIAm) || quoteLine.MatchString(m[4]) || slices.ContainsFunc(echoes, func(e string) bool { return strings.HasPrefix(m[4], e) })
+				m[4], announces = spoken(m[4])
+				own = own || m[4] == ""
+			}
 			when := "on " + m[2]
 			if strings.HasSuffix(m[2], ",") {
 				when = strings.TrimSuffix(m[2], ",") // "at an unknown time,"
 			}
 			if !own {
-				out = append(out, hit{who: m[3], when: when, where: m[1], text: m[4]})
+				out = append(out, hit{who: m[3], when: when, where: m[1], text: m[4], announces: announces})
 			}
 		} else if m := noteLine.FindStringSubmatch(l); m != nil {
 			out = append(out, hit{where: m[1], text: m[2]})
@@ -52,6 +60,23 @@ func hits(found string) (out []hit) {
 	}
 	return out
 }
+
+// spoken returns what an answer says besides its calls, "" if it has only those,
+// and whether it only announces them: "Let me look at the tests:".
+func spoken(answer string) (text string, announces bool) {
+	text = answer
+	if at := callPart.FindStringIndex(answer); at != nil {
+		text = answer[:at[0]]
+	}
+	if inCall.MatchString(text) {
+		return "", false
+	}
+	text = strings.Trim(text, " …")
+	return text, announcement.MatchString(text)
+}
+
+// announcement is one sentence that ends in a colon, after an exclamation at most.
+var announcement = regexp.MustCompile(`^(?:[\w']+(?: \w+)?[!.] )?[^.!?]{1,160}:$`)
 
 // search looks for what was said or noted, by the tools that every model has,
 // and quotes it.
@@ -88,7 +113,9 @@ func (t *turn) search(w wish) string {
 				said = append(said, h)
 			}
 		}
-		return quoteHits(latest(found[0], w.text), latest(said, w.text), words) + problems
+		said = latest(said, w.text)
+		slices.SortStableFunc(said, func(a, b hit) int { return number(a.announces) - number(b.announces) })
+		return quoteHits(latest(found[0], w.text), said, words) + problems
 	}
 	text := fmt.Sprintf("I found nothing that was said or noted with the words of %q.\n\n", text.Head(w.text, 120))
 	switch {
@@ -98,6 +125,13 @@ func (t *turn) search(w wish) string {
 		text += "The nearest is this:\n\n" + quoteHits(nil, near[1][:1], words)
 	}
 	return text + problems + cannot + " " + connect
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // asks reports whether a hit is a request of the user, which has no information.
