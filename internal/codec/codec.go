@@ -78,13 +78,20 @@ func (f lines) Decode(line []byte) ([]session.Record, error) {
 	if len(native.Trim(line)) == 0 {
 		return nil, nil
 	}
-	var s Stream = &nativeStream{version: session.Version}
+	line = bytes.Clone(line)
 	if f := Form(f); f == FormClaw0 || f == FormClaw0Old {
-		s = claw0.NewStream("", false)
+		s := claw0.NewStream("", false)
+		recs, err := s.Line(1, line, nil)
+		if err != nil {
+			return nil, err
+		}
+		return s.End(recs), nil
 	}
-	recs, err := s.Line(1, bytes.Clone(line), nil)
+	d := native.Borrow()
+	defer d.Release()
+	r, err := d.Record(line)
 	if err != nil {
 		return nil, err
 	}
-	return s.End(recs), nil
+	return []session.Record{r}, nil
 }

@@ -466,10 +466,14 @@ func (t *Tape) Float(n int) float64 {
 // twice, the last one counts.
 func (t *Tape) Get(n int, key string) int {
 	at := -1
-	for k, v := range t.Members(n) {
+	if t.Kind(n) != Object {
+		return at
+	}
+	// Not with Members: decoding a record asks for two dozen keys.
+	for k, end := n+1, int(t.nodes[n].next); k < end; k = int(t.nodes[k+1].next) {
 		c := &t.nodes[k]
-		if s := t.b[c.start:c.end]; string(s) == key && !c.esc || c.esc && string(t.Text(k)) == key {
-			at = v
+		if c.esc && string(t.Text(k)) == key || int(c.end-c.start) == len(key) && string(t.b[c.start:c.end]) == key && !c.esc {
+			at = k + 1
 		}
 	}
 	return at
