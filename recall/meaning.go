@@ -105,7 +105,6 @@ func (s *search) rank(ctx context.Context, asked *ranking.Question, c *ranking.C
 		cands = similar(cands, vectors.OfSigns*s.floor())
 	}
 	s.covered(cands)
-	ranking.OwnFirst(cands, asked)
 	return ranking.Trim(cands), nil
 }
 

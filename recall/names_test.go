@@ -23,6 +23,9 @@ func TestNames(t *testing.T) {
 		"assistant: the new release is no longer fast-forwarded, and the observer of an agent can cancel",
 		"user: put the token for the API of fly into the store, with the provenance of each page",
 		"assistant: a cache of pages, an open line, a code review and a denied permission",
+		"tool: func extractAgentReply(line []byte) string", // 14
+		"tool: ok TestGenerateFilenameFromUserMessage 0.02s",
+		"assistant: the test messages of a user, and from each of them we generate another filename, then test it",
 	}
 	for i, text := range texts {
 		say(t, w, fmt.Sprintf("s%d", i+2), text)
@@ -40,7 +43,9 @@ func TestNames(t *testing.T) {
 			{"agentObserverC", 2},        // its beginning
 			{"agentObsevrerCancel", 2},   // two letters swapped
 			{"agnetObserverCancell", 2},  // two typos
-			{"ObserverCancel", 2},        // its end
+			{"extractAgentRpely", 14},    // a typo that changes its stem
+			{"test generate filename from user message", 15},
+			{"ObserverCancel", 2}, // its end
 			{"what did we change in agentObserverCancel?", 2},
 			{"TestAuthentication", 8}, {"TestAuthentcationExpired", 8}, {"server timeout", 10}, {"httpServer", 10},
 			{"--no-ff", 3}, {"--with-provenance", 3}, {"--with-prov", 3}, {"no-ff", 3},
@@ -52,7 +57,7 @@ func TestNames(t *testing.T) {
 		} {
 			first(t, w.ix, c.query, fmt.Sprintf("s%d#2", c.want))
 		}
-		for _, query := range []string{"zqxJkvWpb", "deadbeef", "--xyzzy"} {
+		for _, query := range []string{"zqxJkvWpb", "deadbeef", "--xyzzy", "1d4ed75b", "7cea35ff", "2052"} {
 			if got := find(t, w.ix, Query{Text: query}); len(got) != 0 {
 				t.Errorf("%s found %v, which nobody wrote", query, got)
 			}
@@ -91,4 +96,44 @@ func TestLiterally(t *testing.T) {
 	first(t, w.ix, line, "holds#2")
 	first(t, w.ix, "IF  err := store.append(ctx, id, recs...);\n err != nil {", "holds#2")
 	first(t, w.ix, `if err := stroe.Append(ctx, id, recrds...); err != nil {`, "holds#2")
+}
+
+// TestAllKeyWords: what holds all key words as they are written comes before
+// what holds more of some of them, or other forms.
+func TestAllKeyWords(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	filler := strings.Repeat("and then something else happened in the program. ", 100)
+	say(t, w, "all", "tool: "+filler+"in 125 cases "+filler+"an error "+filler+"in a file "+filler)
+	for i := range 12 {
+		say(t, w, fmt.Sprint("forms", i), fmt.Sprintf("assistant: %d errors in 125 files, errors in files", i))
+		say(t, w, fmt.Sprint("some", i), fmt.Sprintf("assistant: %d an error in a file, the file has an error", i))
+	}
+	first(t, w.ix, "125 error file", "all#2")
+}
+
+// TestFlagsAlone: a flag is that flag, or a longer one, and not any word that
+// begins as it does.
+func TestFlagsAlone(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	filler := strings.Repeat("and then something else happened in the program. ", 100)
+	say(t, w, "flag", "tool: "+filler+"run it with --path here "+filler)
+	say(t, w, "longer", "tool: "+filler+"run it with --path-prefix here "+filler)
+	for i := range 210 {
+		text := "tool: the path"
+		for j := range 8 {
+			text += " "
+			for n := i*8 + j + 1; n > 0; n /= 10 {
+				text += []string{"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu"}[n%10]
+			}
+		}
+		say(t, w, fmt.Sprint("path", i), text)
+	}
+	var others []string
+	for i := range 600 {
+		others = append(others, fmt.Sprintf("tool: something else, number %d", i))
+	}
+	say(t, w, "others", others...)
+	if got := find(t, w.ix, Query{Text: "--path"}); len(got) < 2 || got[0] != "flag#2" || got[1] != "longer#2" {
+		t.Errorf("found %v", got)
+	}
 }

@@ -237,7 +237,6 @@ func (s *search) notes() ([]Hit, error) {
 		cands = similar(cands, s.floor())
 	}
 	s.covered(cands)
-	ranking.OwnFirst(cands, asked)
 	s.clear = s.clear || asked.Dated()
 	g := gathered{limit: s.q.Limit, query: s.q.Text}
 	grades := s.grader(asked, vectors.Unit(s.meaning.v))

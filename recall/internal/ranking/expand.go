@@ -101,7 +101,7 @@ func (c *Corpus) typos(t asked, v *variants) error {
 	if len(t.term) >= twoTypos {
 		most = 2
 	}
-	if len(t.term) < minTypo || !ascii(t.term) || !partTypos.On() {
+	if len(t.term) < minTypo || !ascii(t.term) || isID(t.word) || !partTypos.On() {
 		return nil
 	}
 	type at struct {
@@ -177,8 +177,31 @@ func isCode(w string) bool {
 	return inner || digits && letters
 }
 
-// maxJoined is how many words of a question are tried as one.
-const maxJoined = 4
+// isID reports whether a word is a number, or of the digits of one that is
+// written in base 16: another one means something else.
+func isID(w string) bool {
+	digits := false
+	for i := range len(w) {
+		switch c := w[i]; {
+		case c >= '0' && c <= '9':
+			digits = true
+		case c < 'a' || c > 'f':
+			return false
+		}
+	}
+	return digits
+}
+
+const (
+	maxJoined = 4 // words of a question that are tried as one
+	maxName   = 8 // words of a query that may be one name, all of them
+)
+
+// mayName reports whether a query may be one name that is written as words.
+func mayName(text string) bool {
+	f := strings.Fields(text)
+	return len(f) > 1 && len(f) <= maxName && partNames.On() && !slices.ContainsFunc(f, func(w string) bool { return !plain(w) })
+}
 
 // join adds to q names that are written as several words: "agent observer
 // cancel" is agentObserverCancel.
@@ -187,13 +210,20 @@ func (q *Question) join(text string, seen map[string]bool) {
 		return
 	}
 	fields := strings.Fields(text)
+	add := func(name string) {
+		if term := words.Term(name); term != "" && !seen[term] && len(q.terms) < maxTerms {
+			seen[term] = true
+			q.terms = append(q.terms, asked{term: term, weight: 1, code: true, fixed: true})
+		}
+	}
+	if mayName(text) {
+		add(strings.Join(fields, ""))
+	}
 	for i := range fields {
 		name := ""
-		for j := i; j < min(i+maxJoined, len(fields)) && plain(fields[j]) && len(q.terms) < maxTerms; j++ {
-			name += fields[j]
-			if term := words.Term(name); j > i && term != "" && !seen[term] {
-				seen[term] = true
-				q.terms = append(q.terms, asked{term: term, weight: 1, code: true, fixed: true})
+		for j := i; j < min(i+maxJoined, len(fields)) && plain(fields[j]); j++ {
+			if name += fields[j]; j > i {
+				add(name)
 			}
 		}
 	}

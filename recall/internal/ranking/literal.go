@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -9,7 +10,10 @@ import (
 	"goclaw/internal/parts"
 )
 
-var partLiteral = parts.New("literal match", parts.Search)
+var (
+	partLiteral = parts.New("literal match", parts.Search)
+	partHeld    = parts.New("key words as they are written", parts.Search)
+)
 
 // ToRead is how many candidates are read, to see how literally they hold what
 // is looked for.
@@ -20,6 +24,7 @@ const (
 	literalInside = 0.85 // the same inside of longer words
 	literalPart   = 0.8  // what a text counts at most that does not hold all of a query as it is
 	literalKeys   = 0.2  // the same for key words, which may stand anywhere
+	literalHeld   = 0.5  // what a text counts that holds all key words, as they are written
 	minShare      = 0.5  // of a query that a text must hold
 )
 
@@ -35,12 +40,21 @@ func (q *Question) Literal(query string) *Literal {
 		return nil
 	}
 	l := &Literal{part: literalPart}
-	if q.keys {
-		l.part = literalKeys
-	}
 	l.query = slices.Clone(l.fold(query))
 	if len(l.query) < minLiteral || len(l.query) > maxLiteral {
 		return nil
+	}
+	fields := bytes.Fields(l.query)
+	if q.keys && partHeld.On() {
+		l.keys = fields
+	}
+	if q.keys {
+		l.part = literalKeys
+	}
+	if mayName(query) {
+		for _, by := range []string{"", "_", "-"} {
+			l.names = append(l.names, bytes.Join(fields, []byte(by)))
+		}
 	}
 	l.ids = map[uint32]int32{}
 	for i := range len(l.query) - 2 {
@@ -59,6 +73,8 @@ type Literal struct {
 	ids   map[uint32]int32 // of its trigrams
 	may   [1 << 12]bool    // which hashes trigrams of it have
 	text  []byte
+	keys  [][]byte // key words
+	names [][]byte // the query, as a program may write it as one name
 	part  float64
 	at    [][2]int32 // where the text has trigrams of it, and which
 	count []int32    // how often each is in the window
@@ -116,6 +132,36 @@ func (l *Literal) Fit(text string) float64 {
 	if held > 0 {
 		return held
 	}
+	if slices.ContainsFunc(l.names, func(n []byte) bool { return bytes.Contains(b, n) }) {
+		return literalInside
+	}
+	return l.held(b) + l.share(b)
+}
+
+// held returns what b counts for the key words that it holds as they are
+// written.
+func (l *Literal) held(b []byte) float64 {
+	if len(l.keys) == 0 {
+		return 0
+	}
+	n := 0.0
+	for _, k := range l.keys {
+		for at := 0; ; at++ {
+			i := bytes.Index(b[at:], k)
+			if i < 0 {
+				break
+			}
+			if at += i; apart(b, at) && apart(b, at+len(k)) {
+				n++
+				break
+			}
+		}
+	}
+	return literalHeld * math.Pow(n/float64(len(l.keys)), 4) // all of them: some are in many texts
+}
+
+// share returns what b counts for how much of the query it holds in one place.
+func (l *Literal) share(b []byte) float64 {
 	l.at = l.at[:0]
 	for i := range len(b) - 2 {
 		t := trigram(b[i:])

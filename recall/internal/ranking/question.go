@@ -13,7 +13,6 @@ import (
 type Question struct {
 	terms []asked
 	spans []words.Span
-	asks  bool     // it ends in a question mark
 	keys  bool     // it is a few key words
 	exact bool     // it looks for its words themselves
 	ours  bool     // it is about the user: "what is my budget?"
@@ -48,7 +47,7 @@ func Ask(text string, now time.Time) *Question {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
 	ends, _ := words.Asks(text)
-	q := &Question{asks: ends, ours: ours(text), exact: isExact(text, ends), keys: areKeys(text), spans: words.Dates(text, now)}
+	q := &Question{ours: ours(text), exact: isExact(text, ends), keys: areKeys(text), spans: words.Dates(text, now)}
 	seen, others := map[string]bool{}, false
 	words.Each(text, func(w words.Word) {
 		if w.Inner {
@@ -64,7 +63,7 @@ func Ask(text string, now time.Time) *Question {
 		a := asked{term: w.Term, weight: 1}
 		a.word = strings.ToLower(text[w.From:w.To])
 		a.code = w.Joined || isCode(text[w.From:w.To])
-		if w.Joined {
+		if w.Joined && !strings.HasPrefix(a.word, "--") {
 			a.word = words.Join(a.word)
 		}
 		a.inDate = slices.ContainsFunc(q.spans, func(s words.Span) bool { return w.From >= s.At[0] && w.To <= s.At[1] })

@@ -472,28 +472,6 @@ func (r *ranking) sum(t *found, x *scratch) {
 	}
 }
 
-// shortQuestion is how many words a question has at most that is asked for the
-// words themselves.
-const shortQuestion = 2
-
-// OwnFirst puts the candidates that hold a word of a short question before
-// those that hold none, which only stand near one that does. Where the query
-// is put as a question, the answer to it need not hold its words.
-func OwnFirst(cands []Candidate, q *Question) {
-	if q.asks || len(q.terms) > shortQuestion || !partOwnFirst.On() {
-		return
-	}
-	slices.SortStableFunc(cands, func(a, b Candidate) int {
-		switch {
-		case a.Own == b.Own:
-			return 0
-		case a.Own:
-			return -1
-		}
-		return 1
-	})
-}
-
 // Trim drops candidates that hold no word of the question and have more
 // against them than for them, unless there is nothing else.
 func Trim(cands []Candidate) []Candidate {

@@ -65,7 +65,6 @@ var (
 	partAsk       = parts.New("questions lowered", parts.Search)
 	partLength    = parts.New("length", parts.Search)
 	partWeak      = parts.New("words of questions lowered", parts.Search)
-	partOwnFirst  = parts.New("own words first", parts.Search)
 	partSpoken    = parts.New("\"I\" for names", parts.Meaning)
 	partCenter    = parts.New("mean of the vectors taken off", parts.Meaning)
 )
