@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -116,6 +117,22 @@ func (s *Server) SQL(text string) (string, error) {
 // Promote makes a standby a primary, and returns when it takes writes.
 func (s *Server) Promote() error {
 	_, err := s.SQL("SELECT pg_promote(true, 60)")
+	return err
+}
+
+// CatchUp waits until what is on the disk of primary can be read from s, its
+// standby: it has a commit when that is confirmed, and shows it a moment later.
+func (s *Server) CatchUp(primary *Server) error {
+	at, err := primary.SQL("SELECT pg_current_wal_flush_lsn()")
+	for begin := time.Now(); err == nil; time.Sleep(10 * time.Millisecond) {
+		var done string
+		if done, err = s.SQL("SELECT pg_last_wal_replay_lsn() >= '" + at + "'"); done == "t" {
+			return nil
+		}
+		if time.Since(begin) > time.Minute {
+			err = errors.New("the standby does not catch up")
+		}
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +74,7 @@ func (p *Patroni) start(n int) (err error) {
 	for i := range n {
 		node, err := p.add(fmt.Sprint("node", i+1))
 		if err == nil {
-			err = node.Start()
+			err = node.start()
 		}
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ func (p *Patroni) start(n int) (err error) {
 			}
 		}
 	}
-	return p.Settle(n)
+	return p.settle(n)
 }
 
 // watch starts a process that ends all servers when this process ends, however it
@@ -139,10 +140,21 @@ func (p *Patroni) startEtcd() error {
 	at, among := "http://"+p.etcd, fmt.Sprintf("http://127.0.0.1:%d", peer)
 	end, ended, err := p.launch("etcd", "etcd", "--data-dir", filepath.Join(p.folder, "etcd"), "--listen-client-urls", at, "--advertise-client-urls", at,
 		"--listen-peer-urls", among, "--initial-advertise-peer-urls", among, "--initial-cluster", "default="+among)
-	if err == nil {
-		p.ends = append(p.ends, func() { end(); <-ended })
+	if err != nil {
+		return err
 	}
-	return err
+	p.ends = append(p.ends, func() { end(); <-ended })
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		r, err := http.Get(at + "/health")
+		if err != nil {
+			continue
+		}
+		r.Body.Close()
+		if r.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+	return errors.New("etcd does not answer")
 }
 
 // add makes a node, which does not run yet.
@@ -190,9 +202,9 @@ func (p *Patroni) add(name string) (*Node, error) {
 	return n, err
 }
 
-// Start starts the Patroni of a node that does not run, which starts the server
-// and makes it a standby if there is a leader.
-func (n *Node) Start() (err error) {
+// start starts the Patroni of a node, which starts the server, as a standby if there
+// is a leader.
+func (n *Node) start() (err error) {
 	n.end, n.ended, err = n.patroni()
 	return err
 }
@@ -226,8 +238,8 @@ func (p *Patroni) Leader() (*Node, error) {
 	return nil, errors.New("pgtest: Patroni has no leader")
 }
 
-// Settle waits until n nodes run, and the leader waits for a standby.
-func (p *Patroni) Settle(n int) error {
+// settle waits until n nodes run, and the leader waits for a standby.
+func (p *Patroni) settle(n int) error {
 	for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(100 * time.Millisecond) {
 		leader, err := p.Leader()
 		if err != nil {
