@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
-	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/session/storekit"
@@ -67,36 +65,32 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		return err
 	}
 	defer dst.Close()
-	begin, shown := time.Now(), false
-	progress := func(what string, done int) {
-		if isTerminal(a.err) && time.Since(begin) > time.Second {
-			shown = true
-			fmt.Fprintf(a.err, terminal.Return()+"%s: %d of %s "+terminal.Control("K"), what, done, transcript.Count(len(infos), "session"))
-		}
-	}
+	c := &copying{dst: dst, infos: infos, bar: newBar(a.env)}
+	c.src = counted{whole(st), c.read}
+	defer c.bar.end()
 	records, bad := 0, 0
+	c.begin("copying")
 	for i, in := range infos {
-		progress("copying", i)
-		n, err := copySession(ctx, dst, whole(st), in)
+		c.sessions = i
+		n, err := copySession(ctx, dst, c.src, in)
 		records += n
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
 		if err != nil {
 			bad++
+			c.bar.end()
 			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, oneLine(err))
 		}
 	}
 	did := "copied"
 	if bad == 0 && (to == "postgres" || a.conf.Session.Store == "postgres") {
-		if err := compareCopies(ctx, dst, whole(st), infos, func(done int) { progress("comparing", done) }); err != nil {
+		if err := c.compare(ctx); err != nil {
 			return err
 		}
 		did = "copied and compared"
 	}
-	if shown {
-		fmt.Fprint(a.err, terminal.Return()+terminal.Control("K"))
-	}
+	c.bar.end()
 	if err := dst.Close(); err != nil {
 		return err
 	}
@@ -161,6 +155,9 @@ func copySession(ctx context.Context, dst, src session.Store, in session.Info) (
 		return 0, nil
 	}
 	n, err := storekit.Copy(ctx, dst, src, in.ID)
+	if errors.Is(err, session.ErrConflict) {
+		err = fmt.Errorf("the target has other records under this id, and they were left as they are: copy to another place, or delete and purge it there (%w)", err)
+	}
 	if !in.Trashed.IsZero() {
 		err = errors.Join(err, dst.Delete(ctx, in.ID))
 	}

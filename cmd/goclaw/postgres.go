@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
 	"goclaw/internal/transcript"
-	"goclaw/session"
 	"goclaw/store/postgres"
 )
 
@@ -28,39 +26,4 @@ func examineServer(ctx context.Context, st store, d *diagnosis) {
 	}
 	d.Server = fmt.Sprintf("PostgreSQL %s, schema %d, %d MB; %d of %d connections in use; %s held, %d expired; its clock is %s off",
 		h.Version, h.Schema, h.Size>>20, h.Connections, h.Max, transcript.Count(h.Locks, "lock"), h.Expired, h.Clock.Round(time.Millisecond))
-}
-
-// compareCopies compares the logs of dst with those of src, by the number of
-// records and a hash of their lines.
-func compareCopies(ctx context.Context, dst, src session.Store, infos []session.Info, progress func(done int)) error {
-	for i, in := range infos {
-		a, n, err := hashOf(ctx, src, in.ID)
-		if err != nil {
-			return err
-		}
-		b, m, err := hashOf(ctx, dst, in.ID)
-		if err != nil {
-			return err
-		}
-		if n != m || a != b {
-			return fmt.Errorf("the copy of %s differs: it has %s, of %d: %w", in.ID, transcript.Count(m, "record"), n, session.ErrConflict)
-		}
-		progress(i + 1)
-	}
-	return nil
-}
-
-// hashOf returns a hash of all lines of a log.
-func hashOf(ctx context.Context, st session.Store, id session.ID) (sum [sha256.Size]byte, n int, err error) {
-	h := sha256.New()
-	for r, err := range undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
-		if err != nil {
-			return sum, n, err
-		}
-		n++
-		fmt.Fprintf(h, "%d %d\n", r.Seq, len(r.Raw))
-		h.Write(r.Raw)
-	}
-	h.Sum(sum[:0])
-	return sum, n, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 )
 
 // bar shows progress: on a terminal in one line that is overwritten, elsewhere in
@@ -111,21 +112,38 @@ func progressLine(p inherit.Progress, took time.Duration, width int) string {
 // will take.
 func vectorsLine(made, total int, took time.Duration, width int) string {
 	count := fmt.Sprintf("%d of %d", made, total)
-	rate := float64(made) / max(took.Seconds(), 0.001)
-	speed := fmt.Sprintf("%.0f/s", rate)
-	rest := total - made
-	left := fmt.Sprintf("%d left", rest)
-	switch {
-	case rest <= 0:
-		left = "nearly done"
-	case took >= time.Second && made > 0: // before, it would be a guess
-		left = max(time.Duration(float64(rest)/rate*float64(time.Second)).Round(time.Second), time.Second).String() + " left"
-	}
+	speed, left := pace(made, total, took)
 	return widest(width,
 		fmt.Sprintf("making vectors: %s, %s, %s", count, speed, left),
 		fmt.Sprintf("vectors: %s, %s", count, left),
 		"vectors: "+count,
 		count,
+	)
+}
+
+// pace says how fast things are done, and how long the others will take.
+func pace(done, total int, took time.Duration) (speed, left string) {
+	rate := float64(done) / max(took.Seconds(), 0.001)
+	rest := total - done
+	left = fmt.Sprintf("%d left", rest)
+	switch {
+	case rest <= 0:
+		left = "nearly done"
+	case took >= time.Second && done > 0: // before, it would be a guess
+		left = max(time.Duration(float64(rest)/rate*float64(time.Second)).Round(time.Second), time.Second).String() + " left"
+	}
+	return fmt.Sprintf("%.0f/s", rate), left
+}
+
+// copyLine shows how many sessions and records are copied or compared.
+func copyLine(c *copying, took time.Duration, width int) string {
+	count := fmt.Sprintf("%d of %s", c.done, transcript.Count(c.total, "record"))
+	speed, left := pace(c.done, c.total, took)
+	return widest(width,
+		fmt.Sprintf("%s: %d of %s, %s, %s, %s", c.what, c.sessions, transcript.Count(len(c.infos), "session"), count, speed, left),
+		fmt.Sprintf("%s: %s, %s", c.what, count, left),
+		c.what+": "+left,
+		left,
 	)
 }
 

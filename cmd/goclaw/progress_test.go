@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goclaw/internal/inherit"
+	"goclaw/session"
 )
 
 func TestProgressLine(t *testing.T) {
@@ -58,5 +59,25 @@ func TestBarInALog(t *testing.T) {
 	b.end()
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "0/2 files, ") || strings.ContainsAny(got, "\r\x1b█") {
 		t.Errorf("after a while: %q", got)
+	}
+}
+
+func TestCopyLine(t *testing.T) {
+	c := &copying{what: "copying", infos: make([]session.Info, 300), sessions: 12, done: 40_000, total: 100_000}
+	for _, test := range []struct {
+		took  time.Duration
+		width int
+		want  string
+	}{
+		{4 * time.Second, 0, "copying: 12 of 300 sessions, 40000 of 100000 records, 10000/s, 6s left"},
+		{4 * time.Second, 70, "copying: 12 of 300 sessions, 40000 of 100000 records, 10000/s, 6s left"},
+		{4 * time.Second, 50, "copying: 40000 of 100000 records, 6s left"},
+		{4 * time.Second, 20, "copying: 6s left"},
+		{4 * time.Second, 10, "6s left"},
+		{100 * time.Millisecond, 20, "copying: 60000 left"},
+	} {
+		if got := copyLine(c, test.took, test.width); got != test.want {
+			t.Errorf("after %v in %d columns: got %q, want %q", test.took, test.width, got, test.want)
+		}
 	}
 }
