@@ -61,14 +61,20 @@ func pgServer(t *testing.T) database {
 // pgExec runs a statement as the owner of the server.
 func pgExec(t *testing.T, s database, sql string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), s.DSN("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := pgConnect(t, s.DSN("postgres"))
 	defer c.Close(t.Context())
 	if _, err := c.Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func pgConnect(t *testing.T, dsn string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Every command works with a PostgreSQL store, and none shows the password.
@@ -189,9 +195,11 @@ func TestPostgresSearch(t *testing.T) {
 }
 
 // A follower sees the records of a turn that runs in another process.
-func TestPostgresFollow(t *testing.T) {
-	server := pgServer(t)
-	st, err := postgres.Open(t.Context(), server.dsn(), postgres.Options{})
+func TestPostgresFollow(t *testing.T) { followed(t, pgServer(t).dsn()) }
+
+// followed tests that a follower sees the answer of another process soon.
+func followed(t *testing.T, dsn string) {
+	st, err := postgres.Open(t.Context(), dsn, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,13 +219,15 @@ func TestPostgresFollow(t *testing.T) {
 	}()
 	home := t.TempDir()
 	cmd, _, errOut := child(t, home, "ask", "-s", "t:cli:f", "hello")
-	cmd.Env = append(cmd.Env, "GOCLAW_PROVIDER=offline", "GOCLAW_SESSION_PATH="+server.dsn())
+	cmd.Env = append(cmd.Env, "GOCLAW_PROVIDER=offline", "GOCLAW_SESSION_PATH="+dsn)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, errOut)
 	}
+	ended := time.Now()
 	if got := <-done; got == "" {
 		t.Error("the answer is empty")
 	}
+	t.Logf("seen %v after the other process had ended", time.Since(ended))
 }
 
 // pgModel is a model's server. The first request is answered by first, the others

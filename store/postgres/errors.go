@@ -237,7 +237,7 @@ func unparsed(dsn string, err error) error {
 	for _, part := range secretsIn(dsn) {
 		why = strings.ReplaceAll(why, part, "***")
 	}
-	return fmt.Errorf("postgres: session.path is not a DSN that can be used (postgres://user:password@host/database): %s", strings.Join(strings.Fields(why), " "))
+	return fmt.Errorf("postgres: session.path is not a DSN that can be used (postgres://user@host/database): %s", strings.Join(strings.Fields(why), " "))
 }
 
 // secretsIn returns what may be a password in a DSN that cannot be parsed.
