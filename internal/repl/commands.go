@@ -38,6 +38,7 @@ type commands struct {
 func newCommands(chat *Chat) *commands {
 	c := &commands{o: &chat.o, chat: chat, cur: chat.cur, view: chat.view}
 	find := &finds{o: c.o, view: c.view}
+	tree := &branches{chat: chat, cur: c.cur, view: c.view}
 	tools := &toolCommands{o: c.o, cur: c.cur, view: c.view}
 	pin := func(label string) func(context.Context, string) error {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
@@ -62,6 +63,8 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"mode"}, "[ask|edits|plan|all]", "show or change what is done without asking", tools.mode, func() []string { return modeNames }},
 		{[]string{"show"}, "N", "show the whole of record N, such as the output of a tool", tools.show, nil},
 		{[]string{"title"}, "[text]", "show or change this session's title", c.title, nil},
+		{[]string{"rewind"}, "[N]", "go back to before your last message, or message N, and change it", tree.rewind, nil},
+		{[]string{"tree"}, "[N]", "list the branches of this session; with N, switch to one", tree.tree, nil},
 		{[]string{"fork"}, "[key]", "continue in a copy of this session", c.fork, nil},
 		{[]string{"merge"}, "", "add what was said since in the imported session that this one continues", c.merge, nil},
 		{[]string{"pin"}, "[record]", "keep a message word for word in every compaction", pin(session.Pin), nil},

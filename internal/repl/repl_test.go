@@ -236,10 +236,10 @@ func TestCommands(t *testing.T) {
 		"new":                           {"/new\nhi\n", "echo: hi\n", "started main:cli:20261115-000000\n"},
 		"new with a label":              {"/new  Trip to Österreich, 2027!\n/title\n", "Trip to Österreich, 2027!\n", "started main:cli:trip-to-österreich-2027\n"},
 		"new twice":                     {"/new a\n/new a\n", "", "started main:cli:a\nstarted main:cli:a-2\n"},
-		"history": {"/history 1\n", "… 1 earlier turn: /history all\nuser  2026-11-15 00:00\nsecond question\n\n" +
-			"assistant  2026-11-15 00:00\nsecond answer\n", ""},
-		"all history": {"/history all\n", "user  2026-11-15 00:00\nfirst question\n\nassistant  2026-11-15 00:00\nfirst answer\n\n" +
-			"00:00:00  title  About things\nuser  2026-11-15 00:00\nsecond question\n\nassistant  2026-11-15 00:00\nsecond answer\n", ""},
+		"history": {"/history 1\n", "… 1 earlier turn: /history all\nuser  2026-11-15 00:00  #5\nsecond question\n\n" +
+			"assistant  2026-11-15 00:00  #6\nsecond answer\n", ""},
+		"all history": {"/history all\n", "user  2026-11-15 00:00  #2\nfirst question\n\nassistant  2026-11-15 00:00  #3\nfirst answer\n\n" +
+			"00:00:00  title  About things\nuser  2026-11-15 00:00  #5\nsecond question\n\nassistant  2026-11-15 00:00  #6\nsecond answer\n", ""},
 		"history of nothing":   {"/new x\n/history\n", "nothing has been said yet\n", "started main:cli:x\n"},
 		"wrong history":        {"/history -1\n", "", "error: /history takes a number of turns or all, not \"-1\"\n"},
 		"delete another":       {"/delete ops\n/sessions ops\n", "no session matches \"ops\"\n", "moved ops:cli:user to the trash: goclaw sessions restore s2 brings it back\n"},

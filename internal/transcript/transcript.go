@@ -212,6 +212,9 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 		if !said.IsZero() {
 			stamp = said.Local().Format("2006-01-02 15:04")
 		}
+		if r.Seq > 0 {
+			stamp = strings.TrimLeft(fmt.Sprintf("%s  #%d", stamp, r.Seq), " ")
+		}
 		fmt.Fprintf(w, "%s  %s\n", st.Bold(head), st.Dim(stamp))
 	}
 	for _, b := range m.Blocks {

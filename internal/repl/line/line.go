@@ -41,6 +41,7 @@ type Terminal struct {
 	failed    error
 	reading   bool
 	interrupt func()
+	draft     string // what the next ReadLine begins with
 }
 
 // Open takes control of a terminal: keys are read as they are pressed, and the
@@ -200,8 +201,13 @@ func (t *Terminal) take(ctx context.Context) ([]key, error) {
 // that is gone, ErrInterrupt for Ctrl-C (with what was typed so far), or the
 // cause of ctx's end.
 func (t *Terminal) ReadLine(ctx context.Context, prompt string) (string, error) {
-	return t.read(ctx, prompt, t.History, t.Complete)
+	draft := t.draft
+	t.draft = ""
+	return t.read(ctx, prompt, draft, t.History, t.Complete)
 }
+
+// Draft is the text that the next ReadLine begins with, to be changed.
+func (t *Terminal) Draft(text string) { t.draft = text }
 
 // Ask is ReadLine without history and completion, for questions. Text typed
 // before the question does not answer it: it comes back afterwards as a draft.
@@ -212,10 +218,10 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 			t.unread(ahead)
 		}
 	}()
-	return t.read(ctx, prompt, nil, nil)
+	return t.read(ctx, prompt, "", nil, nil)
 }
 
-func (t *Terminal) read(ctx context.Context, prompt string, h *History, c Completer) (string, error) {
+func (t *Terminal) read(ctx context.Context, prompt, draft string, h *History, c Completer) (string, error) {
 	t.setReading(true)
 	defer t.setReading(false)
 	var lines []string
@@ -223,6 +229,7 @@ func (t *Terminal) read(ctx context.Context, prompt string, h *History, c Comple
 		lines = h.Lines()
 	}
 	e := newEditor(lines, c)
+	e.set(draft, len(draft))
 	v := view{t: t, prompt: prompt}
 	v.draw(e)
 	for {

@@ -1,0 +1,161 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"goclaw/internal/transcript"
+	"goclaw/session"
+)
+
+// branches are the commands that go back in a session, and to what was left.
+// Nothing is removed: what came after stays as a branch of the log.
+type branches struct {
+	chat *Chat
+	cur  *current
+	view *view
+}
+
+// drafter is an Input that can begin with a text.
+type drafter interface{ Draft(text string) }
+
+// rewind goes back to before a message of the user, and offers its text to be
+// changed and sent again.
+func (b *branches) rewind(ctx context.Context, arg string) error {
+	s, err := b.cur.whole(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := turnOf(s, arg)
+	if err != nil {
+		return err
+	}
+	m := s.Branch[at].Body.(session.Message)
+	before := previous(s.Branch[:at])
+	if before == "" { // there is nothing to go back to
+		if err := b.chat.commands.new(ctx, ""); err != nil {
+			return err
+		}
+		b.view.note("this was the first message: the session as it was is kept, as %s. Files are as they are now.", s.ID)
+	} else {
+		if err := b.cur.record(ctx, session.Leaf{Target: before}); err != nil {
+			return err
+		}
+		b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", s.Branch[at].Seq)
+	}
+	text := m.Text()
+	if in, ok := b.chat.in.(drafter); ok {
+		in.Draft(text)
+		return nil
+	}
+	b.view.print("The message was: %s", transcript.Printable(text))
+	return nil
+}
+
+// turnOf returns where the branch has the user's message with the number arg,
+// or the last one.
+func turnOf(s *session.Session, arg string) (int, error) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
+	if arg != "" && (err != nil || n < 1) {
+		return 0, fmt.Errorf("/rewind takes the number of one of your messages, not %q", arg)
+	}
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		if session.IsTurn(s.Branch[i].Body) && (arg == "" || s.Branch[i].Seq == session.Seq(n)) {
+			return i, nil
+		}
+	}
+	if arg == "" {
+		return 0, errors.New("nothing has been said yet")
+	}
+	return 0, fmt.Errorf("record %d is not one of your messages here: /history shows their numbers", n)
+}
+
+// previous returns the id of the last record of a branch that another can
+// continue.
+func previous(branch []session.Record) string {
+	for i := len(branch) - 1; i >= 0; i-- {
+		switch branch[i].Body.(type) {
+		case session.Header, session.Unknown, session.Leaf:
+		default:
+			if branch[i].ID != "" {
+				return branch[i].ID
+			}
+		}
+	}
+	return ""
+}
+
+// tree lists the branches, or switches to one of them.
+func (b *branches) tree(ctx context.Context, arg string) error {
+	s, err := b.cur.whole(ctx)
+	if err != nil {
+		return err
+	}
+	tips := s.Tips()
+	if arg == "" {
+		if len(tips) < 2 {
+			b.view.print("there is one branch: /rewind goes back, and begins another")
+			return nil
+		}
+		b.list(s, tips)
+		return nil
+	}
+	n, err := strconv.Atoi(arg)
+	if err != nil || n < 1 || n > len(tips) {
+		return fmt.Errorf("/tree takes a number from 1 to %d, not %q", len(tips), arg)
+	}
+	tip := tips[n-1]
+	if tip.Live {
+		b.view.note("this is the branch you are on")
+		return nil
+	}
+	if err := b.cur.record(ctx, session.Leaf{Target: tip.ID}); err != nil {
+		return err
+	}
+	s, err = b.cur.open(ctx)
+	if err != nil {
+		return err
+	}
+	b.view.note("switched to branch %d; the other is kept. Files are as they are now.", n)
+	b.view.preview(s)
+	return nil
+}
+
+// list shows the branches with their first words.
+func (b *branches) list(s *session.Session, tips []session.Tip) {
+	rows := [][]string{{"", "#", "TURNS", "BEGINS AT", "FIRST WORDS"}}
+	for i, tip := range tips {
+		mark, own, turns, words := " ", "", 0, ""
+		if tip.Live {
+			mark = "*"
+		}
+		for _, r := range s.Path(tip.ID) {
+			m, ok := r.Body.(session.Message)
+			if !ok || !session.IsTurn(r.Body) {
+				continue
+			}
+			turns++
+			if words == "" && tip.Own > 0 && r.Seq >= tip.Own {
+				own, words = fmt.Sprint(r.Seq), m.Text()
+			}
+		}
+		if tip.Live {
+			own, words = "", "(you are here) "+lastWords(s)
+		}
+		rows = append(rows, []string{mark, fmt.Sprint(i + 1), fmt.Sprint(turns), own, transcript.OneLine(transcript.Printable(words), 60)})
+	}
+	b.view.table(rows)
+}
+
+// lastWords returns the last message of the user on the branch.
+func lastWords(s *session.Session) string {
+	for i := len(s.Branch) - 1; i >= 0; i-- {
+		if m, ok := s.Branch[i].Body.(session.Message); ok && session.IsTurn(m) {
+			return m.Text()
+		}
+	}
+	return ""
+}
