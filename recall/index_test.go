@@ -183,6 +183,40 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// TestAnythingInItsPlace: whatever is where the index should be, everything is
+// found, and the answer says that there is no index.
+func TestAnythingInItsPlace(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a folder":       func(path string) error { return os.MkdirAll(path+"/x", 0o700) },
+		"a link":         func(path string) error { return os.Symlink(path+"/nowhere", path) },
+		"a link to self": func(path string) error { return os.Symlink(path, path) },
+		"a folder of a log": func(path string) error {
+			return os.MkdirAll(path+"-wal/x", 0o700)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "index.db")
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			st := memstore.New()
+			say(t, st, "a", "user: the ferry leaves at ten")
+			ix, err := Open(Options{Store: st, Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ix.Close()
+			res, err := ix.Search(t.Context(), Query{Text: "ferry"})
+			if err != nil || len(res.Hits) != 1 || len(res.Incomplete) != 1 || !strings.Contains(res.Incomplete[0], path) {
+				t.Errorf("%d hits, incomplete %q, %v", len(res.Hits), res.Incomplete, err)
+			}
+			if ix.InMemory() == nil {
+				t.Error("the index claims to be in its file")
+			}
+		})
+	}
+}
+
 // TestInMemory: an index that can be neither made nor written is made in memory,
 // for as long as it is open, and the answer says so.
 func TestInMemory(t *testing.T) {

@@ -214,6 +214,10 @@ func (ix *Index) Count(ctx context.Context) (messages, notes int, err error) {
 	return messages, notes, err
 }
 
+// InMemory returns why the index is in memory, and not in its file; nil if it is
+// in its file, or has none.
+func (ix *Index) InMemory() error { return ix.messages.inMemory }
+
 // Size returns how many bytes of the index's file are in use.
 func (ix *Index) Size() (int64, error) {
 	unlock, err := ix.lock(context.Background())

@@ -56,14 +56,13 @@ type transcripts struct {
 func openTranscripts(store session.Store, path string) (*transcripts, error) {
 	t := &transcripts{store: store, path: path, segs: map[int64]*postings.Segment{}, ids: map[uint32]session.ID{}, unread: map[session.ID]error{}}
 	t.db, t.inMemory = postings.Open(path)
-	if postings.Unwritable(t.inMemory) {
-		// The file cannot be used, and nothing can be written: the logs can be
-		// read.
-		var err error
-		t.db, err = postings.Open("")
-		return t, err
+	if t.inMemory == nil || path == "" {
+		return t, t.inMemory
 	}
-	return t, t.inMemory
+	// The file cannot be used, whatever is there: the logs can be read.
+	var err error
+	t.db, err = postings.Open("")
+	return t, err
 }
 
 // sync makes segs and tail what the logs are now.

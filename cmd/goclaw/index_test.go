@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,38 @@ func TestPurgedFromEveryFile(t *testing.T) {
 				t.Errorf("the other is gone as well:\n%s", out)
 			}
 		})
+	}
+}
+
+// TestPurgedWithoutTheIndex: an index that cannot be opened is removed by a
+// purge: it holds the words. Until then searches do without it, and making
+// vectors fails.
+func TestPurgedWithoutTheIndex(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	put(t, home, "goclaw/config.json", `{"session": {"inherit": {"enabled": false}}}`)
+	put(t, home, "secret.jsonl", strings.ReplaceAll(piSession("gone", 300, 64), "0123456789abcde", "secretword"))
+	typed(t, home, "import", filepath.Join(home, "secret.jsonl"))
+	typed(t, home, "search", "secretword")
+	index := filepath.Join(home, "goclaw", "index.db")
+	if got := holding(t, filepath.Dir(index), "secretword"); !slices.Contains(got, index) {
+		t.Fatalf("%q hold the word, not the index: the test tests nothing", got)
+	}
+	if err := os.Mkdir(index+"-wal", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out := typed(t, home, "search", "secretword"); !strings.Contains(out, "secretword") {
+		t.Errorf("the word is not found:\n%s", out)
+	}
+	var out, errOut bytes.Buffer
+	env := map[string]string{"HOME": home, "GOCLAW_HOME": filepath.Join(home, "goclaw"), "GOCLAW_NO_LOCAL": "1"}
+	code := run([]string{"search", "--index"}, strings.NewReader(""), &out, &errOut, func(k string) string { return env[k] })
+	if code != 1 || out.Len() > 0 || !strings.Contains(errOut.String(), index) {
+		t.Errorf("search --index exits %d, says %q and %q", code, out.String(), errOut.String())
+	}
+	typed(t, home, "sessions", "delete", "--purge", "--yes", "gone")
+	if got := holding(t, filepath.Dir(index), "secretword"); len(got) > 0 {
+		t.Errorf("%q hold the word", got)
 	}
 }
 

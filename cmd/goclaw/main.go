@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"goclaw/internal/transcript"
 )
@@ -131,6 +132,10 @@ Without a command it opens a chat and resumes the last session.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var wrong *pflag.InvalidValueError
+		if errors.As(err, &wrong) && wrong.GetFlag().Value.Type() == "int" {
+			return usage("--%s takes a number, not %q", wrong.GetFlag().Name, transcript.OneLine(wrong.GetValue(), 60))
+		}
 		hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
 		if n := nearestFlag(cmd, err); n != "" {
 			hint = "did you mean " + n + "?"

@@ -48,6 +48,8 @@ question will do, and no character has a special meaning.`,
 				return usage("%s needs QUERY: see %s --help", path, path)
 			case !blank && f.index:
 				return usage("%s --index takes no QUERY: it brings the index up to date", path)
+			case f.index && alone(cmd.Flags()) != "":
+				return usage("%s --index makes vectors of everything: it cannot be combined with --%s", path, alone(cmd.Flags()))
 			}
 			return nil
 		},
@@ -68,6 +70,16 @@ question will do, and no character has a special meaning.`,
 		return usage("unknown flag: %s: did you mean %s? To search for the text: goclaw search -- %s", flag, query.Nearest(cmd.Flags(), flag), flag)
 	})
 	return cmd
+}
+
+// alone returns a flag of fs that is set besides --index and --json, "" if none is.
+func alone(fs *pflag.FlagSet) (name string) {
+	fs.Visit(func(f *pflag.Flag) {
+		if f.Name != "index" && f.Name != "json" && f.Name != "model" {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // dashed returns args in an order in which text that begins with a dash can be
@@ -106,7 +118,7 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	}
 	defer a.search.indexing.end() // where it was interrupted
 	if f.index {
-		return a.search.embedAll(ctx, ix)
+		return a.search.embedAll(ctx, ix, f.asJSON)
 	}
 	folder, err := os.Getwd()
 	if f.Here && err != nil {
@@ -156,6 +168,9 @@ const (
 // catchUp makes some of the vectors that are missing, and says how many are
 // missing then.
 func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
+	if ix.InMemory() != nil {
+		return // they would not be kept
+	}
 	limit := whileWait
 	if isTerminal(x.out) {
 		limit = whileRead
@@ -170,7 +185,11 @@ func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
 	}
 }
 
-func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
+// embedAll brings the index and all vectors up to date.
+func (x *searcher) embedAll(ctx context.Context, ix *recall.Index, asJSON bool) error {
+	if err := ix.InMemory(); err != nil {
+		return err
+	}
 	err := ix.Sync(ctx)
 	x.indexing.end()
 	n := 0
@@ -189,6 +208,13 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index) error {
 	messages, notes, err := ix.Count(ctx)
 	if err != nil {
 		return err
+	}
+	if asJSON {
+		return x.printJSON(struct {
+			Messages int `json:"messages"`
+			Notes    int `json:"notes"`
+			Vectors  int `json:"newVectors"`
+		}{messages, notes, n})
 	}
 	fmt.Fprintf(x.out, "the index is up to date: %s and %s, %s new\n", transcript.Count(messages, "message"), transcript.Count(notes, "note"), transcript.Count(n, "vector"))
 	if x.conf.Search.Embeddings == "off" {

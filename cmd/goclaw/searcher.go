@@ -141,7 +141,7 @@ func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, ix.Rebuild(ctx)
+		return nil, errors.Join(ix.InMemory(), ix.Rebuild(ctx))
 	}
 	var out []finding
 	for _, w := range wrong {
@@ -157,6 +157,9 @@ func (x *searcher) renew(ctx context.Context) error {
 		return nil
 	}
 	ix, err := x.index()
+	if err == nil {
+		err = ix.InMemory()
+	}
 	if err == nil {
 		_, _, err = ix.Count(ctx)
 	}
@@ -179,7 +182,7 @@ func (x *searcher) prune(ctx context.Context) error {
 	}
 	ix, err := x.index()
 	if err == nil {
-		err = ix.Prune(ctx)
+		err = errors.Join(ix.InMemory(), ix.Prune(ctx))
 	}
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,6 +71,12 @@ func (f Flags) Query(ctx context.Context, st session.Store, text, folder string)
 		return q, Usage{errors.New("--here is --folder with the current folder: give one of them")}
 	case f.Here:
 		f.Folder = folder
+	case f.Folder == "~" || strings.HasPrefix(f.Folder, "~/"): // in the chat there is no shell
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return q, err
+		}
+		f.Folder = filepath.Join(home, f.Folder[1:])
 	case f.Folder != "" && !filepath.IsAbs(f.Folder):
 		f.Folder = filepath.Join(folder, f.Folder)
 	}
@@ -86,9 +93,20 @@ func (f Flags) Query(ctx context.Context, st session.Store, text, folder string)
 	return q, err
 }
 
-// check returns what is wrong with how much is asked for.
+// check returns what is wrong with how much is asked for. A filter that was given
+// and is empty, such as an unset variable of a script, would allow everything.
 func (f Flags) check() error {
+	empty := ""
+	if f.bound != nil {
+		f.bound.Visit(func(g *pflag.Flag) {
+			if g.Value.Type() == "string" && strings.TrimSpace(g.Value.String()) == "" {
+				empty = g.Name
+			}
+		})
+	}
 	switch {
+	case empty != "":
+		return Usage{fmt.Errorf("--%s is empty: give it a value, or leave it out", empty)}
 	case f.Limit < 0:
 		return Usage{errors.New("--limit must not be negative")}
 	case f.bound != nil && f.bound.Changed("open") && f.Open < 1:

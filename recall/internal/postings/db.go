@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -83,6 +84,9 @@ DROP TABLE IF EXISTS recall_terms; DROP TABLE IF EXISTS recall_codes; DROP TABLE
 // of the sessions at path. The index is a separate file now.
 func RemoveFrom(path string) error {
 	d, err := connect(path, sqlite3.OPEN_READWRITE, func(d *DB) error { return d.BusyTimeout(maxWait) })
+	if errors.Is(err, syscall.EROFS) { // it stays, and so does all else
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
