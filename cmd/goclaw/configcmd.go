@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +42,57 @@ func configCmd(a *app) *cobra.Command {
 			}
 			return a.print("wrote " + path)
 		},
-	})
+	}, configSetCmd(a))
 	return cmd
+}
+
+func configSetCmd(a *app) *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Change a setting in the configuration file",
+		Long: `Changes one setting in the file and leaves everything else in it as it is,
+comments included. A wrong name or value changes nothing. VALUE is text, or JSON
+where the setting is not text.`,
+		Example: `  goclaw config set model anthropic/claude-sonnet-4-5
+  goclaw config set tools.allow '["bash(go test)"]'
+  goclaw config set --remove model`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if remove {
+				return exactly("KEY")(cmd, args)
+			}
+			return exactly("KEY", "VALUE")(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return setConfig(a.env, args, remove) },
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the setting from the file, so that its default counts")
+	return cmd
+}
+
+func setConfig(e *env, args []string, remove bool) error {
+	path, err := config.Path(e.getenv)
+	if err != nil {
+		return err
+	}
+	name := strings.Split(args[0], ".")
+	if remove {
+		if err := config.Edit(path, name, nil); err != nil {
+			return err
+		}
+		return e.print(fmt.Sprintf("removed %s from %s", transcript.Name(args[0]), path))
+	}
+	// Text as it is, unless only another kind of value fits.
+	var value any
+	err = config.Edit(path, name, args[1])
+	if err != nil && json.Unmarshal([]byte(args[1]), &value) == nil {
+		if _, text := value.(string); !text && value != nil {
+			err = config.Edit(path, name, value)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return e.print(fmt.Sprintf("set %s in %s", transcript.Name(args[0]), path))
 }
 
 func showConfig(e *env, asJSON bool) error {

@@ -98,11 +98,8 @@ func (s *spending) add(ctx context.Context, in session.Info, paid bool) error {
 			return err
 		}
 		s.read[in.ID] = max(s.read[in.ID], r.Seq)
-		c := call{at: r.Time.Round(0).UTC()}
-		if m, ok := r.Body.(session.Message); ok && !m.At.IsZero() {
-			c.at = m.At.Round(0).UTC()
-		}
-		if c.u, _ = usageOf(r.Body); c.u.Total() == 0 || c.at.Before(s.day) || s.once[c] {
+		c, _ := callOf(r)
+		if c.u.Total() == 0 || c.at.Before(s.day) || s.once[c] {
 			continue
 		}
 		s.once[c] = true

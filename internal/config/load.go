@@ -38,11 +38,9 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: Default(), Home: home, File: filepath.Join(home, "config.json"), Sources: map[string]string{}}
-	if f := getenv("GOCLAW_CONFIG"); f != "" {
-		if l.File, err = filepath.Abs(f); err != nil {
-			return nil, fmt.Errorf("config: %w", err)
-		}
+	l := &Loaded{Config: Default(), Home: home, Sources: map[string]string{}}
+	if l.File, err = Path(getenv); err != nil {
+		return nil, err
 	}
 	data, err := wholefile.Read(l.File, wholefile.Small)
 	switch {
@@ -78,6 +76,19 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	}
 	l.complete()
 	return l, nil
+}
+
+// Path returns where the configuration file is, or would be.
+func Path(getenv func(string) string) (string, error) {
+	if f := getenv("GOCLAW_CONFIG"); f != "" {
+		path, err := filepath.Abs(f)
+		if err != nil {
+			return "", fmt.Errorf("config: %w", err)
+		}
+		return path, nil
+	}
+	home, err := Home(getenv)
+	return filepath.Join(home, "config.json"), err
 }
 
 func (l *Loaded) parse(data []byte) error {

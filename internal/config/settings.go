@@ -107,7 +107,7 @@ func (c *Config) Leaves() []Leaf {
 		case Duration:
 			out = append(out, Leaf{s.key, v.String()})
 		case string:
-			if strings.HasSuffix(s.key, ".apiKey") {
+			if strings.HasSuffix(s.key, ".apiKey") || strings.HasPrefix(s.key, "mcpServers.") && (strings.Contains(s.key, ".env.") || strings.Contains(s.key, ".headers.")) {
 				v = secrets.Mask(v)
 			} else if s.key == "session.path" {
 				v = c.Session.Place()
