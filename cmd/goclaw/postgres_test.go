@@ -194,40 +194,77 @@ func TestPostgresSearch(t *testing.T) {
 	}
 }
 
-// A follower sees the records of a turn that runs in another process.
+// Followers in other processes see a turn as it runs: the parts of its answer
+// while the model speaks, and the answer when it is recorded. The model waits
+// until they have.
 func TestPostgresFollow(t *testing.T) { followed(t, pgServer(t).dsn()) }
 
-// followed tests that a follower sees the answer of another process soon.
+// followed tests that followers see a turn of another process as it runs.
 func followed(t *testing.T, dsn string) {
 	st, err := postgres.Open(t.Context(), dsn, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	log := sessiontest.Log(session.Header{Version: session.Version, ID: "f", Key: "t:cli:f"})
+	log := sessiontest.Log(session.Header{Version: session.Version, ID: "f", Key: "t:cli:x"})
 	if err := st.Append(t.Context(), "f", log...); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan string, 1)
+	seen, answer := make(chan struct{}), make(chan string, 1)
 	go func() {
+		part := sync.OnceFunc(func() { close(seen) })
 		for r, err := range session.Follow(t.Context(), st, "f", 1) {
-			if m, ok := r.Body.(session.Message); err == nil && ok && m.Role == "assistant" {
-				done <- m.Text()
-				return
+			switch b := r.Body.(type) {
+			case session.Partial:
+				part()
+			case session.Message:
+				if err == nil && b.Role == "assistant" {
+					answer <- b.Text()
+					return
+				}
 			}
 		}
 	}()
-	home := t.TempDir()
-	cmd, _, errOut := child(t, home, "ask", "-s", "t:cli:f", "hello")
-	cmd.Env = append(cmd.Env, "GOCLAW_PROVIDER=offline", "GOCLAW_SESSION_PATH="+dsn)
+	const begins = "This takes a while. "
+	m := newPgModel(t, func(w http.ResponseWriter, r *http.Request) {
+		event(w, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		event(w, fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, begins+strings.Repeat("and on ", 1000)))
+		select {
+		case <-seen:
+		case <-r.Context().Done():
+			return
+		}
+		event(w, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"to its end."}}`)
+		event(w, `{"type":"content_block_stop","index":0}`)
+		event(w, `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":5}}`)
+		event(w, `{"type":"message_stop"}`)
+	})
+	env := []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + m.URL, "GOCLAW_SESSION_PATH=" + dsn}
+	tail, _, _ := child(t, t.TempDir(), "sessions", "tail", "-f", "--json", "t:cli:x")
+	tail.Env = append(tail.Env, env...)
+	tail.Stdout = nil
+	out, err := tail.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tail.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { tail.Process.Kill(); tail.Wait() }()
+	cmd, _, errOut := child(t, t.TempDir(), "ask", "-s", "t:cli:x", "hello")
+	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, errOut)
 	}
-	ended := time.Now()
-	if got := <-done; got == "" {
-		t.Error("the answer is empty")
+	if got := <-answer; !strings.HasPrefix(got, begins) || !strings.HasSuffix(got, "to its end.") {
+		t.Errorf("the follower read %.50q", got)
 	}
-	t.Logf("seen %v after the other process had ended", time.Since(ended))
+	for said, buf := "", make([]byte, 64<<10); !strings.Contains(said, begins) || !strings.Contains(said, "to its end."); {
+		n, err := out.Read(buf)
+		if said += string(buf[:n]); err != nil {
+			t.Fatalf("%v after %q", err, said)
+		}
+	}
 }
 
 // pgModel is a model's server. The first request is answered by first, the others
