@@ -48,6 +48,10 @@ bench-start: ## how fast goclaw search is from the start of the process, and how
 bench-postgres: ## appends to PostgreSQL by 64 clients, beside a plain INSERT on the same server
 	$(GO) run ./internal/bench/postgres
 
+.PHONY: bench-growth
+bench-growth: ## how large a PostgreSQL database of sessions becomes, and its log (RECORDS=1000000)
+	$(GO) run ./internal/bench/growth -records "$${RECORDS:-1000000}"
+
 .PHONY: bench-all
 bench-all: ## every speed claim: bench, bench-import, bench-search and bench-start, one after another
 	@status=0; for t in bench bench-import bench-search bench-start; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
