@@ -26,4 +26,7 @@ func examineServer(ctx context.Context, st store, d *diagnosis) {
 	}
 	d.Server = fmt.Sprintf("PostgreSQL %s, schema %d, %d MB; %d of %d connections in use; %s held, %d expired; its clock is %s off",
 		h.Version, h.Schema, h.Size>>20, h.Connections, h.Max, transcript.Count(h.Locks, "lock"), h.Expired, h.Clock.Round(time.Millisecond))
+	if says := h.Standbys(); says != "" {
+		d.Server += "; " + says
+	}
 }

@@ -412,6 +412,15 @@ func testFeedAfterPromotion(t *testing.T, p *pair) {
 		t.Errorf("from a position that was never given, the feed is %+v (%v)", ch, err)
 	}
 	p.back()
+	h, err := s.Health(bg)
+	must(t, err)
+	if got, want := h.Standbys(), "1 follow it and records wait for *: a failover to it loses none"; got != want {
+		t.Errorf("health says %q, want %q", got, want)
+	}
+	h.Confirm = ""
+	if got, want := h.Standbys(), "1 follow it and none confirms records"; !strings.HasPrefix(got, want) {
+		t.Errorf("health says %q, want %q", got, want)
+	}
 }
 
 // The leader of a cluster that Patroni manages is killed under load, with its

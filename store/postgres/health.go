@@ -19,7 +19,9 @@ type Health struct {
 	Expired     int           // leases whose holders gave no sign of life
 	Sync        string        // synchronous_commit
 	Fsync       string
-	Size        int64 // bytes of goclaw's tables and indexes
+	Followers   int    // servers that follow it
+	Confirm     string // synchronous_standby_names: which of them a commit waits for
+	Size        int64  // bytes of goclaw's tables and indexes
 }
 
 const selectHealth = `SELECT current_setting('server_version'), (SELECT version FROM goclaw_schema), pg_is_in_recovery(),
@@ -27,7 +29,8 @@ const selectHealth = `SELECT current_setting('server_version'), (SELECT version 
 	current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
 	(SELECT count(*) FROM goclaw_locks WHERE expires >= clock_timestamp()), (SELECT count(*) FROM goclaw_locks WHERE expires < clock_timestamp() AND expires > '-infinity'),
 	current_setting('synchronous_commit'), current_setting('fsync'),
-	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions'), current_setting('default_transaction_read_only')::bool`
+	pg_total_relation_size('goclaw_records') + pg_total_relation_size('goclaw_sessions'), current_setting('default_transaction_read_only')::bool,
+	(SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names')`
 
 // Health asks the server how it is.
 func (s *Store) Health(ctx context.Context) (h Health, err error) {
@@ -35,7 +38,8 @@ func (s *Store) Health(ctx context.Context) (h Health, err error) {
 		return s.db.each(ctx, func(r row) error {
 			num := func(col int) int { return int(r.Int(col)) }
 			h = Health{Version: r.Text(0), Schema: num(1), Standby: r.yes(2), Clock: time.Until(r.at(3)), Connections: num(4), Max: num(5),
-				Locks: num(6), Expired: num(7), Sync: r.Text(8), Fsync: r.Text(9), Size: r.Int(10), ReadOnly: r.yes(11)}
+				Locks: num(6), Expired: num(7), Sync: r.Text(8), Fsync: r.Text(9), Size: r.Int(10), ReadOnly: r.yes(11),
+				Followers: num(12), Confirm: r.Text(13)}
 			return nil
 		}, selectHealth)
 	})
@@ -50,6 +54,9 @@ func (h Health) Problems() (out []string) {
 	if h.Sync == "off" {
 		out = append(out, "synchronous_commit is off: a crash of the server loses the last records although they were confirmed")
 	}
+	if h.Sync == "local" && h.Confirm != "" {
+		out = append(out, "synchronous_commit is local: no commit waits for a standby, although synchronous_standby_names names some, and a failover loses the last records although they were confirmed")
+	}
 	if h.Standby {
 		out = append(out, "the server is a standby, and takes no records: name the primary, or several hosts with target_session_attrs=read-write")
 	}
@@ -63,4 +70,15 @@ func (h Health) Problems() (out []string) {
 		out = append(out, fmt.Sprintf("%d of %d connections of the server are in use: raise max_connections there, lower pool_max_conns here, or put pgbouncer between", h.Connections, h.Max))
 	}
 	return out
+}
+
+// Standbys says what the loss of the server would lose; "" if no server follows it.
+func (h Health) Standbys() string {
+	switch {
+	case h.Followers == 0:
+		return ""
+	case h.Confirm == "":
+		return fmt.Sprintf("%d follow it and none confirms records: a failover may lose the last ones (synchronous_standby_names is empty)", h.Followers)
+	}
+	return fmt.Sprintf("%d follow it and records wait for %s: a failover to it loses none", h.Followers, h.Confirm)
 }
