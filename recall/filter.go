@@ -189,8 +189,8 @@ func (s *search) filter(ctx context.Context, segs []*postings.Segment) (func(pos
 	return func(d postings.Doc) bool {
 		switch {
 		case groups != nil && !groups[d.Group],
-			!q.Since.IsZero() && d.Time < since,
-			!q.Until.IsZero() && d.Time >= until,
+			!q.Since.IsZero() && d.Time() < since,
+			!q.Until.IsZero() && d.Time() >= until,
 			q.Role != "" && roleOf(d) != q.Role,
 			using != nil && !using[placeOf(d)]:
 			return false

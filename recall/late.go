@@ -94,7 +94,7 @@ func (e *embedding) missing(ctx context.Context, most int) (late, error) {
 
 // newer orders docs: the newest first.
 func newer(a, b postings.Doc) int {
-	return cmp.Or(cmp.Compare(b.Time, a.Time), postings.ByPlace(b, a))
+	return cmp.Or(cmp.Compare(b.Time(), a.Time()), postings.ByPlace(b, a))
 }
 
 // newest returns the newest n docs, in this order.

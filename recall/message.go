@@ -123,7 +123,7 @@ var roleFlags = map[Role]postings.Flags{User: postings.User, Output: postings.To
 
 // doc returns what the index notes of s, a message of session n.
 func (s said) doc(n int64) postings.Doc {
-	d := postings.Doc{Group: uint32(n), Seq: uint32(s.seq), Time: s.at.Unix(), Flags: roleFlags[s.role]}
+	d := postings.Doc{Group: uint32(n), Seq: uint32(s.seq), Flags: roleFlags[s.role]}.At(s.at.Unix())
 	ends, mostly := words.Asks(s.text)
 	if ends {
 		d.Flags |= postings.Asks

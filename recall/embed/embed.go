@@ -16,6 +16,7 @@ import (
 	"math"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,7 +48,7 @@ type Model struct {
 	adjust linear
 	layers [2]layer
 	out    linear
-	free   sync.Pool // of *scratch
+	free   atomic.Pointer[scratch] // one that is not used; a pool would keep one for each core
 }
 
 // table is a vector for each piece of the vocabulary: a scale, and a signed
@@ -184,11 +185,11 @@ func (m *Model) Vectors(ctx context.Context, texts []string) ([][]float32, error
 
 // vectors is Vectors, of at most so many pieces of each text.
 func (m *Model) vectors(ctx context.Context, texts []string, most int) ([][]float32, error) {
-	s, _ := m.free.Get().(*scratch)
+	s := m.free.Swap(nil)
 	if s == nil {
 		s = newScratch()
 	}
-	defer m.free.Put(s)
+	defer m.free.Store(s)
 	out := make([][]float32, len(texts))
 	numbers := make([]float32, len(texts)*Dim)
 	s.begin()

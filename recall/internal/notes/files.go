@@ -221,7 +221,7 @@ func index(name string, in fs.FileInfo, data []byte) *File {
 	f.Notes = split(text)
 	var b postings.Builder
 	for _, n := range f.Notes {
-		d := postings.Doc{Seq: uint32(n.Line), Time: at.Unix(), Flags: postings.User}
+		d := postings.Doc{Seq: uint32(n.Line), Flags: postings.User}.At(at.Unix())
 		if ends, mostly := words.Asks(n.Text); mostly {
 			d.Flags |= postings.MostlyAsks
 		} else if ends {
@@ -275,7 +275,7 @@ func (f *File) IsHit(i int) bool {
 // until; a zero time sets no limit. A file of a day counts if any time of that
 // day does.
 func (f *File) Within(i int, since, until time.Time) bool {
-	at := f.Seg.Docs[i].Time
+	at := f.Seg.Docs[i].Time()
 	if !since.IsZero() {
 		if f.Dated {
 			since = time.Date(since.Year(), since.Month(), since.Day(), 0, 0, 0, 0, time.UTC)
@@ -290,7 +290,7 @@ func (f *File) Within(i int, since, until time.Time) bool {
 // Time returns the time of note i of f: a day in UTC, or when the file was
 // written, in the given zone.
 func (f *File) Time(i int, zone *time.Location) time.Time {
-	at := time.Unix(f.Seg.Docs[i].Time, 0).UTC()
+	at := time.Unix(f.Seg.Docs[i].Time(), 0).UTC()
 	if f.Dated {
 		return at
 	}

@@ -75,7 +75,8 @@ const maxTool = 100
 // output.
 func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 	b.ids = b.ids[:0]
-	d.Words = uint32(b.lex.Each(text, func(w words.Word) { b.ids = append(b.ids, w.ID) }))
+	n := b.lex.Each(text, func(w words.Word) { b.ids = append(b.ids, w.ID) })
+	d.Words = uint16(min(n, MaxWords))
 	if t := words.Term(speaker); t != "" {
 		b.ids = append(b.ids, b.lex.ID(SpeakerTerm(t)))
 		d.Flags |= Named
@@ -86,7 +87,7 @@ func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 	b.lists = slices.Grow(b.lists, len(b.lex.Terms)-len(b.lists))[:len(b.lex.Terms)]
 	b.marks = slices.Grow(b.marks, len(b.lex.Terms)-len(b.marks))[:len(b.lex.Terms)]
 	b.docs = append(b.docs, d)
-	b.words += int(d.Words)
+	b.words += n
 	at := int32(len(b.docs))
 	// The words first and then their lists: neither waits for the other to
 	// come into the cache.

@@ -7,17 +7,34 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
 
-// Doc is a message or a note as the index knows it.
+// Doc is a message or a note as the index knows it, in 16 bytes: all of them
+// are in memory.
 type Doc struct {
-	Group uint32 // the session or the file; only those of one group are neighbours
-	Seq   uint32 // the record, or the line
-	Time  int64  // seconds
-	Words uint32
-	Flags Flags
+	Group    uint32 // the session or the file; only those of one group are neighbours
+	Seq      uint32 // the record, or the line
+	timeLow  uint32
+	Words    uint16 // or more, if it is MaxWords
+	timeHigh int8
+	Flags    Flags
+}
+
+// MaxWords is how many words of a doc are counted.
+const MaxWords = math.MaxUint16
+
+// Time returns when it was said, in seconds since 1970.
+func (d Doc) Time() int64 { return int64(d.timeHigh)<<32 | int64(d.timeLow) }
+
+// At returns d with another time, within 17,000 years.
+func (d Doc) At(seconds int64) Doc {
+	const most = 1<<39 - 1
+	seconds = min(max(seconds, -most), most)
+	d.timeLow, d.timeHigh = uint32(seconds), int8(seconds>>32)
+	return d
 }
 
 // Flags say what kind of a text a doc is.
@@ -268,7 +285,7 @@ func encodeDocs(docs []Doc) []byte {
 		}
 		b = binary.AppendUvarint(b, uint64(d.Group-last.Group))
 		b = binary.AppendUvarint(b, uint64(d.Seq-last.Seq))
-		b = binary.AppendVarint(b, d.Time-last.Time)
+		b = binary.AppendVarint(b, d.Time()-last.Time())
 		b = binary.AppendUvarint(b, uint64(d.Words))
 		b = append(b, byte(d.Flags))
 		last = d
@@ -293,6 +310,7 @@ func decodeDocs(b []byte) ([]Doc, error) {
 	}
 	docs := make([]Doc, 0, n)
 	var last Doc
+	at := int64(0)
 	for range n {
 		g := uint32(number())
 		if g != 0 {
@@ -305,8 +323,9 @@ func decodeDocs(b []byte) ([]Doc, error) {
 			return nil, errDocs
 		}
 		b = b[size:]
-		last.Time += t
-		last.Words = uint32(number())
+		at += t
+		last = last.At(at)
+		last.Words = uint16(min(number(), MaxWords))
 		if bad || len(b) == 0 {
 			return nil, errDocs
 		}

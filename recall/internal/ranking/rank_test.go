@@ -121,7 +121,7 @@ func TestRankSlowly(t *testing.T) {
 					speaker = []string{"Ada", "Grace"}[rng.IntN(2)]
 				}
 				at := now.Add(-time.Duration(rng.IntN(60*24)) * time.Hour)
-				b.Add(postings.Doc{Group: group, Seq: uint32(seq), Time: at.Unix(), Flags: flags[rng.IntN(len(flags))]}, text(), speaker)
+				b.Add(postings.Doc{Group: group, Seq: uint32(seq), Flags: flags[rng.IntN(len(flags))]}.At(at.Unix()), text(), speaker)
 			}
 		}
 		segs = append(segs, b.Segment())

@@ -8,7 +8,7 @@ import (
 
 // byScore orders candidates: best first; ties go to the newer one.
 func byScore(a, b Candidate) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Doc.Time, a.Doc.Time),
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Doc.Time(), a.Doc.Time()),
 		cmp.Compare(b.Doc.Group, a.Doc.Group), cmp.Compare(a.Doc.Seq, b.Doc.Seq))
 }
 

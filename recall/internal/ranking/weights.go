@@ -26,7 +26,7 @@ type weights struct {
 	dateWords bool       // the words that name a date count as words, too
 	ask       float64    // it ends in a question
 	askOnly   float64    // most of it is a question, and it has at most askMost words
-	askMost   uint32     // 0: any number
+	askMost   uint16     // 0: any number
 	length    float64    // of the capped logarithm of its length
 	cosine    float64    // of the cosine beside lexical/max
 	center    float64    // of the mean of all candidates' vectors, which tells nothing
@@ -148,14 +148,14 @@ func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool)
 	if named {
 		score += w.speaker
 	}
-	score += w.date * q.said(d.Time)
+	score += w.date * q.said(d.Time())
 	switch {
 	case d.Flags&postings.MostlyAsks != 0 && (w.askMost == 0 || d.Words <= w.askMost):
 		score += w.askOnly
 	case d.Flags&postings.Asks != 0:
 		score += w.ask
 	}
-	score += w.length * lengths[min(d.Words, uint32(len(lengths)-1))]
+	score += w.length * lengths[min(int(d.Words), len(lengths)-1)]
 	if score > 0 {
 		if d.Flags&postings.Tool != 0 {
 			score *= w.tool

@@ -70,7 +70,7 @@ func (c *coded) put(seq uint32, s Signs) {
 // again: some, and a share of the others.
 var looseMost = 16 << 10 // a test sets it
 
-const looseShare = 8
+const looseShare = 16
 
 // Refresh makes c what is in the file. Sessions whose vectors have not changed
 // are not read again.
