@@ -241,18 +241,58 @@ var (
 
 // decode appends what a list holds to ps. docs is how many there are.
 func decode(list []byte, docs int, ps []Posting) ([]Posting, error) {
+	c, err := newCursor(list, docs)
+	if err != nil {
+		return ps, err
+	}
+	return c.upto(0, docs, ps)
+}
+
+// Cursor reads a list step by step.
+type Cursor struct {
+	seg  *Segment
+	list []byte // the rest
+	left uint64 // how many docs that is
+	at   int    // the doc before
+	docs int    // of the segment
+}
+
+// Cursor returns one for a list.
+func (s *Segment) Cursor(list []byte) (Cursor, error) {
+	c, err := newCursor(list, len(s.Docs))
+	c.seg = s
+	return c, s.damage(err)
+}
+
+// Upto appends to ps the docs before end that were not read yet. Their places
+// are counted from first.
+func (c *Cursor) Upto(first, end int, ps []Posting) ([]Posting, error) {
+	ps, err := c.upto(first, end, ps)
+	return ps, c.seg.damage(err)
+}
+
+func newCursor(list []byte, docs int) (Cursor, error) {
 	count, size := binary.Uvarint(list)
 	if size <= 0 || count > uint64(docs) {
-		return ps, errPostings
+		return Cursor{}, errPostings
 	}
-	list = list[size:]
-	at := -1
+	return Cursor{list: list[size:], left: count, at: -1, docs: docs}, nil
+}
+
+func (c *Cursor) upto(first, end int, ps []Posting) ([]Posting, error) {
+	list, at := c.list, c.at
 	for len(list) > 0 {
 		gap, size := uint64(list[0]), 1
 		if gap >= 0x80 {
 			if gap, size = binary.Uvarint(list); size <= 0 {
 				return ps, errPostings
 			}
+		}
+		if gap>>1 == 0 || gap>>1 > uint64(c.docs-1-at) {
+			return ps, errPostings
+		}
+		if at+int(gap>>1) >= end {
+			break
 		}
 		list = list[size:]
 		n := uint64(1)
@@ -262,14 +302,12 @@ func decode(list []byte, docs int, ps []Posting) ([]Posting, error) {
 			}
 			list = list[size:]
 		}
-		if gap>>1 == 0 || gap>>1 > uint64(docs-1-at) {
-			return ps, errPostings
-		}
 		at += int(gap >> 1)
-		count--
-		ps = append(ps, Posting{int32(at), uint32(n)})
+		c.left--
+		ps = append(ps, Posting{int32(at - first), uint32(n)})
 	}
-	if count != 0 {
+	c.list, c.at = list, at
+	if len(list) == 0 && c.left != 0 {
 		return ps, errPostings
 	}
 	return ps, nil

@@ -7,19 +7,18 @@ import (
 	"goclaw/recall/internal/vectors"
 )
 
-// meant returns the doc at p, whose vector is near the question's, with the
-// score of its words.
-func (c *Corpus) meant(q *Question, p vectors.Place, terms []found, x *scratch) Candidate {
-	docs := c.Segs[p.Seg].Docs
-	d := &docs[p.At]
-	kind := c.kind(d.Group)
-	w, named := c.kinds[kind], x.named[p.At]
-	words := float64(x.score[p.At])
+// meant returns the doc at a place of a piece that was scored, whose vector is
+// near the question's, with the score of its words.
+func (r *ranking) meant(of piece, at int, x *scratch) Candidate {
+	d := &of.docs[at]
+	kind := r.kindOf(d)
+	w, named := r.kinds[kind], x.named[at]
+	words := float64(x.score[at])
 	if w.wide != 0 {
-		words += w.wide * float64(value(terms, kind, around(docs, x.holds, p.At)))
+		words += w.wide * float64(value(r.terms, kind, around(of.docs, x.holds, at)))
 	}
-	return Candidate{Seg: p.Seg, At: p.At, Doc: *d, Score: w.weigh(q, d, words, named), Own: x.holds[p.At] != 0 || named,
-		Share: share(terms, kind, x.holds[p.At]), Meant: true, w: w}
+	return Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: w.weigh(r.q, d, words, named), Own: x.holds[at] != 0 || named,
+		Share: share(r.terms, kind, x.holds[at]), Meant: true, w: w}
 }
 
 // share returns how much of what terms count those of holds do.

@@ -106,6 +106,8 @@ func (c *Corpus) Rank(q *Question, k int, near []vectors.Place) ([]Candidate, er
 			return nil, p.err // its scratch is not clean
 		}
 		if p.scratch != nil {
+			clear(p.lists) // they refer to what was read
+			clear(p.speakers)
 			scratches.Put(p.scratch)
 		}
 		for _, c := range p.best.heap {
@@ -172,35 +174,63 @@ type part struct {
 	err   error
 }
 
+// pieceSize is how many docs are scored at once, and the rest of their group:
+// what is known of them stays in the processor's cache.
+var pieceSize = 8 << 10 // a test sets it
+
 // rank adds the best docs of segment si, and those of near that are in it.
 func (p *part) rank(r *ranking, si int, near []vectors.Place) error {
-	s, x := r.Segs[si], p.scratch
-	if err := r.score(si, s, x); err != nil {
+	s := r.Segs[si]
+	if err := p.open(r, si); err != nil {
 		return err
 	}
+	briefs := s.Briefs()
+	for from, to := 0, 0; from < len(briefs); from = to {
+		to = min(from+pieceSize, len(briefs))
+		for to < len(briefs) && !briefs[to].First() {
+			to++
+		}
+		of := piece{si, from, s.Docs[from:to], briefs[from:to]}
+		if err := r.score(of, p.scratch); err != nil {
+			return err
+		}
+		p.choose(r, of, near)
+		p.clear()
+	}
+	return nil
+}
+
+// piece is docs of a segment, whole groups.
+type piece struct {
+	seg, first int
+	docs       []postings.Doc
+	briefs     []postings.Brief
+}
+
+// choose adds the best docs of a piece that was scored, and those of near that
+// are in it.
+func (p *part) choose(r *ranking, of piece, near []vectors.Place) {
+	x := p.scratch
 	for b, touched := range x.blocks {
 		if !touched {
 			continue
 		}
-		for at := b * blockSize; at < min((b+1)*blockSize, len(s.Docs)); at++ {
+		for at := b * blockSize; at < min((b+1)*blockSize, len(of.docs)); at++ {
 			if x.score[at] != 0 && !p.best.full((float64(x.score[at])+r.added)*r.factor) {
-				p.offer(r, si, at)
+				p.offer(r, of, at)
 			}
 		}
 	}
 	for _, place := range near {
-		if place.Seg == si {
-			p.meant = append(p.meant, r.meant(r.q, place, r.terms, x))
+		if at := place.At - of.first; place.Seg == of.seg && at >= 0 && at < len(of.docs) {
+			p.meant = append(p.meant, r.meant(of, at, x))
 		}
 	}
-	x.clear()
-	return nil
 }
 
 // offer adds a doc that was scored if it is among the best.
-func (p *part) offer(r *ranking, si, at int) {
-	x, docs := p.scratch, r.Segs[si].Docs
-	d := &docs[at]
+func (p *part) offer(r *ranking, of piece, at int) {
+	x, d := p.scratch, &of.docs[at]
 	kind, words, named := r.kindOf(d), float64(x.score[at]), x.named[at]
 	w := r.kinds[kind]
 	if w.cover > 0 {
@@ -211,10 +241,10 @@ func (p *part) offer(r *ranking, si, at int) {
 		return
 	}
 	if w.wide != 0 {
-		score = w.weigh(r.q, d, words+w.wide*float64(value(r.terms, kind, around(docs, x.holds, at))), named)
+		score = w.weigh(r.q, d, words+w.wide*float64(value(r.terms, kind, around(of.docs, x.holds, at))), named)
 	}
 	if !p.best.full(score) && (r.Allow == nil || r.Allow(*d)) {
-		p.best.offer(Candidate{Seg: si, At: at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(r.terms, kind, x.holds[at]), w: w})
+		p.best.offer(Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(r.terms, kind, x.holds[at]), w: w})
 	}
 }
 
@@ -333,7 +363,7 @@ func (c *Corpus) lists(term string) (lists [][]byte, n int, err error) {
 // blockSize is how many docs are looked at together if any of them was hit.
 const blockSize = 64
 
-// scratch is what scoring a segment needs; all zero between segments.
+// scratch is what scoring a piece needs; all zero between pieces.
 type scratch struct {
 	score, tf []float32
 	holds     []uint64   // which terms a doc holds itself, one bit each
@@ -341,6 +371,11 @@ type scratch struct {
 	blocks    []bool     // where docs were hit
 	hit       [2][]int32 // by the term that is being scored, by kind
 	ps        []postings.Posting
+
+	// Where the lists of the segment are read: those of all variants of all
+	// terms, and those of speakers.
+	lists, speakers []postings.Cursor
+	mute            int // a doc of the segment that counts for nothing; -1: none
 }
 
 // scratches are those that no search uses.
@@ -362,41 +397,74 @@ func (x *scratch) clear() {
 			x.blocks[b] = false
 		}
 	}
-	clear(x.named)
+	if len(x.speakers) > 0 {
+		clear(x.named)
+	}
 }
 
-// score leaves in x the scores of the docs of s that hold any of the terms.
-func (r *ranking) score(si int, s *postings.Segment, x *scratch) (err error) {
-	x.fit(len(s.Docs))
-	mute, muted := 0, false
+// open begins to read the lists of segment si.
+func (x *scratch) open(r *ranking, si int) error {
+	s := r.Segs[si]
+	x.lists, x.speakers, x.mute = x.lists[:0], x.speakers[:0], -1
 	if r.Mute != nil {
-		mute, muted = slices.BinarySearchFunc(s.Docs, *r.Mute, postings.ByPlace)
+		if at, ok := slices.BinarySearchFunc(s.Docs, *r.Mute, postings.ByPlace); ok {
+			x.mute = at
+		}
 	}
 	for i := range r.terms {
 		t := &r.terms[i]
 		for _, v := range t.by[si] {
-			if x.ps, err = s.Decode(v.list, x.ps[:0]); err != nil {
+			c, err := s.Cursor(v.list)
+			if err != nil {
 				return err
 			}
-			if muted {
-				x.ps = slices.DeleteFunc(x.ps, func(p postings.Posting) bool { return int(p.At) == mute })
+			x.lists = append(x.lists, c)
+		}
+		if t.speakers != nil && t.speakers[si] != nil {
+			c, err := s.Cursor(t.speakers[si])
+			if err != nil {
+				return err
 			}
-			r.spread(s, t.code, v.factor, x)
+			x.speakers = append(x.speakers, c)
+		}
+	}
+	return nil
+}
+
+// read reads the postings of a list that are in a piece.
+func (x *scratch) read(list *postings.Cursor, of piece) (err error) {
+	x.ps, err = list.Upto(of.first, of.first+len(of.docs), x.ps[:0])
+	return err
+}
+
+// score leaves in x the scores of the docs of a piece that hold any of the
+// terms.
+func (r *ranking) score(of piece, x *scratch) error {
+	x.fit(len(of.docs))
+	n := 0 // lists read
+	for i := range r.terms {
+		t := &r.terms[i]
+		for _, v := range t.by[of.seg] {
+			if err := x.read(&x.lists[n], of); err != nil {
+				return err
+			}
+			n++
+			if at := x.mute - of.first; x.mute >= 0 {
+				x.ps = slices.DeleteFunc(x.ps, func(p postings.Posting) bool { return int(p.At) == at })
+			}
+			r.spread(of, t.code, v.factor, x)
 			for _, p := range x.ps {
 				x.holds[p.At] |= 1 << i
 			}
 		}
 		r.sum(t, x)
 	}
-	for _, t := range r.terms {
-		if t.speakers == nil || t.speakers[si] == nil {
-			continue
-		}
-		if x.ps, err = s.Decode(t.speakers[si], x.ps[:0]); err != nil {
+	for i := range x.speakers {
+		if err := x.read(&x.speakers[i], of); err != nil {
 			return err
 		}
 		for _, p := range x.ps {
-			x.named[p.At] = r.kindOf(&s.Docs[p.At]) == 0
+			x.named[p.At] = r.kindOf(&of.docs[p.At]) == 0
 		}
 	}
 	return nil
@@ -404,12 +472,12 @@ func (r *ranking) score(si int, s *postings.Segment, x *scratch) (err error) {
 
 // spread counts the postings of a term for the docs that have it and for those
 // around them; factor is what the term counts.
-func (r *ranking) spread(s *postings.Segment, code bool, factor float32, x *scratch) {
+func (r *ranking) spread(of piece, code bool, factor float32, x *scratch) {
 	length := &r.length
 	if code {
 		length = &r.flat
 	}
-	briefs := s.Briefs()
+	briefs := of.briefs
 	tfs := x.tf[:len(briefs)]
 	kind, group := r.only, ^uint32(0)
 	hit := x.hit[kind]
@@ -417,7 +485,7 @@ func (r *ranking) spread(s *postings.Segment, code bool, factor float32, x *scra
 		at := int(p.At)
 		b := briefs[at]
 		if r.mixed {
-			if g := s.Docs[at].Group; g != group {
+			if g := of.docs[at].Group; g != group {
 				x.hit[kind] = hit
 				group, kind = g, r.kind(g)
 				hit = x.hit[kind]

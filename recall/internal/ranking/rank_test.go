@@ -87,7 +87,7 @@ func slowly(t *testing.T, c *Corpus, q *Question, k int, near []vectors.Place) [
 		}
 		for _, p := range near {
 			if p.Seg == si {
-				meant = append(meant, c.meant(q, p, c.terms, x))
+				meant = append(meant, c.ranking(q).meant(piece{seg: si, docs: s.Docs}, p.At, x))
 			}
 		}
 	}
@@ -126,6 +126,8 @@ func TestRankSlowly(t *testing.T) {
 		}
 		segs = append(segs, b.Segment())
 	}
+	defer func(size int) { pieceSize = size }(pieceSize)
+	pieceSize = 50
 	people := postings.PeopleTalk(segs)
 	muted := segs[4].Docs[17]
 	tests := 0
