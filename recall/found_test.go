@@ -63,7 +63,7 @@ func TestMarked(t *testing.T) {
 		{"今日は東京都へ行く", "東京都", "東京都"},
 		{"Die Straße hier", "strasse", "Straße"},
 	} {
-		s, marks := Snippet(c.text, c.query, 100)
+		s, marks := Hit{Text: c.text}.Snippet(c.query, 100)
 		if len(marks) != 1 || s[marks[0][0]:marks[0][1]] != c.want {
 			t.Errorf("%s in %s: marked %v", c.query, s, marks)
 		}

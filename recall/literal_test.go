@@ -41,11 +41,11 @@ func TestAsItStands(t *testing.T) {
 			t.Errorf("%.40q (-want +got):\n%s", c.q.Text, d)
 		}
 	}
-	s, marks := Snippet(strings.Repeat("nothing here. ", 40)+"To be or not to be 🎉", "to be or not to be", 100)
+	s, marks := Hit{Text: strings.Repeat("nothing here. ", 40) + "To be or not to be 🎉"}.Snippet("to be or not to be", 100)
 	if len(marks) != 1 || s[marks[0][0]:marks[0][1]] != "To be or not to be" {
 		t.Errorf("%q is marked at %v", s, marks)
 	}
-	s, marks = Snippet(strings.Repeat("nothing here. ", 40)+"To be or not to be 🎉", "🎉😀", 100)
+	s, marks = Hit{Text: strings.Repeat("nothing here. ", 40) + "To be or not to be 🎉"}.Snippet("🎉😀", 100)
 	if len(marks) != 1 || s[marks[0][0]:marks[0][1]] != "🎉" {
 		t.Errorf("%q is marked at %v", s, marks)
 	}

@@ -699,7 +699,7 @@ func TestMemoryFiles(t *testing.T) {
 
 func TestSnippet(t *testing.T) {
 	text := strings.Repeat("nothing here at all. ", 40) + "The harbour\nopens at nine. " + strings.Repeat("and more of it. ", 40)
-	s, marks := Snippet(text, "when does the harbour open?", 120)
+	s, marks := Hit{Text: text}.Snippet("when does the harbour open?", 120)
 	if !strings.Contains(s, "The harbour opens at nine.") || len(s) > 140 {
 		t.Errorf("%d bytes: %s", len(s), s)
 	}
@@ -710,7 +710,7 @@ func TestSnippet(t *testing.T) {
 	if d := cmp.Diff([]string{"harbour", "opens"}, got); d != "" {
 		t.Errorf("marks (-want +got):\n%s", d)
 	}
-	if s, _ := Snippet("kurz", "x", 100); s != "kurz" {
+	if s, _ := (Hit{Text: "kurz"}).Snippet("x", 100); s != "kurz" {
 		t.Errorf("%q", s)
 	}
 }

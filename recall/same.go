@@ -45,7 +45,7 @@ func (g *gathered) add(h Hit, live bool) bool {
 	if g.places == nil {
 		g.places = map[place]cited{}
 	}
-	g.seen.query = g.query
+	g.seen.query, g.seen.stand = g.query, h.Stand
 	first := g.seen.find(h.Text, h.Role == Output)
 	if first < 0 {
 		if g.full() {
@@ -76,8 +76,9 @@ func (g *gathered) add(h Hit, live bool) bool {
 
 // collapse finds texts that say the same.
 type collapse struct {
-	query string         // that they were found by
-	alike map[string]int // by what they say word for word
+	query string            // that they were found by
+	stand map[string]string // what was found in place of its words
+	alike map[string]int    // by what they say word for word
 	texts []gist
 
 	last gist // the one looked for last
@@ -153,7 +154,7 @@ func (c *collapse) same(o gist) bool {
 // of lines that tools put before them.
 func (c *collapse) matching(output string) string {
 	var b strings.Builder
-	for _, l := range Lines(output, c.query, 3, 200) {
+	for _, l := range (Hit{Text: output, Stand: c.stand}).Matches(c.query, 3, 200) {
 		b.WriteString(strings.TrimSpace(lineNumber.ReplaceAllString(l.Text, "")) + "\n")
 	}
 	return b.String()

@@ -38,12 +38,13 @@ func (q *Query) balance() float64 {
 // cosine. Where there is no vector, the words alone count.
 type grader struct {
 	terms        map[string]bool
+	stand        map[string]string
 	meaning      vectors.Vector // nil: there is none
 	vector, text float64
 }
 
 func (s *search) grader(asked *ranking.Question, meaning vectors.Vector) grader {
-	g := grader{terms: asked.Terms(), meaning: meaning}
+	g := grader{terms: asked.Terms(), stand: asked.Stand(), meaning: meaning}
 	g.vector, g.text = s.q.weights()
 	return g
 }

@@ -75,6 +75,9 @@ type Hit struct {
 	// No hit has less than one after it in the order of its kind.
 	Score float64
 	Also  []string // citations of near-duplicates
+	// Stand are the terms that were found in place of words of the query, those
+	// that begin with one or that one misspells, each with the word's own term.
+	Stand map[string]string
 	// Near says that the hit holds no word of the query itself: the messages
 	// around it do, or it means something similar.
 	Near bool
@@ -242,7 +245,7 @@ func (s *search) notes() ([]Hit, error) {
 	grades := s.grader(asked, vectors.Unit(s.meaning.v))
 	for _, c := range ranking.Trim(cands) {
 		h := s.noteHit(all[c.Seg], c.At, 0)
-		h.Near = !c.Own
+		h.Near, h.Stand = !c.Own, asked.Stand()
 		s.judge(c)
 		if g.add(h, true) {
 			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)
@@ -411,7 +414,7 @@ func (s *search) read(ctx context.Context, cands []ranking.Candidate, grades gra
 			continue
 		}
 		h := text.hit(in, rec.ID)
-		h.Near = !c.Own
+		h.Near, h.Stand = !c.Own, grades.stand
 		s.judge(c)
 		if g.add(h, !in.Mirror()) {
 			g.hits[len(g.hits)-1].Score = grades.grade(c, h.Text)

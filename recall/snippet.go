@@ -7,21 +7,20 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"goclaw/internal/near"
 	"goclaw/recall/internal/ranking"
 	"goclaw/recall/internal/words"
 )
 
-// Snippet returns about n bytes of text on one line, around the place that
-// holds most of what query asks for, and where its words stand in it.
-func Snippet(text, query string, n int) (s string, marks [][2]int) {
-	return snippet(text, matches(text, query), n)
+// Snippet returns about n bytes of a hit's text on one line, around the place
+// that holds most of what query asks for, and where that stands in it.
+func (h Hit) Snippet(query string, n int) (s string, marks [][2]int) {
+	return snippet(h.Text, h.matches(query), n)
 }
 
-// Marks returns where text holds what query asks for. Marks are in order, and
-// none overlaps another.
-func Marks(text, query string) (marks [][2]int) {
-	for _, w := range matches(text, query) {
+// Marks returns where the text holds what query asks for. Marks are in order,
+// and none overlaps another.
+func (h Hit) Marks(query string) (marks [][2]int) {
+	for _, w := range h.matches(query) {
 		if k := len(marks); k > 0 && marks[k-1][1] >= w.From {
 			marks[k-1][1] = max(marks[k-1][1], w.To)
 		} else {
@@ -38,11 +37,11 @@ type LineMatch struct {
 	Marks [][2]int
 }
 
-// Lines returns the lines of text that hold most of what query asks for, at
+// Matches returns the lines of the text that hold most of what query asks for, at
 // most n and in their order. Equal lines are returned once. Each is cut to about
 // size bytes around what it holds.
-func Lines(text, query string, n, size int) []LineMatch {
-	lines := linesWith(text, matches(text, query))
+func (h Hit) Matches(query string, n, size int) []LineMatch {
+	lines := linesWith(h.Text, h.matches(query))
 	var best []line
 	covered, same := map[string]bool{}, map[string]bool{}
 	for len(best) < n {
@@ -121,20 +120,20 @@ const phraseTerm = "\x00"
 // maxPhrases is how often the query as a whole is looked for in a text.
 const maxPhrases = 200
 
-// matches returns where text holds what query asks for: its words, the whole of
-// it, and, for words that are not there, others that begin with them or that
-// they may misspell. They are ordered by where they begin, the longer first.
-func matches(text, query string) []words.Word {
-	want := ranking.Ask(query, time.Time{}).Terms()
+// matches returns where the text holds what query asks for: its words, those
+// that were found in place of them, and the whole of it. They are ordered by
+// where they begin, the longer first.
+func (h Hit) matches(query string) []words.Word {
+	text, want := h.Text, ranking.Ask(query, time.Time{}).Terms()
 	var found []words.Word
-	there := map[string]bool{}
 	words.Each(text, func(w words.Word) {
-		if want[w.Term] {
-			found = append(found, w)
-			there[w.Term] = true
+		if of, ok := h.Stand[w.Term]; ok && !want[w.Term] {
+			w.Term = of
+		} else if !want[w.Term] {
+			return
 		}
+		found = append(found, w)
 	})
-	found = append(found, alike(text, query, func(term string) bool { return want[term] && !there[term] })...)
 	l, only := asLiteral(query)
 	if !only {
 		l = literal{phrase: squash(query)}
@@ -153,52 +152,6 @@ func matches(text, query string) []words.Word {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
 	})
 	return found
-}
-
-// How many letters a word of a query has at least to be found in longer ones,
-// and in others that differ in one letter, or in two.
-const (
-	minBeginning = 4
-	minTypo      = 5
-	minTwoTypos  = 8
-)
-
-// alike returns the words of text that begin with a word of query, or that it
-// may misspell, for those words that are missing from the text.
-func alike(text, query string, missing func(term string) bool) (found []words.Word) {
-	type asked struct{ term, word string }
-	var all []asked
-	words.Each(query[:min(len(query), maxLiteral)], func(w words.Word) {
-		if word := query[w.From:w.To]; len(word) >= minBeginning && word[0] < utf8.RuneSelf && missing(w.Term) {
-			all = append(all, asked{w.Term, strings.ToLower(word)})
-		}
-	})
-	if len(all) == 0 {
-		return nil
-	}
-	words.Each(text, func(w words.Word) {
-		word := text[w.From:w.To]
-		for _, a := range all {
-			if len(word) >= len(a.word) && strings.EqualFold(word[:len(a.word)], a.word) || misspells(a.word, word) {
-				found = append(found, words.Word{Term: a.term, From: w.From, To: w.To})
-				return
-			}
-		}
-	})
-	return found
-}
-
-// misspells reports whether asked, in lower case, may misspell word.
-func misspells(asked, word string) bool {
-	most := 1
-	if len(asked) >= minTwoTypos {
-		most = 2
-	}
-	if len(asked) < minTypo || len(asked)-len(word) > most || len(word)-len(asked) > most || asked[0] != word[0]|0x20 {
-		return false
-	}
-	d, ok := near.Distance(asked, strings.ToLower(word))
-	return ok && d <= most
 }
 
 // snippet is Snippet for what was found in text.

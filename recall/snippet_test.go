@@ -27,7 +27,9 @@ func TestMarksAsFound(t *testing.T) {
 		{"set the configuration here", "config", "set the [configuration] here"},
 		{"set the configuration and config", "config", "set the configuration and [config]"},
 		{"permission denied", "permisson denyed", "[permission] [denied]"},
-		{"the mail came", "main", "the mail came"},
+		{"the mail came", "main", "the [mail] came"},
+		{"the agentObserverCancel hook", "agent observer cancel", "the [agentObserverCancel] hook"},
+		{"commit 1d4ed75a9be0", "1d4ed75a", "commit [1d4ed75a9be0]"},
 		{"we merge with --no-ff here", "--no-ff", "we merge with [--no-ff] here"},
 		{"it was to be, or not", "to be", "it was [to be], or not"},
 		{"a\tto\n  be b", "to be", "a to be b"},
@@ -39,8 +41,30 @@ func TestMarksAsFound(t *testing.T) {
 		{"FLY_API_TOKEN=1", "flyApiToken", "[FLY_API_TOKEN]=1"},
 		{"nothing of it", "quokka", "nothing of it"},
 	} {
-		if got := marked(Snippet(c.text, c.query, 200)); got != c.want {
+		w := worlds["sqlite"](t, Options{})
+		say(t, w, "a", "user: "+c.text)
+		res, err := w.ix.Search(t.Context(), Query{Text: c.query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := Hit{Text: c.text}
+		if len(res.Hits) > 0 {
+			h = res.Hits[0]
+		}
+		if got := marked(h.Snippet(c.query, 200)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.query, got, c.want)
+		}
+	}
+	// A word that stands for none is not marked: another message has the word itself.
+	w := worlds["sqlite"](t, Options{})
+	say(t, w, "a", "user: the mail came", "user: the main one came")
+	res, err := w.ix.Search(t.Context(), Query{Text: "main came"})
+	if err != nil || len(res.Hits) != 2 {
+		t.Fatalf("%d hits, %v", len(res.Hits), err)
+	}
+	for _, h := range res.Hits {
+		if got := marked(h.Snippet("main came", 200)); got != "the mail [came]" && got != "the [main] one [came]" {
+			t.Errorf("marked %s", got)
 		}
 	}
 }
@@ -69,7 +93,7 @@ func TestLines(t *testing.T) {
 		}
 		return out
 	}
-	got := show(Lines(b.String(), "ferry panic nil pointer", 3, 60))
+	got := show(Hit{Text: b.String()}.Matches("ferry panic nil pointer", 3, 60))
 	want := []string{
 		"120: [panic]: [nil] [pointer]",
 		"200: goroutine 7 of the [ferry]",
@@ -78,14 +102,14 @@ func TestLines(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := Lines(b.String(), "walrus", 3, 60); len(got) != 0 {
+	if got := (Hit{Text: b.String()}).Matches("walrus", 3, 60); len(got) != 0 {
 		t.Errorf("nothing is found as %v", got)
 	}
-	if got := show(Lines("one\n東京へ\n", "東京", 3, 60)); len(got) != 1 || got[0] != "2: [東京]へ" {
+	if got := show((Hit{Text: "one\n東京へ\n"}).Matches("東京", 3, 60)); len(got) != 1 || got[0] != "2: [東京]へ" {
 		t.Errorf("got %v", got)
 	}
 	for _, text := range []string{"", "\n", "ferry", "ferry\n", "\nferry", strings.Repeat("ferry\n", 5000), strings.Repeat("東京", 5000)} {
-		for _, l := range Lines(text, "ferry 東京", 3, 60) {
+		for _, l := range (Hit{Text: text}).Matches("ferry 東京", 3, 60) {
 			if l.Line < 1 || len(l.Marks) == 0 || len(l.Text) > 100 {
 				t.Errorf("%.20q: %+v", text, l)
 			}
@@ -108,9 +132,10 @@ func FuzzSnippet(f *testing.F) {
 				last = m[1]
 			}
 		}
-		check(Snippet(text, query, n))
-		check(text, Marks(text, query))
-		for _, l := range Lines(text, query, 3, n) {
+		h := Hit{Text: text, Stand: map[string]string{"nine": "nin"}}
+		check(h.Snippet(query, n))
+		check(text, h.Marks(query))
+		for _, l := range h.Matches(query, 3, n) {
 			check(l.Text, l.Marks)
 			if l.Line < 1 || l.Line > strings.Count(text, "\n")+1 {
 				t.Fatalf("line %d of %q", l.Line, text)

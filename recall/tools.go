@@ -149,7 +149,7 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 	}
 	b := result{}
 	for _, h := range res.Hits {
-		snippet, _ := Snippet(h.Text, a.Query, maxPerHit)
+		snippet, _ := h.Snippet(a.Query, maxPerHit)
 		where := ""
 		if h.Heading != "" {
 			where = " [" + text.Head(h.Heading, 80) + "]"
@@ -216,7 +216,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	}
 	b := result{}
 	for _, h := range res.Hits {
-		snippet, _ := Snippet(h.Text, a.Query, maxPerHit)
+		snippet, _ := h.Snippet(a.Query, maxPerHit)
 		title := ""
 		if h.Title != "" {
 			title = " [" + text.Head(h.Title, 60) + "]"

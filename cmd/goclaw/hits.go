@@ -51,9 +51,9 @@ const (
 )
 
 func hitJSON(h recall.Hit, text string) hit {
-	s, _ := recall.Snippet(h.Text, text, snippetSize)
+	s, _ := h.Snippet(text, snippetSize)
 	lines := []lineJSON{}
-	for _, l := range recall.Lines(h.Text, text, jsonLines, jsonLineSize) {
+	for _, l := range h.Matches(text, jsonLines, jsonLineSize) {
 		lines = append(lines, lineJSON{max(h.Line, 1) - 1 + l.Line, l.Text})
 	}
 	return hit{
@@ -182,7 +182,7 @@ func openHit(ctx context.Context, a *app, ix *recall.Index, res recall.Result, f
 		if n >= h.Line && n < h.Line+max(h.Lines, 1) {
 			mark = ">"
 		}
-		fmt.Fprintf(a.out, "%s%s %s\n", mark, st.Dim(fmt.Sprintf("%4d", n)), transcript.Marked(line, f.text, st))
+		fmt.Fprintf(a.out, "%s%s %s\n", mark, st.Dim(fmt.Sprintf("%4d", n)), transcript.Marked(h, line, f.text, st))
 	}
 	return nil
 }

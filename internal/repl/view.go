@@ -282,7 +282,7 @@ func (v *view) around(lines []passage, h recall.Hit, query string) {
 				text = "\n" + text
 			}
 		case l.hit:
-			mark, text = ">", transcript.Marked(l.text, query, v.style)
+			mark, text = ">", transcript.Marked(h, l.text, query, v.style)
 		case l.role != "":
 			text = transcript.OneLine(text, 2*v.width())
 		}

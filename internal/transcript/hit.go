@@ -68,11 +68,11 @@ func found(h recall.Hit, query string, st Style, columns int) string {
 	width := cmp.Or(columns, 100)
 	size := max(2*width-16, 40)
 	if len(h.Text) > size && strings.Contains(h.Text, "\n") {
-		if lines := recall.Lines(h.Text, query, shownLines, max(width-16, 24)); len(lines) > 0 {
+		if lines := h.Matches(query, shownLines, max(width-16, 24)); len(lines) > 0 {
 			return numbered(lines, firstLine(h), st, columns)
 		}
 	}
-	text, marks := recall.Snippet(h.Text, query, size)
+	text, marks := h.Snippet(query, size)
 	return fit("    "+highlight(text, marks, st), columns)
 }
 
@@ -115,9 +115,10 @@ func highlight(text string, marks [][2]int, st Style) string {
 	return b.String()
 }
 
-// Marked shows a line with what matches the query marked.
-func Marked(line, query string, st Style) string {
-	return highlight(line, recall.Marks(line, query), st)
+// Marked shows a line of a hit, or near it, with what matches the query marked.
+func Marked(h recall.Hit, line, query string, st Style) string {
+	h.Text = line
+	return highlight(line, h.Marks(query), st)
 }
 
 // shownHits is how many hits of a group are shown.
@@ -146,8 +147,8 @@ func Group(n int, g recall.Group, query string, st Style, columns int, now time.
 			where = fmt.Sprintf(":%d", h.Line)
 		}
 		size := max(width-16-len(where), 24)
-		text, marks := recall.Snippet(h.Text, query, size)
-		if lines := recall.Lines(h.Text, query, 1, size); len(h.Text) > size && len(lines) > 0 {
+		text, marks := h.Snippet(query, size)
+		if lines := h.Matches(query, 1, size); len(h.Text) > size && len(lines) > 0 {
 			text, marks = lines[0].Text, lines[0].Marks
 		}
 		out = append(out, fit("    "+st.Dim(Name(where))+"  "+highlight(text, marks, st), columns))
@@ -179,7 +180,7 @@ const (
 func Opened(h recall.Hit, query string, st Style, columns int) string {
 	lines := strings.Split(h.Text, "\n")
 	keep := make([]bool, len(lines))
-	best := recall.Lines(h.Text, query, shownLines, 1)
+	best := h.Matches(query, shownLines, 1)
 	switch {
 	case len(lines) <= openedWhole:
 		best = nil
@@ -194,7 +195,7 @@ func Opened(h recall.Hit, query string, st Style, columns int) string {
 			keep[i] = true
 		}
 	}
-	marks := recall.Marks(h.Text, query)
+	marks := h.Marks(query)
 	digits := len(fmt.Sprint(len(lines)))
 	var out []string
 	from := 0
@@ -207,7 +208,7 @@ func Opened(h recall.Hit, query string, st Style, columns int) string {
 			from = to + 1
 			continue
 		}
-		line := openedLine(strings.TrimSuffix(text, "\r"), within(marks, from, to), query, st)
+		line := openedLine(strings.TrimSuffix(text, "\r"), within(marks, from, to), h, query, st)
 		if len(lines) > 1 {
 			line = st.Dim(fmt.Sprintf("%*d:", digits, i+1)) + " " + line
 		}
@@ -218,9 +219,10 @@ func Opened(h recall.Hit, query string, st Style, columns int) string {
 }
 
 // openedLine shows one line with its marks; a very long one is cut.
-func openedLine(text string, marks [][2]int, query string, st Style) string {
+func openedLine(text string, marks [][2]int, h recall.Hit, query string, st Style) string {
 	if len(text) > openedBytes {
-		text, marks = recall.Snippet(text, query, openedBytes)
+		h.Text = text
+		text, marks = h.Snippet(query, openedBytes)
 	}
 	return highlight(text, marks, st)
 }

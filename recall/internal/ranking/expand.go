@@ -36,10 +36,12 @@ type variant struct {
 	factor float32
 }
 
-// variants are those of one term by segment, and how many docs they have.
+// variants are those of one term by segment, how many docs they have, and the
+// terms that stand for it.
 type variants struct {
-	by [][]variant
-	n  int
+	by    [][]variant
+	n     int
+	terms []string
 }
 
 func (v *variants) add(seg int, list []byte, n int, factor float32) {
@@ -84,6 +86,7 @@ func (c *Corpus) beginnings(t asked, v *variants) error {
 			seen[term] = true
 			if len(seen) <= maxVariants {
 				v.add(i, list, n, beginningFactor)
+				v.terms = append(v.terms, strings.Clone(term))
 			}
 			return len(seen) <= maxVariants
 		})
@@ -106,13 +109,14 @@ func (c *Corpus) typos(t asked, v *variants) error {
 	}
 	type at struct {
 		seg, n int
+		term   string
 		list   []byte
 	}
 	best, found := most, map[int][]at{}
 	offer := func(seg int, term string, list []byte, n int) {
 		if d, ok := misspelt(t.term, term, best); ok {
 			best = d
-			found[d] = append(found[d], at{seg, n, list})
+			found[d] = append(found[d], at{seg, n, strings.Clone(term), list})
 		}
 	}
 	for i, s := range c.Segs {
@@ -128,6 +132,7 @@ func (c *Corpus) typos(t asked, v *variants) error {
 	}
 	for _, a := range found[best][:min(len(found[best]), maxVariants)] {
 		v.add(a.seg, a.list, a.n, typoFactor)
+		v.terms = append(v.terms, a.term)
 	}
 	return nil
 }

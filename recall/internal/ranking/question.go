@@ -16,7 +16,8 @@ type Question struct {
 	keys  bool     // it is a few key words
 	exact bool     // it looks for its words themselves
 	ours  bool     // it is about the user: "what is my budget?"
-	names []string // terms that are names of speakers; set by Rank
+	names []string // terms that are names of speakers; set by Look
+	stand map[string]string
 }
 
 type asked struct {
@@ -124,6 +125,10 @@ func (q *Question) Spoken(text string) string {
 
 // Dated reports whether the question says when.
 func (q *Question) Dated() bool { return len(q.spans) > 0 }
+
+// Stand returns the terms that stand for others of the question, those that
+// begin with them or that they misspell, each with that one. Look finds them.
+func (q *Question) Stand() map[string]string { return q.stand }
 
 // Terms returns the terms that are searched for.
 func (q *Question) Terms() map[string]bool {

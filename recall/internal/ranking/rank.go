@@ -282,6 +282,7 @@ func around(docs []postings.Doc, holds []uint64, at int) (terms uint64) {
 // look finds the terms of q.
 func (c *Corpus) look(q *Question) ([]found, error) {
 	var terms []found
+	q.stand = map[string]string{}
 	ask := slices.Clone(q.terms)
 	for i := 0; i < len(ask); i++ {
 		t := ask[i]
@@ -299,6 +300,12 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 			if t.fixed {
 				continue
 			}
+		}
+		for _, other := range v.terms {
+			q.stand[other] = t.term
+		}
+		if t.fixed {
+			q.stand[t.term] = t.term
 		}
 		f := found{by: v.by, code: t.code}
 		idf := c.idf(v.n)
