@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -38,12 +39,14 @@ type group struct {
 	mu      sync.Mutex
 	waiting []*write
 	senders int
+	came    chan struct{} // closed and made again when a write has come
 }
 
-// Limits of a group. Two senders keep the server busy while one waits for the
-// sync of its commit; more would only make the groups smaller.
+// Limits of a group. Two senders would keep the server busy while one waits for
+// the sync of its commit. The others are there in case that one has much to send,
+// or waits for another process; more would only make the groups smaller.
 const (
-	maxSenders    = 2
+	maxSenders    = 4
 	maxGroup      = 64
 	maxGroupBytes = 1 << 20
 )
@@ -60,6 +63,10 @@ func (g *group) send(ctx context.Context, w *write) error {
 	w.done = make(chan struct{})
 	g.mu.Lock()
 	g.waiting = append(g.waiting, w)
+	if g.came != nil {
+		close(g.came)
+		g.came = nil
+	}
 	if g.senders < maxSenders {
 		g.senders++
 		g.work.Go(g.run)
@@ -91,6 +98,7 @@ func (g *group) leave(w *write) {
 func (g *group) run() {
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
+		begin := time.Now()
 		var ws []*write
 		err := g.db.pool.lend(ctx, func(c *pgconn.PgConn) error {
 			args := params(nil)
@@ -109,6 +117,7 @@ func (g *group) run() {
 			settle(ws, err)
 		}
 		cancel()
+		g.gather(len(ws), time.Since(begin)/4)
 		g.mu.Lock()
 		if len(g.waiting) == 0 {
 			g.senders--
@@ -116,6 +125,34 @@ func (g *group) run() {
 			return
 		}
 		g.mu.Unlock()
+	}
+}
+
+// gather waits until n writes wait, if n were sent together before, but not for
+// long. Without it the first writer to come back would be sent alone, and all
+// others would wait for that. A single writer never waits here.
+func (g *group) gather(n int, long time.Duration) {
+	if n < 2 {
+		return
+	}
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		g.mu.Lock()
+		if len(g.waiting) >= n {
+			g.mu.Unlock()
+			return
+		}
+		if g.came == nil {
+			g.came = make(chan struct{})
+		}
+		came := g.came
+		g.mu.Unlock()
+		select {
+		case <-came:
+		case <-timer.C:
+			return
+		}
 	}
 }
 

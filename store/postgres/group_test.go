@@ -205,3 +205,28 @@ func TestNoDeadlock(t *testing.T) {
 		t.Errorf("%d deadlocks", n)
 	}
 }
+
+// An append finds the row of its session by its number, although its plan was
+// made when there was none.
+func TestPlanOfSmallTable(t *testing.T) {
+	dir := t.TempDir()
+	s := at(t, dir, Options{})
+	for i := range 20 {
+		id := session.ID(fmt.Sprint("s", i))
+		talk(t, s, id, 1)
+		for j := range 3 {
+			must(t, s.Append(bg, id, said(session.Seq(3+j), []string{"e001", "x003", "x004"}[j])))
+		}
+	}
+	must(t, s.Close()) // its connections report what they did when they end
+	must(t, opened{Store: s}.Settle())
+	c, err := pgx.Connect(bg, dsnOf(dir))
+	must(t, err)
+	defer c.Close(bg)
+	var rows, scans int64
+	must(t, c.QueryRow(bg, `SELECT sum(idx_tup_read)::bigint, sum(idx_scan) FILTER (WHERE indexrelname = 'goclaw_sessions_minute')::bigint
+FROM pg_stat_user_indexes WHERE relid = 'goclaw_sessions'::regclass`).Scan(&rows, &scans))
+	if rows > 100 || scans != 0 {
+		t.Errorf("60 appends read %d rows, the index of List %d times", rows, scans)
+	}
+}
