@@ -45,7 +45,7 @@ bench-start: ## how fast goclaw search is from the start of the process, and how
 	$(GO) run ./internal/bench/recall -start
 
 .PHONY: bench-postgres
-bench-postgres: ## appends to PostgreSQL by 64 clients, beside a plain INSERT on the same server
+bench-postgres: ## the PostgreSQL store beside its limits: appends beside pgbench, a turn, a million records, a million sessions
 	$(GO) run ./internal/bench/postgres
 
 .PHONY: bench-growth

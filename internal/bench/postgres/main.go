@@ -1,135 +1,96 @@
-// Command postgres measures the PostgreSQL store beside a plain INSERT of the
-// same size, on the same server, with the same number of clients. It starts the
-// server itself, and it and the load share this machine.
+// Command postgres measures the PostgreSQL store on a server that it starts
+// itself: appends beside pgbench's INSERT, and how the size of sessions and their
+// number count. The server and the load share this machine. It prints the limits
+// next to the figures and exits with 1 if one does not hold.
 package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"goclaw/internal/pgtest"
-	"goclaw/session"
-	"goclaw/session/sessiontest"
 	"goclaw/store/postgres"
-)
-
-const (
-	clients = 64
-	size    = 1000 // bytes of a record, about
-	each    = 5 * time.Second
-	rounds  = 3
-	least   = 0.5 // of the plain INSERT
 )
 
 var ctx = context.Background()
 
+// Sizes, which flags make smaller for a quick look.
+var (
+	records  = flag.Int("records", 1_000_000, "of the long session")
+	sessions = flag.Int("sessions", 1_000_000, "in the list")
+	each     = flag.Duration("each", 5*time.Second, "how long each round of appends takes")
+	rounds   = flag.Int("rounds", 5, "of appends")
+)
+
 func main() {
-	if err := measure(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	flag.Parse()
+	ok, err := run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/postgres:", err)
+	}
+	if err != nil || !ok {
 		os.Exit(1)
 	}
 }
 
-func measure() error {
+// figure is a line of the table. It must not be above most, or below least, if
+// these are not 0.
+type figure struct {
+	what        string
+	got         float64
+	form        string // how numbers are printed
+	least, most float64
+}
+
+func run() (bool, error) {
 	server, err := pgtest.Start()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer server.Stop()
-	dsn := server.DSN("postgres")
-	st, err := postgres.Open(ctx, fmt.Sprintf("%s&pool_max_conns=%d", dsn, clients), postgres.Options{})
+	st, err := postgres.Open(ctx, fmt.Sprintf("%s&pool_max_conns=%d", server.DSN("postgres"), clients), postgres.Options{})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer st.Close()
-	var plain, ours, ratios []float64
-	for round := range rounds {
-		p, err := inserts(dsn, round)
+	fmt.Printf("server and load on one machine; records of %d bytes, medians\n%-66s %12s %14s\n", size, "", "measured", "limit")
+	ok := true
+	for _, step := range []func(*pgtest.Server, *postgres.Store) ([]figure, error){appends, turns, restores, lists} {
+		figures, err := step(server, st)
 		if err != nil {
-			return err
+			return false, err
 		}
-		o, err := appends(st, round)
-		if err != nil {
-			return err
+		for _, f := range figures {
+			ok = f.print() && ok
 		}
-		plain, ours, ratios = append(plain, p), append(ours, o), append(ratios, o/p)
 	}
-	ratio := median(ratios)
-	fmt.Printf("%d clients, records of %d bytes, one server and the load on one machine; medians of %d rounds\n", clients, size, rounds)
-	fmt.Printf("%-34s %8.0f a second\n%-34s %8.0f a second\n", "INSERT of one row", median(plain), "append of one record", median(ours))
-	fmt.Printf("%-34s %8.2f (at least %.1f)\n", "  of the INSERT", ratio, least)
-	if ratio < least {
-		return errors.New("an append is slower than it may be")
-	}
-	return nil
+	return ok, nil
 }
 
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
+// print prints f and reports whether it is within its limits.
+func (f figure) print() bool {
+	limit, mark := "", ""
+	if f.least != 0 {
+		limit = "at least " + fmt.Sprintf(f.form, f.least)
+	}
+	if f.most != 0 {
+		limit = "at most " + fmt.Sprintf(f.form, f.most)
+	}
+	good := f.got >= f.least && (f.most == 0 || f.got <= f.most)
+	if !good {
+		mark = "  missed"
+	}
+	fmt.Printf("%-66s %12s %18s%s\n", f.what, fmt.Sprintf(f.form, f.got), limit, mark)
+	return good
 }
 
-// run calls one for every client, again and again, and returns the calls a
-// second.
-func run(one func(client, n int) error) (float64, error) {
-	var done atomic.Int64
-	var wg sync.WaitGroup
-	errs := make([]error, clients)
-	begin := time.Now()
-	for c := range clients {
-		wg.Go(func() {
-			for n := 0; time.Since(begin) < each && errs[c] == nil; n++ {
-				errs[c] = one(c, n)
-				done.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	return float64(done.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
-}
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
 
-// inserts measures the INSERT.
-func inserts(dsn string, round int) (float64, error) {
-	conns := make([]*pgconn.PgConn, clients)
-	for i := range conns {
-		c, err := pgconn.Connect(ctx, dsn)
-		if err != nil {
-			return 0, err
-		}
-		defer c.Close(ctx)
-		conns[i] = c
-	}
-	table := fmt.Sprint("plain", round)
-	if err := conns[0].Exec(ctx, "CREATE TABLE "+table+" (n bigserial PRIMARY KEY, data bytea NOT NULL)").Close(); err != nil {
-		return 0, err
-	}
-	data := []byte(strings.Repeat("x", size))
-	return run(func(client, _ int) error {
-		_, err := conns[client].ExecParams(ctx, "INSERT INTO "+table+" (data) VALUES ($1)", [][]byte{data}, []uint32{17}, []int16{1}, nil).Close()
-		return err
-	})
-}
-
-// appends measures the store: each client has a session of its own.
-func appends(st session.Store, round int) (float64, error) {
-	text := strings.Repeat("x", size-150) // the rest is the line around it
-	leaf := make([]string, clients)
-	return run(func(client, n int) error {
-		id := session.ID(fmt.Sprintf("r%d-c%02d", round, client))
-		if n == 0 {
-			return st.Append(ctx, id, session.Record{Seq: 1, Time: time.Now(), Body: session.Header{ID: id, Key: session.Key(id), Version: session.Version}})
-		}
-		r := session.Record{Seq: session.Seq(n + 1), ID: fmt.Sprintf("%08d", n), Parent: leaf[client], Time: time.Now(), Body: sessiontest.User(text)}
-		leaf[client] = r.ID
-		return st.Append(ctx, id, r)
-	})
+// ms returns the median of ds in milliseconds.
+func ms(ds []time.Duration) float64 {
+	return float64(slices.Sorted(slices.Values(ds))[len(ds)/2].Microseconds()) / 1000
 }

@@ -9,29 +9,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/creack/pty"
 
-	"goclaw/agent"
-	"goclaw/llm"
-	"goclaw/provider/anthropic"
-	"goclaw/runner"
+	"goclaw/internal/bench/overhead"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
-	"goclaw/tool"
-	"goclaw/window"
-	"goclaw/window/bpe"
 )
 
 func main() {
@@ -45,8 +35,7 @@ func main() {
 }
 
 const (
-	sessions = 10_000  // in the store that the program starts with
-	history  = 200_000 // tokens before the turn
+	sessions = 10_000 // in the store that the program starts with
 	tries    = 15
 )
 
@@ -87,117 +76,22 @@ func run() (bool, error) {
 	return ok, nil
 }
 
-// instant is a server of Anthropic's API that answers at once and notes when it
-// was asked and when it had answered.
-type instant struct {
-	mu              sync.Mutex
-	asked, answered time.Time
-}
-
-func (p *instant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = time.Now() // the first bytes have arrived
-	io.Copy(io.Discard, r.Body)
-	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprintf(w, `event: message_start
-data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":1}}}
-
-event: content_block_start
-data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
-
-event: content_block_delta
-data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}
-
-event: content_block_stop
-data: {"type":"content_block_stop","index":0}
-
-event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}
-
-event: message_stop
-data: {"type":"message_stop"}
-
-`, history)
-	p.answered = time.Now()
-}
-
-func (p *instant) times() (asked, answered time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked, p.answered
-}
-
-// turns measures the overhead of a turn with a real provider: from the input
-// to the request on the wire, and from the end of the answer to its record.
+// turns measures the overhead of a turn.
 func turns(dir string) ([]row, error) {
-	ctx := context.Background()
 	st, err := sqlite.Open(filepath.Join(dir, "turns", "sessions.db"))
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	tok := bpe.CL100K()
-	tok.Count("warm")
-	s, err := session.Load(ctx, st, "main:cli:user", session.System{})
+	before, after, _, err := overhead.Turns(st, dir, 3*tries)
 	if err != nil {
 		return nil, err
-	}
-	tokens := 0
-	for r := range storetest.Conversation(1, 1_000_000) {
-		switch r.Body.(type) {
-		case session.Header, session.Compaction:
-			continue
-		}
-		r = s.Next(r.Body, session.System{})
-		if err := st.Append(ctx, s.ID, r); err != nil {
-			return nil, err
-		}
-		if err := s.Apply(r); err != nil {
-			return nil, err
-		}
-		if m, ok := r.Body.(session.Message); ok {
-			tokens += tok.Count(m.Text())
-			for _, res := range m.Results() {
-				tokens += tok.Count(res.Text())
-			}
-		}
-		if tokens > history {
-			break
-		}
-	}
-	tools, err := tool.New(tool.Options{Workspace: filepath.Join(dir, "workspace"), Now: time.Now})
-	if err != nil {
-		return nil, err
-	}
-	defer tools.Close()
-	model := &instant{}
-	srv := httptest.NewServer(model)
-	defer srv.Close()
-	provider := anthropic.New(anthropic.Config{BaseURL: srv.URL, APIKey: "k"})
-	r := runner.New(runner.Options{Store: st, Who: "bench", Env: func(context.Context, *session.Session) (agent.Env, error) {
-		return agent.Env{Provider: provider, Tools: tools, Tokens: tok, Budget: window.Budget{Window: 2 * history}, Prompt: window.Prompt{Provider: "p", Model: "m", System: "be brief"}}, nil
-	}})
-	var before, after []time.Duration
-	for range 3 * tries {
-		begin := time.Now()
-		var end time.Time
-		for ev, err := range r.RunID(ctx, s.ID, llm.UserText("and then?")) {
-			if err != nil {
-				return nil, err
-			}
-			if _, ok := ev.(agent.Done); ok {
-				end = time.Now()
-			}
-		}
-		asked, answered := model.times()
-		before, after = append(before, asked.Sub(begin)), append(after, end.Sub(answered))
 	}
 	b, a := median(before), median(after)
 	return []row{
-		{fmt.Sprintf("turn on %dk tokens: input to request on the wire", history/1000), b, "ms", 0},
-		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", history/1000), a, "ms", 0},
-		{fmt.Sprintf("turn on %dk tokens: overhead in all", history/1000), a + b, "ms", 5},
+		{fmt.Sprintf("turn on %dk tokens: input to request on the wire", overhead.History/1000), b, "ms", 0},
+		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", overhead.History/1000), a, "ms", 0},
+		{fmt.Sprintf("turn on %dk tokens: overhead in all", overhead.History/1000), a + b, "ms", 5},
 	}, nil
 }
 
