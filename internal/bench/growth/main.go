@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"goclaw/internal/pgtest"
+	"goclaw/llm/llmtest"
+	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
 	"goclaw/store/postgres"
@@ -24,6 +27,7 @@ import (
 var (
 	records = flag.Int("records", 1_000_000, "how many records to write")
 	each    = flag.Int("each", 100, "records of a session")
+	script  = flag.String("sql", "", "a file of statements to run first, such as those that partition a table")
 )
 
 const appends = 20_000 // of one record each, for the server's log
@@ -54,6 +58,15 @@ func measure() error {
 		return err
 	}
 	defer c.Close(ctx)
+	if *script != "" {
+		sql, err := os.ReadFile(*script)
+		if err != nil {
+			return err
+		}
+		if err := c.Exec(ctx, string(sql)).Close(); err != nil {
+			return err
+		}
+	}
 	begin := time.Now()
 	bytes, err := fill(st)
 	if err != nil {
@@ -91,7 +104,10 @@ func measure() error {
 		}
 		fmt.Println()
 	}
-	return logged(st, c)
+	if err := logged(server, st, c); err != nil {
+		return err
+	}
+	return turns(server, st)
 }
 
 // number returns the number that a statement selects.
@@ -184,15 +200,16 @@ func say(rng *rand.Rand, size int) string {
 var syllables = strings.Fields(`the re in con de pro per com un dis ex en sub inter tion ment ness able er ing ed ly ful less ist ism ity
 ous al ic an ar or ive ate en ize fy ward wise ship hood dom age ance ence ant ent ary ory ess ette ine ish like most some`)
 
-// logged measures the server's log for appends of one record, by 16 sessions at a
-// time, after a checkpoint and without one.
-func logged(st *postgres.Store, c *pgconn.PgConn) error {
+// logged measures the server's log and its processor time for appends of one
+// record, by 16 sessions at a time.
+func logged(server *pgtest.Server, st *postgres.Store, c *pgconn.PgConn) error {
 	for _, size := range []int{300, 1000, 4000} {
 		before, err := number(c, "SELECT pg_current_wal_insert_lsn() - '0/0'")
 		if err != nil {
 			return err
 		}
 		const writers = 16
+		used := cpu(server)
 		errs := make([]error, writers)
 		var wg sync.WaitGroup
 		for w := range writers {
@@ -214,11 +231,32 @@ func logged(st *postgres.Store, c *pgconn.PgConn) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("the server's log, for an append of %4d bytes: %d bytes\n", size, (after-before)/appends)
+		fmt.Printf("an append of %4d bytes: %d bytes of the server's log, %s of processor time of the server\n", size, (after-before)/appends, share(cpu(server)-used, appends))
 	}
 	hot, err := number(c, "SELECT (100 * n_tup_hot_upd / greatest(n_tup_upd, 1)) FROM pg_stat_user_tables WHERE relname = 'goclaw_sessions'")
 	if err == nil {
 		fmt.Printf("updates of sessions that touched no index: %d %%\n", hot)
 	}
 	return err
+}
+
+// turns measures the processor time of the server for a turn without tools: the
+// lock, what is read, three records, and the notification.
+func turns(server *pgtest.Server, st *postgres.Store) error {
+	const keys, each = 16, 125
+	r := runner.Simple(st, runner.Model{Provider: llmtest.New(), Name: "test/echo", Window: 8000})
+	used, errs := cpu(server), make([]error, keys)
+	var wg sync.WaitGroup
+	for k := range keys {
+		wg.Go(func() {
+			for n := 0; n < each && errs[k] == nil; n++ {
+				for _, err := range r.Say(ctx, session.Key(fmt.Sprint("bench:cli:", k)), "hello") {
+					errs[k] = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	fmt.Printf("a turn: %s of processor time of the server\n", share(cpu(server)-used, keys*each))
+	return errors.Join(errs...)
 }
