@@ -1,5 +1,5 @@
 // Package tool holds the tools that an agent can call: read_file,
-// list_directory, write_file, edit_file, get_current_time and bash, and the
+// list_directory, grep, glob, write_file, edit_file, get_current_time and bash, and the
 // Set that they are registered in, together with any others.
 //
 // Files are reached only below one directory, the workspace: an os.Root holds
@@ -120,6 +120,8 @@ func New(o Options) (*Set, error) {
 	tools := []Tool{
 		readFile{ws, o.MaxOutput},
 		listDirectory{ws, o.MaxOutput},
+		grep{ws, o.MaxOutput},
+		glob{ws},
 		writeFile{ws},
 		editFile{ws},
 		clock{o.Now},

@@ -179,11 +179,11 @@ func says(text string) func(context.Context, llm.ToolCall) (llm.ToolResult, erro
 
 func TestSpecs(t *testing.T) {
 	s := open(t, Options{}, nil)
-	want := []string{"read_file", "list_directory", "write_file", "edit_file", "get_current_time", "bash"}
+	want := []string{"read_file", "list_directory", "grep", "glob", "write_file", "edit_file", "get_current_time", "bash"}
 	if diff := cmp.Diff(want, names(s)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(want[:5], names(open(t, Options{DisableBash: true}, nil))); diff != "" {
+	if diff := cmp.Diff(want[:7], names(open(t, Options{DisableBash: true}, nil))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(s.Specs(), open(t, Options{}, nil).Specs()); diff != "" {
@@ -262,7 +262,7 @@ func TestAdd(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	s := open(t, Options{}, nil)
-	fails(t, s, "read_flie", o{}, `"read_flie"`, "did you mean read_file?", "list_directory, write_file")
+	fails(t, s, "read_flie", o{}, `"read_flie"`, "did you mean read_file?", "list_directory, grep, glob, write_file")
 	fails(t, s, "readfile", o{}, "did you mean read_file?")
 	fails(t, s, "list", o{}, "did you mean list_directory?")
 	fails(t, s, "Bash", o{}, "did you mean bash?")

@@ -22,7 +22,8 @@ func unpackFixtures(t *testing.T) string {
 // typed runs a command as a user would, and returns its standard output.
 func typed(t *testing.T, home string, args ...string) string {
 	t.Helper()
-	env := map[string]string{"HOME": home, "GOCLAW_HOME": filepath.Join(home, "goclaw"), "GOCLAW_NO_LOCAL": "1"}
+	// Not in the current folder, whose instructions are this repository's.
+	env := map[string]string{"HOME": home, "GOCLAW_HOME": filepath.Join(home, "goclaw"), "GOCLAW_NO_LOCAL": "1", "GOCLAW_WORKSPACE": home}
 	var out, errOut bytes.Buffer
 	if code := run(args, strings.NewReader(""), &out, &errOut, func(k string) string { return env[k] }); code != 0 {
 		t.Fatalf("goclaw %s: exit code %d\n%s", strings.Join(args, " "), code, errOut.String())

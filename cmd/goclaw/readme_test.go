@@ -16,7 +16,7 @@ func TestReadmeTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time := regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ\(\w+,UTC\)|\d\d:\d\d)?|[0-9a-f]{8}-[0-9a-f-]{27}|offlinein~/\w+`)
+	time := regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ\(\w+,UTC\)|\d\d:\d\d)?|[0-9a-f]{8}-[0-9a-f-]{27}|offlinein~/\w+|←\d+lines?:/show\d+`)
 	// Without its white space, since lines wrap at the edge of the screen.
 	plain := func(s string) string { return time.ReplaceAllString(strings.Join(strings.Fields(s), ""), "TIME") }
 	home, played := t.TempDir(), 0
