@@ -2,6 +2,7 @@ package recall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,6 +182,43 @@ func TestShortQuestion(t *testing.T) {
 			if got := find(t, w.ix, c.q); len(got) != 1 || got[0] != c.want {
 				t.Errorf("%s, %s: found %v, want %s", name, c.q.Text, got, c.want)
 			}
+		}
+	}
+}
+
+// TestNoteBeforeNear: for a word or two, a note that holds them comes before a
+// message that is only near, and the other way round.
+func TestNoteBeforeNear(t *testing.T) {
+	own := func(file string, seq int) Hit { return Hit{File: file, Line: 1, Session: "s", Seq: session.Seq(seq)} }
+	near := func(h Hit) Hit { h.Near = true; return h }
+	cites := func(hits []Hit) (out []string) {
+		for _, h := range hits {
+			out = append(out, h.Cite())
+		}
+		return out
+	}
+	messages := []Hit{near(own("", 2)), near(own("", 3))}
+	notes := []Hit{own("a.md", 0), own("b.md", 0), near(own("c.md", 0))}
+	for _, c := range []struct {
+		a, b     []Hit
+		ownFirst bool
+		limit    int
+		want     []string
+	}{
+		{messages, notes, true, 10, []string{"a.md:1", "b.md:1", "s#2", "c.md:1", "s#3"}},
+		{notes, messages, true, 10, []string{"a.md:1", "b.md:1", "s#2", "c.md:1", "s#3"}},
+		{messages, notes, false, 10, []string{"s#2", "a.md:1", "s#3", "b.md:1", "c.md:1"}},
+		{messages, nil, true, 1, []string{"s#2"}},
+		{nil, notes, false, 2, []string{"a.md:1", "b.md:1"}},
+		{nil, nil, true, 2, nil},
+	} {
+		if got := cites(interleave(c.a, c.b, c.limit, c.ownFirst)); !slices.Equal(got, c.want) {
+			t.Errorf("%v and %v, own first: %v: %v, want %v", cites(c.a), cites(c.b), c.ownFirst, got, c.want)
+		}
+	}
+	for text, want := range map[string]bool{"locker": true, "locker code": true, "the locker code": true, "the locker code of Anna": false, "locker?": false} {
+		if got := fewWords(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/ranking"
 	"goclaw/recall/internal/vectors"
+	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
 
@@ -153,7 +154,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return s.res, err
 	}
-	s.res.Hits = interleave(messages, notes, q.Limit)
+	s.res.Hits = interleave(messages, notes, q.Limit, fewWords(q.Text))
 	sourcesFirst(s.res.Hits)
 	s.res.Words = s.meaning.v == nil
 	s.res.Near = len(s.res.Hits) > 0 && !s.clear && !s.res.Literal
@@ -170,19 +171,26 @@ type search struct {
 	res     Result
 }
 
-// interleave takes turns: scores of messages and of notes cannot be compared.
-func interleave(a, b []Hit, limit int) []Hit {
+// interleave takes turns: scores of messages and of notes cannot be compared. If
+// ownFirst, what holds a word of the query comes before what is only near.
+func interleave(a, b []Hit, limit int, ownFirst bool) []Hit {
 	var out []Hit
-	for i := 0; len(out) < limit && (i < len(a) || i < len(b)); i++ {
-		if i < len(a) {
-			out = append(out, a[i])
+	for mine := true; len(out) < limit && len(a)+len(b) > 0; mine = !mine {
+		if len(a) > 0 && len(b) > 0 && ownFirst && a[0].Near != b[0].Near {
+			mine = b[0].Near
 		}
-		if i < len(b) && len(out) < limit {
-			out = append(out, b[i])
+		if mine && len(a) > 0 || len(b) == 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
 		}
 	}
 	return out
 }
+
+// fewWords reports whether a query is one or two words: whoever types those looks
+// for them.
+func fewWords(query string) bool { return len(words.Set(query)) <= 2 && !asks(query) }
 
 // inMemory searches the memory files.
 func (s *search) inMemory(ctx context.Context) ([]Hit, error) {

@@ -23,11 +23,16 @@ func Hit(n int, h recall.Hit, query string, st Style, columns int) string {
 			head = append(head, st.Dim(OneLine(Name(h.Heading), 60)))
 		}
 	} else {
-		head = append(head, st.Cyan(OneLine(Name(h.Key), max(min(48, width-30), 8))), st.Green(Name(h.Role)))
+		room, record := min(48, width-30), fmt.Sprintf("record %d", h.Seq)
+		if h.Near && width < 60 {
+			record = fmt.Sprintf("#%d", h.Seq)
+			room = min(room, width-len("10.       near")-len(h.Role)-len(record))
+		}
+		head = append(head, st.Cyan(OneLine(Name(h.Key), max(room, 8))), st.Green(Name(h.Role)))
 		if h.Title != "" && width >= 80 {
 			head = append(head, OneLine(Name(h.Title), 48))
 		}
-		head = append(head, st.Dim(fmt.Sprintf("record %d", h.Seq)))
+		head = append(head, st.Dim(record))
 	}
 	if !h.Time.IsZero() && width >= 60 {
 		at := h.Time.Local().Format("2006-01-02 15:04")
@@ -36,8 +41,11 @@ func Hit(n int, h recall.Hit, query string, st Style, columns int) string {
 		}
 		head = append(head, st.Dim(at))
 	}
-	if h.Near {
+	switch {
+	case h.Near && width >= 60:
 		head = append(head, st.Dim("near a match"))
+	case h.Near:
+		head = append(head, st.Dim("near"))
 	}
 	if len(h.Also) > 0 && width >= 80 {
 		head = append(head, st.Dim(alsoIn(h)))

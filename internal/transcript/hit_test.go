@@ -38,6 +38,11 @@ func TestHitNear(t *testing.T) {
 	if got := Hit(1, h, "hawk", Style{}, 80); !strings.Contains(got, "near a match") {
 		t.Errorf("a neighbour: %s", got)
 	}
+	h = recall.Hit{Key: "agent:main:webchat:direct:reset", Seq: 12345, Role: recall.Assistant, Text: "falcon", Near: true}
+	head, _, _ := strings.Cut(Hit(10, h, "hawk", Style{}, 40), "\n")
+	if displaywidth.String(head) > 40 || !strings.HasSuffix(head, "  near") {
+		t.Errorf("a neighbour in 40 columns: %q", head)
+	}
 }
 
 // longHit is a hit with a match in the middle of much output.
