@@ -91,8 +91,8 @@ func (p *Plain) line() read {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err != nil && len(b) == 0:
-			return read{err: err}
+		case err != nil && (len(b) == 0 || !errors.Is(err, io.EOF)):
+			return read{err: err} // a line that could not be read to its end is none
 		default:
 			text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
 			return read{text: strings.ToValidUTF8(text, "\uFFFD")}
