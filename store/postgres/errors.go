@@ -75,6 +75,13 @@ func readOnly(err error) bool { return code(err) == readOnlyServer || standby(er
 // may soon: it is a standby, or is starting.
 func failing(err error) bool { return standby(err) || code(err) == cannotConnectNow }
 
+// unknown reports whether err means that the connection was lost when a statement
+// may have been on its way: it may have been carried out.
+func unknown(err error) bool {
+	var connect *pgconn.ConnectError
+	return lost(err) && !readOnly(err) && !errors.As(err, &connect)
+}
+
 // wrap returns an error of the database as one line that says which it is.
 func (db *database) wrap(err error) error {
 	var known *Error

@@ -600,3 +600,21 @@ func TestLockAnswerLost(t *testing.T) {
 	again()
 	release()
 }
+
+// A session that is not there is not found, although the first try did not get
+// through.
+func TestMoveNotSent(t *testing.T) {
+	s := at(t, t.TempDir(), Options{})
+	var failed atomic.Bool
+	dial := s.db.pool.config.DialFunc
+	s.db.pool.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if failed.CompareAndSwap(false, true) {
+			return nil, &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF}
+		}
+		return dial(ctx, network, addr)
+	}
+	s.db.pool.reset()
+	if err := s.Delete(bg, "nothing"); !errors.Is(err, session.ErrNotFound) || !failed.Load() {
+		t.Errorf("delete: %v, want %v", err, session.ErrNotFound)
+	}
+}

@@ -9,8 +9,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
 )
@@ -189,10 +187,7 @@ func (a *appending) write() (done bool, err error) {
 		return true, nil
 	}
 	e.known = false
-	var connect *pgconn.ConnectError
-	if lost(err) && !readOnly(err) && !errors.As(err, &connect) {
-		a.sent = true
-	}
+	a.sent = a.sent || unknown(err)
 	if code(err) == uniqueViolation {
 		err = fmt.Errorf("session %q has record %d already, its row must be rebuilt: %w", a.id, a.lines[0].Seq, errors.Join(err, session.ErrStale))
 	}
@@ -324,14 +319,13 @@ func (s *Store) move(ctx context.Context, id session.ID, sql string, args ...any
 	}
 	sent, found := false, int64(0)
 	err := s.db.do(ctx, func() error {
-		if sent { // the connection was lost: it may have been done
+		if sent { // it may have been done
 			found = 1
 		}
-		sent = true
 		n, err := s.db.exec(ctx, "WITH s AS ("+sql+`)
 INSERT INTO goclaw_moves (id, xact) SELECT $1, pg_current_xact_id()::text::bigint FROM s
 ON CONFLICT (id) DO UPDATE SET xact = excluded.xact`, append([]any{text(string(id))}, args...)...)
-		found = max(found, n)
+		found, sent = max(found, n), unknown(err)
 		return err
 	})
 	if err == nil && found == 0 {
