@@ -43,7 +43,7 @@ type list struct {
 }
 
 // maxTerms is how many terms a Builder may know that is used again.
-const maxTerms = 128 << 10
+const maxTerms = 64 << 10
 
 // Reset makes b empty. It remembers the words that it has seen, which are most
 // of those that it will see.

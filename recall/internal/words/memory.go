@@ -35,7 +35,7 @@ type more struct {
 const shortWord = 8
 
 // maxSeen is how many words are remembered.
-const maxSeen = 1 << 17
+const maxSeen = 1 << 16
 
 // The order of the slots differs from process to process: no text can be made
 // to crowd the table.
