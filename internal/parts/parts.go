@@ -36,4 +36,13 @@ func All() []*Part { return all }
 func (p *Part) On() bool { return !p.off.Load() }
 
 // Leave leaves p out of whatever begins from now on, or takes it in again.
-func (p *Part) Leave(out bool) { p.off.Store(out) }
+func (p *Part) Leave(out bool) {
+	p.off.Store(out)
+	changes.Add(1)
+}
+
+var changes atomic.Int64
+
+// Changes says how often parts were left out or taken in: what was remembered
+// before the last time may be wrong.
+func Changes() int64 { return changes.Load() }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"goclaw/internal/parts"
 )
 
 // Word is a word of a text.
@@ -27,6 +29,8 @@ type Lexer struct {
 	Terms []string // by ID
 	ids   map[string]int
 	seen  memory // the words as they are written
+
+	changes int64 // of parts, when it was new
 }
 
 // stopWord is the ID of words that have no term.
@@ -65,6 +69,9 @@ func (l *Lexer) look(w string) (id int, parts []part) {
 // is syntax.
 func Each(text string, f func(Word)) (n int) {
 	l := lexers.Get().(*Lexer)
+	if n := parts.Changes(); l.changes != n {
+		*l = Lexer{changes: n}
+	}
 	n = l.Each(text, func(w Word) {
 		w.Term = l.Terms[w.ID]
 		f(w)

@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,5 +224,21 @@ func TestNamedDay(t *testing.T) {
 		if len(spans) == 0 || spans[0].Day.Format(time.DateOnly) != want {
 			t.Errorf("%q: %v, want a day until %s", text, spans, want)
 		}
+	}
+}
+
+// TestPartsForgotten: what was read without a part is not remembered when the
+// part is there again.
+func TestPartsForgotten(t *testing.T) {
+	term := func() (terms []string) {
+		Each("children", func(w Word) { terms = append(terms, w.Term) })
+		return terms
+	}
+	with := term()
+	partIrregular.Leave(true)
+	without := term()
+	partIrregular.Leave(false)
+	if again := term(); slices.Equal(with, without) || !slices.Equal(with, again) {
+		t.Errorf("%v, without the part %v, then %v", with, without, again)
 	}
 }
