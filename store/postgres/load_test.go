@@ -99,13 +99,14 @@ type place struct {
 }
 
 func newLoad(t *testing.T, name string, port int) *load {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	name = fmt.Sprintf("%s_%x", name, seed)
 	admin, err := pgx.Connect(bg, server.DSN("postgres"))
 	must(t, err)
 	defer admin.Close(bg)
 	_, err = admin.Exec(bg, "CREATE DATABASE "+name)
 	must(t, err)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	l := &load{t: t, name: name, dir: t.TempDir(), model: newLoadModel(t), begin: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)),
 		killed: map[string]bool{}, suffers: map[string]int{}}
 	for i := range loadProcesses {
