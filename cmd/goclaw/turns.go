@@ -75,6 +75,12 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 // newTools returns the tools of a turn, those that search among them.
 func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	c := a.conf
+	// A folder that is not there yet cannot be told from the private one above it.
+	if own := filepath.Join(c.Home, "workspace"); c.Memory == own {
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkWorkspace(c); err != nil {
 		return nil, err
 	}

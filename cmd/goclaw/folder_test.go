@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"goclaw/internal/repl/ptytest"
+)
+
+// TestWorkInAFolder is a day's work in short: start in a repository, see an edit
+// as a diff, refuse it with a reason, allow it, go back, be killed, come back
+// and go on.
+func TestWorkInAFolder(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var sent []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		sent = append(sent, string(raw))
+		mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		text, results := lastWords(raw)
+		anthropicAnswer(w, text, results)
+	}))
+	t.Cleanup(srv.Close)
+	home, repo := t.TempDir(), t.TempDir()
+	file := filepath.Join(repo, "a.go")
+	if err := os.WriteFile(file, []byte("package a\n\nvar x = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(repo, "AGENTS.md"), []byte("Prefer constants."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func(args ...string) (*ptytest.Person, *exec.Cmd) {
+		p := ptytest.New(t, 100, 60)
+		cmd := exec.Command("goclaw", args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
+		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH"),
+			"ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"}
+		cmd.Dir = repo
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return p, cmd
+	}
+	is := func(want string) {
+		t.Helper()
+		if got, _ := os.ReadFile(file); string(got) != want {
+			t.Errorf("the file is %q, want %q", got, want)
+		}
+	}
+
+	p, cmd := open()
+	p.See("(/mode)")
+	p.See("\n>")
+	edit := `call edit_file {"path":"a.go","old_string":"var x","new_string":"const x"}`
+	p.Press(edit + "\r")
+	p.See("edit_file wants to change a.go")
+	p.See("  -var x = 1\n  +const x = 1\n")
+	p.See("[N]o")
+	is("package a\n\nvar x = 1\n")
+	p.Press("n use a function\r")
+	p.See("says: use a function")
+	p.See("\n\n>")
+	p.Press(edit + "\r")
+	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 2 })
+	p.Press("y\r")
+	p.Await("the edit", func(s string, _, _ int) bool { return strings.Count(s, "+const x = 1") >= 3 })
+	p.See("\n\n>")
+	is("package a\n\nconst x = 1\n")
+	mu.Lock()
+	all := strings.Join(sent, "\n")
+	mu.Unlock()
+	if !strings.Contains(all, "Prefer constants.") || !strings.Contains(all, "use a function") {
+		t.Errorf("the model was not told the instructions or the reason:\n%s", all)
+	}
+	p.Press("/rewind\r")
+	p.See("Files are as they are now.")
+	p.See("> call edit_file")
+	p.Press("\x15hello\r") // another message instead
+	p.See("echo: hello\n\n>")
+	cmd.Process.Kill()
+	exits(t, cmd)
+
+	p, cmd = open("-c")
+	p.See("Restored: 2 previous turns of main:cli:user")
+	p.See("\n>")
+	p.Press("/tree\r")
+	p.See("(you are here) hello")
+	p.Press("go on\r")
+	p.See("echo: go on\n\n>")
+	p.Press("/quit\r")
+	if code := exits(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
