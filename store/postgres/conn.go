@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -65,6 +67,16 @@ func (l *line) Read(b []byte) (int, error) {
 	}
 	l.mu.Unlock()
 	return l.Conn.Read(b)
+}
+
+// Write implements net.Conn. That the server has closed the connection is left to
+// the next read, which may find why: its last message, or an alert of TLS.
+func (l *line) Write(b []byte) (int, error) {
+	n, err := l.Conn.Write(b)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return len(b), nil
+	}
+	return n, err
 }
 
 // SetDeadline implements net.Conn.
