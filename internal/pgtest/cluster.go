@@ -173,6 +173,11 @@ func (s *Server) Resume() error { return s.signal(cont) }
 // Rejoin starts a server that was killed again, as a standby of another that was
 // promoted since, with a new copy of its data.
 func (s *Server) Rejoin(primary *Server) error {
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		return errors.New("the server that is to be a standby still runs")
+	}
 	if err := os.RemoveAll(s.Dir); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -447,16 +448,26 @@ func TestPatroni(t *testing.T) {
 	l.end()
 }
 
-// dropped is a connection whose next answer, if armed, is lost after it came.
+// dropped is a connection on which the answer to a statement is lost after it came,
+// if armed.
 type dropped struct {
 	net.Conn
-	armed *atomic.Bool
-	then  func()
+	statement string
+	armed     *atomic.Bool
+	then      func()
+	sent      *atomic.Bool // the statement was sent when it was armed
+}
+
+func (d dropped) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(d.statement)) && d.armed.CompareAndSwap(true, false) {
+		d.sent.Store(true)
+	}
+	return d.Conn.Write(b)
 }
 
 func (d dropped) Read(b []byte) (int, error) {
 	n, err := d.Conn.Read(b)
-	if err == nil && d.armed.CompareAndSwap(true, false) {
+	if err == nil && d.sent.CompareAndSwap(true, false) {
 		d.then()
 		d.Conn.Close()
 		return 0, io.ErrUnexpectedEOF
@@ -464,9 +475,10 @@ func (d dropped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// dropAnswers has s lose the next answer each time that the result is set, and
-// calls then before.
-func dropAnswers(s *Store, then func()) *atomic.Bool {
+// dropAnswers has s lose the next answer to a statement each time that the result is
+// set, and calls then before. Other statements, such as the hints for followers, are
+// answered. The result is false again when the statement was sent.
+func dropAnswers(s *Store, statement string, then func()) *atomic.Bool {
 	armed := &atomic.Bool{}
 	dial := s.db.pool.config.DialFunc
 	s.db.pool.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -474,7 +486,7 @@ func dropAnswers(s *Store, then func()) *atomic.Bool {
 		if err != nil {
 			return nil, err
 		}
-		return dropped{c, armed, then}, nil
+		return dropped{c, statement, armed, then, &atomic.Bool{}}, nil
 	}
 	s.db.pool.reset()
 	return armed
@@ -487,11 +499,18 @@ func testAnswerLost(t *testing.T, p *pair) {
 	must(t, err)
 	defer s.Close()
 	recs := talk(t, s, "s1", 2)
-	armed := dropAnswers(s, p.fail)
+	var failed atomic.Bool
+	armed := dropAnswers(s, callAppend, func() {
+		p.fail()
+		failed.Store(true)
+	})
 	_, err = sessiontest.Collect(s.Read(bg, "s1", 0)) // has a connection now
 	must(t, err)
 	armed.Store(true)
 	must(t, s.Append(bg, "s1", session.Record{Seq: 4, ID: "x", Parent: recs[2].ID, Time: sessiontest.Start, Body: sessiontest.User("once")}))
+	if !failed.Load() {
+		t.Fatal("the answer was not lost")
+	}
 	got, err := sessiontest.Collect(s.Read(bg, "s1", 0))
 	must(t, err)
 	if len(got) != 4 || got[3].ID != "x" {
@@ -591,12 +610,15 @@ func testStandbyOnly(t *testing.T, p *pair) {
 // A lock whose answer is lost with the connection is had, not found held.
 func TestLockAnswerLost(t *testing.T) {
 	s := at(t, t.TempDir(), Options{})
-	armed := dropAnswers(s, func() {})
+	armed := dropAnswers(s, takeLock, func() {})
 	release, err := s.Lock(bg, "other", "a") // has a connection now
 	must(t, err)
 	armed.Store(true)
 	again, err := s.Lock(bg, "s1", "a")
 	must(t, err)
+	if armed.Load() {
+		t.Error("the answer was not lost")
+	}
 	again()
 	release()
 }
