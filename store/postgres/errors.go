@@ -53,6 +53,8 @@ func lost(err error) bool {
 		return true
 	case c == readOnlyServer: // the primary has become a standby: another is the primary
 		return true
+	case behind(err):
+		return true
 	case c != "":
 		return false
 	}
@@ -73,7 +75,30 @@ func readOnly(err error) bool { return code(err) == readOnlyServer || standby(er
 
 // failing reports whether err means that no host takes writes now, and that one
 // may soon: it is a standby, or is starting.
-func failing(err error) bool { return standby(err) || code(err) == cannotConnectNow }
+func failing(err error) bool {
+	return standby(err) || code(err) == cannotConnectNow || code(err) == noDatabase && behind(err)
+}
+
+// behind reports whether err means that a host does not know the database or the
+// user while another host is lost: it may be a standby that has received, but not
+// yet carried out, what created them.
+func behind(err error) bool {
+	var c *pgconn.ConnectError
+	switch code(err) {
+	case noDatabase, notAuthorised, wrongPassword:
+		return errors.As(err, &c) && several(c.Config) && slices.ContainsFunc(byHost(c), lost)
+	}
+	return false
+}
+
+// byHost returns the errors of the hosts that were tried.
+func byHost(c *pgconn.ConnectError) []error {
+	err := c.Unwrap()
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return []error{err}
+}
 
 // unknown reports whether err means that the connection was lost when a statement
 // may have been on its way: it may have been carried out.
@@ -157,11 +182,7 @@ const standbyReason = "the server is read-only (a standby?): nothing was written
 
 // hostByHost says of each host why it could not be used.
 func hostByHost(c *pgconn.ConnectError) (out []string) {
-	errs := []error{c.Unwrap()}
-	if all, ok := errs[0].(interface{ Unwrap() []error }); ok {
-		errs = all.Unwrap()
-	}
-	for _, err := range errs {
+	for _, err := range byHost(c) {
 		at, _, _ := strings.Cut(err.Error(), " (") // the address comes first
 		why := network(err)
 		var e *pgconn.PgError

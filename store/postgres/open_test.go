@@ -15,6 +15,7 @@ import (
 
 	"goclaw/internal/pgtest"
 	"goclaw/session"
+	"goclaw/session/sessiontest"
 )
 
 // Ten processes open a new database at once.
@@ -149,6 +150,71 @@ func TestRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// While one host is lost, another that does not know the database or the user may be a
+// standby that has not created them yet: calls go on trying. With a host that answers
+// first, and for a process that starts with a wrong password, it is final.
+func TestBehind(t *testing.T) {
+	admin, err := pgx.Connect(bg, server.DSN("postgres"))
+	must(t, err)
+	defer admin.Close(bg)
+	run := func(sql string) {
+		t.Helper()
+		_, err := admin.Exec(bg, sql)
+		must(t, err)
+	}
+	hosts := func(user string, ports ...any) string {
+		return fmt.Sprintf("postgres://%s:p@127.0.0.1:%d,127.0.0.1:%d/behind?sslmode=disable", append([]any{user}, ports...)...)
+	}
+	run("CREATE ROLE behind LOGIN PASSWORD 'p'")
+	lostFirst := hosts("behind", 1, server.Port)
+	opened := make(chan error, 1)
+	var s *Store
+	go func() {
+		var err error
+		s, err = Open(bg, lostFirst, Options{})
+		opened <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // it has been refused by then; if not, the test shows less
+	run("CREATE DATABASE behind OWNER behind")
+	must(t, <-opened)
+	defer s.Close()
+	recs := talk(t, s, "s1", 0)
+	for i, c := range []struct{ gone, back string }{
+		{"ALTER DATABASE behind RENAME TO ahead", "ALTER DATABASE ahead RENAME TO behind"},
+		{"ALTER ROLE behind NOLOGIN", "ALTER ROLE behind LOGIN"},
+		{"ALTER ROLE behind PASSWORD 'q'", "ALTER ROLE behind PASSWORD 'p'"},
+	} {
+		s.db.pool.reset()
+		for range 100 { // until no connection is left
+			if _, err = admin.Exec(bg, c.gone); err == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+			s.db.pool.reset()
+		}
+		must(t, err)
+		done := make(chan error, 1)
+		go func() {
+			done <- s.Append(bg, "s1", session.Record{Seq: session.Seq(i + 2), ID: fmt.Sprint("e", i), Parent: recs[0].ID, Time: sessiontest.Start, Body: sessiontest.User("x")})
+		}()
+		time.Sleep(200 * time.Millisecond)
+		run(c.back)
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", c.gone, err)
+		}
+		recs[0].ID = fmt.Sprint("e", i)
+	}
+	for dsn, want := range map[string]string{
+		strings.Replace(hosts("behind", server.Port, 1), "/behind?", "/nothing?", 1): "there is no such database",
+		strings.Replace(lostFirst, ":p@", ":wrong@", 1):                              "the password is wrong",
+	} {
+		_, err := Open(bg, dsn, Options{Patience: time.Hour})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
