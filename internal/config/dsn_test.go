@@ -49,6 +49,9 @@ func TestPostgres(t *testing.T) {
 			if l.Session.Path != dsn && c.name != "words" {
 				t.Errorf("the path is %s", l.Session.Path)
 			}
+			if c.env != nil && l.Source("session.store") != "$GOCLAW_SESSION_PATH" {
+				t.Errorf("the store comes from %s", l.Source("session.store"))
+			}
 			for _, leaf := range l.Leaves() {
 				if s, _ := leaf.Value.(string); strings.Contains(s, "hunter22") {
 					t.Errorf("%s shows the password: %s", leaf.Key, s)

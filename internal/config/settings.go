@@ -152,6 +152,7 @@ func (l *Loaded) check() (err error) {
 	switch s := &l.Session; {
 	case IsDSN(s.Path) && l.Source("session.store") == "default":
 		s.Store = "postgres"
+		l.Sources["session.store"] = l.Source("session.path")
 	case IsDSN(s.Path) && s.Store != "postgres":
 		wrong("session.path", "session.path is the address of a PostgreSQL database, and session.store is %q", s.Store)
 	case s.Store == "postgres" && s.Path == "":
