@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ numbers of records and a hash of their lines. The source store is not changed.
 session.store and session.path in the configuration say which store is used.`,
 		Example: `  goclaw sessions copy --to jsonl ~/logs       as files, one for each conversation
   goclaw sessions copy --to sqlite /mnt/backup into /mnt/backup/sessions.db
-  goclaw sessions copy --to postgres postgres://me@db.example/sessions`,
+  goclaw sessions copy postgres://me@db.example/sessions`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil
@@ -43,18 +44,19 @@ session.store and session.path in the configuration say which store is used.`,
 			return copySessions(cmd.Context(), a, to, args[0], args[1:], asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "sqlite, jsonl or postgres (default: the kind that is configured)")
+	cmd.Flags().StringVar(&to, "to", "", "sqlite, jsonl or postgres (default: postgres for a DSN, else the kind that is configured)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was copied as an object")
 	return cmd
 }
 
 func copySessions(ctx context.Context, a *app, to, dir string, refs []string, asJSON bool) error {
-	st, err := a.stores.open()
+	to, err := copyKind(a, to, dir)
 	if err != nil {
 		return err
 	}
-	if to == "" {
-		to = a.conf.Session.Store
+	st, err := a.stores.open()
+	if err != nil {
+		return err
 	}
 	infos, err := findAll(ctx, st, refs, true)
 	if err != nil {
@@ -105,6 +107,27 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		err = errQuiet
 	}
 	return err
+}
+
+// copyKind returns what kind of store sessions are copied into: to, or what dir shows.
+// An address of a database is never taken as a folder, whose name would show its
+// password.
+func copyKind(a *app, to, dir string) (string, error) {
+	if config.IsDSN(dir) {
+		if to != "" && to != "postgres" {
+			return "", usage("DSN is the address of a PostgreSQL database, and --to is %q: leave --to out, or name a folder", to)
+		}
+		return "postgres", nil
+	}
+	c, err := a.config()
+	if err != nil {
+		return "", err
+	}
+	to = cmp.Or(to, c.Session.Store)
+	if to != "postgres" && config.LikeDSN(dir) {
+		return "", usage("that looks like the address of a database, not like a folder: write postgres://user@host/name, or --to postgres (./ before the name of a folder)")
+	}
+	return to, nil
 }
 
 // openCopy opens the store that sessions are copied into, which must be neither

@@ -144,6 +144,23 @@ func TestPostgresCommands(t *testing.T) {
 			t.Errorf("copied: %s", out)
 		}
 	}
+	// An address is never the name of a folder, which would show the password.
+	work := t.TempDir()
+	t.Chdir(work)
+	out, _ = goclaw(0, "sessions", "copy", server.TCP("second"))
+	says("copy to an address", out, "copied and compared 2 sessions, 0 records of them new, to postgres://goclaw@127.0.0.1")
+	_, errOut = goclaw(2, "sessions", "copy", "--to", "sqlite", server.TCP("second"))
+	says("copy to a file with an address", errOut, `and --to is "sqlite"`)
+	words := fmt.Sprintf("host=127.0.0.1 port=%d user=%s dbname=second sslmode=disable password='%s'", server.Port, pgtest.User, pgtest.Password)
+	for _, to := range []string{words, "mysql://me:s3cret@host/db", "Postgres://me:s3cret@host/db"} {
+		_, errOut = goclaw(2, "sessions", "copy", to)
+		says("copy to "+to[:8], errOut, "looks like the address of a database")
+	}
+	out, _ = goclaw(0, "sessions", "copy", "--to", "postgres", words)
+	says("copy to words", out, "0 records of them new")
+	if made, err := os.ReadDir(work); err != nil || len(made) > 0 {
+		t.Errorf("a copy to an address made %v (%v)", made, err)
+	}
 	env["GOCLAW_SESSION_STORE"], env["GOCLAW_SESSION_PATH"] = "postgres", server.TCP("second")
 	out, _ = goclaw(0, "sessions", "show", "t:cli:one")
 	says("show of the copy", out, "cormorants")

@@ -11,6 +11,12 @@ func IsDSN(path string) bool {
 	return strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://")
 }
 
+// LikeDSN reports whether path looks like a DSN and not like a file: an address of
+// any kind, or words such as host=... dbname=...
+func LikeDSN(path string) bool { return strings.Contains(path, "://") || dsnWord.MatchString(path) }
+
+var dsnWord = regexp.MustCompile(`(?i)^\s*(host|hostaddr|port|dbname|user|password|passfile|service|ssl[a-z]+)\s*=`)
+
 // Place is Path as it may be shown: without a password.
 func (s Session) Place() string {
 	if s.Store == "postgres" || IsDSN(s.Path) {

@@ -22,6 +22,17 @@ func TestWithoutPassword(t *testing.T) {
 	}
 }
 
+func TestLikeDSN(t *testing.T) {
+	for path, want := range map[string]bool{
+		"postgres://db/x": true, "MYSQL://db": true, "host=db dbname=x": true, " password = 'x'": true, "sslmode=disable host=db": true,
+		"/mnt/backup": false, "./host=db": false, "users=all": false, `C:\logs`: false, "": false,
+	} {
+		if got := LikeDSN(path); got != want {
+			t.Errorf("%q: %t", path, got)
+		}
+	}
+}
+
 func TestPostgres(t *testing.T) {
 	const dsn = "postgres://me:hunter22@db/x"
 	for _, c := range []struct {
