@@ -39,6 +39,9 @@ const maxEmbedded = 2000
 // wait.
 const patience = 5 * time.Second
 
+// BeforeAnswer is a Query.Embed for somebody who waits for the answer.
+const BeforeAnswer = 300 * time.Millisecond
+
 // embedding makes the vectors of an index.
 type embedding struct {
 	ix       *Index
@@ -62,6 +65,22 @@ func (ix *Index) Embed(ctx context.Context) (made int, err error) {
 // vectors are made.
 func (ix *Index) EmbedFor(ctx context.Context, limit time.Duration) (made int, err error) {
 	return ix.vectors.all(ctx, &pace{window: 256, batch: 4, until: time.Now().Add(limit)})
+}
+
+// before makes vectors of what q searches, which waits for them, and returns how
+// many. If they cannot be made, the result says how many are missing.
+func (e *embedding) before(ctx context.Context, q Query) (made int) {
+	p := &pace{window: 256, batch: 32, until: time.Now().Add(q.Embed)}
+	soon, cancel := context.WithTimeout(ctx, q.Embed+time.Second) // a server may not answer
+	defer cancel()
+	if q.Memory {
+		made, _ = e.ofNotes(soon, p)
+	}
+	if q.Sessions && (made == 0 || !p.over()) {
+		n, _ := e.ofMessages(soon, p)
+		made += n
+	}
+	return made
 }
 
 // Missing returns how many messages have no vector yet, 0 if none are made.

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -71,6 +72,38 @@ func TestByMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("in the trash", Query{})
+}
+
+// TestEmbedBefore: a search that nothing else answers makes vectors that are
+// missing first, and says how many are missing then; one that words answer
+// does not wait for them.
+func TestEmbedBefore(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", "- Miso the cat must not eat chicken: the vet says she is allergic.\n")
+	w := worlds["sqlite"](t, Options{Workspace: dir, Embedder: Local{}})
+	var old []string
+	for i := range 40 {
+		old = append(old, fmt.Sprintf("user: The ferry number %d leaves the harbour of the island in the morning.", i))
+	}
+	say(t, w, "a", append(old, "user: Our cat is allergic to poultry.")...)
+	search := func(q Query, missing int, cites ...string) {
+		t.Helper()
+		res, err := w.ix.Search(t.Context(), q)
+		var got []string
+		for _, h := range res.Hits {
+			got = append(got, h.Cite())
+		}
+		if err != nil || res.Missing != missing || !slices.Equal(got, cites) {
+			t.Errorf("%q finds %v with %d missing, want %v with %d: %v", q.Text, got, res.Missing, cites, missing, err)
+		}
+	}
+	search(Query{Text: "what is the cat allergic to?", Sessions: true, Embed: 1}, 41, "a#42", "a#41")
+	search(Query{Text: "feline dietary restriction"}, 0)
+	search(Query{Text: "feline dietary restriction", Memory: true, Embed: 1}, 0, "MEMORY.md:1")
+	missing(t, w.ix, 41)
+	search(Query{Text: `"quantum"`, Sessions: true, Embed: 1}, 0) // it has no meaning to compare
+	search(Query{Text: "feline dietary restriction", Sessions: true, Embed: 1}, 9, "a#42")
+	search(Query{Text: "submarine insurance policy", Sessions: true, Embed: BeforeAnswer}, 0)
 }
 
 // TestCodesFollow: vectors that another process makes are compared too, and

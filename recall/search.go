@@ -46,6 +46,10 @@ type Query struct {
 	// as many as without it.
 	Candidates int
 
+	// Embed is for how long vectors that are missing are made before the answer,
+	// if without them nothing is found that says what is asked for. 0: none are.
+	Embed time.Duration
+
 	// The record of a session that asks this query, which is left out.
 	without session.ID
 	seq     session.Seq
@@ -112,7 +116,25 @@ type Result struct {
 	// hits are only near it. They have few of its words, and mean something
 	// else.
 	Near bool
+	// Missing is how many messages have no vector yet and were not compared by
+	// meaning, if Query.Embed is set.
+	Missing int
 }
+
+// Uncompared says how many messages were not compared by meaning. It is "" if
+// none are missing.
+func (r Result) Uncompared() string {
+	switch r.Missing {
+	case 0:
+		return ""
+	case 1:
+		return "1 message is not compared by meaning yet: goclaw search --index makes the vectors that are missing"
+	}
+	return fmt.Sprintf("%d messages are not compared by meaning yet: goclaw search --index makes the vectors that are missing", r.Missing)
+}
+
+// Unclear says that nothing was found that says what was asked for.
+func (r Result) Unclear() bool { return len(r.Hits) == 0 || r.Near }
 
 // How many candidates are looked at for the hits that are wanted.
 const (
@@ -144,6 +166,25 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if q.Now.IsZero() {
 		q.Now = ix.o.Now()
 	}
+	res, err := ix.search(ctx, q)
+	if err != nil || q.Embed <= 0 || res.Words || res.Literal {
+		return res, err
+	}
+	if res.Unclear() {
+		if n := ix.vectors.before(ctx, q); n > 0 {
+			if res, err = ix.search(ctx, q); err != nil {
+				return res, err
+			}
+		}
+	}
+	if n, err := ix.Missing(ctx); err == nil && q.Sessions {
+		res.Missing = n
+	}
+	return res, nil
+}
+
+// search finds what q asks for by the vectors that there are.
+func (ix *Index) search(ctx context.Context, q Query) (Result, error) {
 	s := search{Index: ix, q: q, meaning: meaning{embedding: &ix.vectors}}
 	s.literal, s.res.Literal = asLiteral(q.Text)
 	notes, err := s.inMemory(ctx)

@@ -142,7 +142,7 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 	}
 	res, err := ix.Search(ctx, Query{
 		Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), set.Limit, defaultResults), Memory: true,
-		MinScore: set.MinScore, VectorWeight: set.VectorWeight, TextWeight: set.TextWeight, Candidates: set.Candidates,
+		MinScore: set.MinScore, VectorWeight: set.VectorWeight, TextWeight: set.TextWeight, Candidates: set.Candidates, Embed: BeforeAnswer,
 	})
 	if err != nil {
 		return "", err
@@ -203,7 +203,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errBlank
 	}
-	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), defaultResults), Sessions: true}
+	q := Query{Text: a.Query, Limit: cmp.Or(max(a.Limit, 0), defaultResults), Sessions: true, Embed: BeforeAnswer}
 	if err := a.Filter.Apply(ctx, ix.o.Store, ix.o.Now(), &q); err != nil {
 		return "", err
 	}
@@ -385,6 +385,9 @@ func (r *result) text(res Result, none string) string {
 	}
 	for _, s := range res.Incomplete {
 		fmt.Fprintf(&r.b, "\n[incomplete: %s]", s)
+	}
+	if res.Unclear() && res.Missing > 0 {
+		fmt.Fprintf(&r.b, "\n[incomplete: %s]", res.Uncompared())
 	}
 	return r.b.String()
 }

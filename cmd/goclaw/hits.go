@@ -76,7 +76,11 @@ func hitsJSON(res recall.Result, text string) answer {
 	for _, h := range res.Hits {
 		hits = append(hits, hitJSON(h, text))
 	}
-	return answer{text, hits, notNil(res.Incomplete), res.Literal, res.Near, res.Vectors}
+	incomplete := notNil(res.Incomplete)
+	if res.Missing > 0 {
+		incomplete = append(incomplete, res.Uncompared())
+	}
+	return answer{text, hits, incomplete, res.Literal, res.Near, res.Vectors}
 }
 
 func printHits(e *env, res recall.Result, text string) {

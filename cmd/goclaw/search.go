@@ -132,8 +132,8 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer a.search.catchUp(ctx, ix)
 	res, groups, err := f.Search(ctx, ix, q)
+	defer func() { a.search.catchUp(ctx, ix, !f.asJSON && res.Missing > 0 && res.Unclear()) }()
 	switch {
 	case errors.Is(err, session.ErrNotFound): // a filter, whose error says what there is
 		return &hinted{err, ""}
@@ -166,8 +166,8 @@ const (
 )
 
 // catchUp makes some of the vectors that are missing, and says how many are
-// missing then.
-func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
+// missing then, unless the answer said that some are.
+func (x *searcher) catchUp(ctx context.Context, ix *recall.Index, said bool) {
 	if ix.InMemory() != nil {
 		return // they would not be kept
 	}
@@ -180,8 +180,11 @@ func (x *searcher) catchUp(ctx context.Context, ix *recall.Index) {
 	if _, err := ix.EmbedFor(soon, limit); err != nil {
 		return // the search said that the model gives none
 	}
+	if said {
+		return
+	}
 	if missing, err := ix.Missing(ctx); err == nil && missing > 0 {
-		x.warn("%s without a vector so far: goclaw search --index makes all vectors now", transcript.Count(missing, "message"))
+		x.warn("%s", recall.Result{Missing: missing}.Uncompared())
 	}
 }
 

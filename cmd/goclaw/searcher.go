@@ -110,7 +110,7 @@ func (x *searcher) hint(ctx context.Context) {
 		return
 	}
 	if n, err := x.ix.Missing(ctx); err == nil && n >= manyMissing {
-		x.warn("goclaw search finds them by words; to find them by meaning too, goclaw search --index makes vectors of %s", transcript.Count(n, "message"))
+		x.warn("goclaw search finds them by words; to find them by meaning too, goclaw search --index makes vectors of up to %s", transcript.Count(n, "message"))
 	}
 }
 

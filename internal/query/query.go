@@ -57,7 +57,7 @@ type Usage struct{ error }
 
 // Query returns what the flags and text ask for. folder is the current one.
 func (f Flags) Query(ctx context.Context, st session.Store, text, folder string) (recall.Query, error) {
-	q := recall.Query{Text: text, Limit: f.Limit, Memory: f.Memory}
+	q := recall.Query{Text: text, Limit: f.Limit, Memory: f.Memory, Embed: recall.BeforeAnswer}
 	if err := f.check(); err != nil {
 		return q, err
 	}
@@ -143,6 +143,9 @@ func (f Flags) Search(ctx context.Context, s Searcher, q recall.Query) (recall.R
 func Remarks(res recall.Result) (out []string) {
 	for _, s := range res.Incomplete {
 		out = append(out, "incomplete: "+s)
+	}
+	if res.Unclear() && res.Missing > 0 {
+		out = append(out, "incomplete: "+res.Uncompared())
 	}
 	switch {
 	case res.Near:

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"goclaw/recall"
 )
 
 // Flags are flags wherever they stand; any other text with a dash is text.
@@ -63,6 +65,26 @@ func TestWords(t *testing.T) {
 		new(Flags).Bind(fs)
 		if diff := cmp.Diff(want, Words(fs, in)); diff != "" {
 			t.Errorf("%s: %s", in, diff)
+		}
+	}
+}
+
+// That messages were not compared by meaning is said where nothing was found that
+// says what was asked for.
+func TestRemarks(t *testing.T) {
+	const missing = "incomplete: 2 messages are not compared by meaning yet: goclaw search --index makes the vectors that are missing"
+	hits := []recall.Hit{{Text: "the ferry"}}
+	for _, c := range []struct {
+		res  recall.Result
+		want []string
+	}{
+		{recall.Result{}, nil},
+		{recall.Result{Missing: 2}, []string{missing}},
+		{recall.Result{Missing: 2, Hits: hits}, nil},
+		{recall.Result{Missing: 2, Hits: hits, Near: true}, []string{missing, recall.OnlyNear}},
+	} {
+		if diff := cmp.Diff(c.want, Remarks(c.res)); diff != "" {
+			t.Errorf("%+v: %s", c.res, diff)
 		}
 	}
 }

@@ -102,8 +102,10 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	case flags.Open > 0:
 		return f.openNumber(ctx, flags.Open)
 	case res.Literal || res.Words && len(res.Incomplete) > 0: // said above
-	case res.Vectors == 0:
-		f.view.note("a word search only: there are no vectors to compare yet")
+	case res.Words:
+		f.view.note("a word search only: this text is not searched for by meaning")
+	case res.Vectors == 0 && res.Missing > 0 && !res.Unclear(): // otherwise it is said above
+		f.view.note("a word search only: %s", res.Uncompared())
 	}
 	if flags.Group {
 		f.view.note("/open N opens the best hit of N in its context")
