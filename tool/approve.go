@@ -14,14 +14,14 @@ import (
 type Mode int
 
 const (
-	ModeAsk   Mode = iota // ask before commands and before files are changed
-	ModeEdits             // change files of the workspace without asking
+	ModeEdits Mode = iota // change files of the workspace without asking; ask before commands
+	ModeAsk               // ask before files are changed as well
 	ModePlan              // change nothing: commands and edits are refused
 	ModeAll               // ask about nothing but what is private
 )
 
 // modes are the names of the modes, in their order.
-var modes = []string{"ask", "edits", "plan", "all"}
+var modes = []string{"edits", "ask", "plan", "all"}
 
 func (m Mode) String() string { return modes[m] }
 

@@ -157,7 +157,7 @@ func TestEditIsShown(t *testing.T) {
 	put(t, filepath.Join(dir, "a.txt"), "one\ntwo\nthree\n")
 	var asked []Request
 	answer, because := No, error(nil)
-	s, err := New(Options{Workspace: dir, Now: noonClock, Ask: ApproverFunc(func(_ context.Context, r Request) (Decision, error) {
+	s, err := New(Options{Workspace: dir, Now: noonClock, Mode: ModeAsk, Ask: ApproverFunc(func(_ context.Context, r Request) (Decision, error) {
 		if b, _ := os.ReadFile(filepath.Join(dir, "a.txt")); len(asked) < 3 && string(b) != "one\ntwo\nthree\n" {
 			t.Errorf("changed before the answer: %q", b)
 		}
@@ -198,7 +198,7 @@ func TestMemoryElsewhere(t *testing.T) {
 	put(t, filepath.Join(home, "other.txt"), "not for tools\n")
 	put(t, filepath.Join(dir, "MEMORY.md"), "the project's\n")
 	put(t, filepath.Join(dir, "memory/x.md"), "the project's\n")
-	s, err := New(Options{Workspace: dir, Memory: home, Now: noonClock})
+	s, err := New(Options{Workspace: dir, Memory: home, Now: noonClock, Mode: ModeAsk})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,6 +235,19 @@ func (s *Set) Rules() []Rule {
 	return slices.Clone(rules)
 }
 
+// Allowed returns the commands that bash runs without asking because they were
+// allowed exactly as written, sorted.
+func (s *Set) Allowed() []string {
+	var out []string
+	for _, r := range s.Rules() {
+		if r.Exact != "" {
+			out = append(out, r.Exact)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Mode returns what is done without asking.
 func (s *Set) Mode() Mode {
 	mode, _ := s.guard.now()

@@ -42,12 +42,8 @@ func TestMain(m *testing.M) {
 var noon = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // open returns a Set over a fresh workspace that holds the given files.
-// open returns a set that changes files without asking, unless o has a mode.
 func open(t testing.TB, o Options, files map[string]string) *Set {
 	t.Helper()
-	if o.Mode == ModeAsk {
-		o.Mode = ModeEdits
-	}
 	if o.Workspace == "" {
 		o.Workspace = t.TempDir()
 	}
