@@ -53,8 +53,8 @@ bench-growth: ## how large a PostgreSQL database of sessions becomes, and its lo
 	$(GO) run ./internal/bench/growth -records "$${RECORDS:-1000000}"
 
 .PHONY: bench-all
-bench-all: ## every speed claim: bench, bench-import, bench-search and bench-start, one after another
-	@status=0; for t in bench bench-import bench-search bench-start; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
+bench-all: ## every speed claim: bench, bench-import, bench-search, bench-start and bench-postgres, one after another
+	@status=0; for t in bench bench-import bench-search bench-start bench-postgres; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
@@ -63,6 +63,10 @@ soak: ## the long forms of the crash, power failure, two-process and bit flip te
 .PHONY: soak-postgres
 soak-postgres: ## three processes on one PostgreSQL that are killed, stopped and cut off, directly and through pgbouncer (SOAK=10m in all)
 	$(GO) test -count=1 -timeout 120m -run 'TestLoad$$' -v ./store/postgres -soak $${SOAK:-10m}
+
+.PHONY: suite-postgres
+suite-postgres: ## the suite of all stores on PostgreSQL with as many repetitions as on files (make test has fewer; KILLS=2m of kills)
+	$(GO) test -count=1 -timeout 120m -run 'TestStore$$|TestProcesses$$' ./store/postgres -rapid.checks 101 -soak $${KILLS:-2m}
 
 .PHONY: soak-window
 soak-window: ## 3,000-turn sessions on three windows against bad models (docs/lab/window.md)
