@@ -65,7 +65,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 		return err
 	}
 	defer r.close()
-	for _, line := range r.servers.wait(ctx) {
+	for _, line := range r.servers.news(ctx) {
 		a.warn("%s", line)
 	}
 	s, note, err := target(ctx, a, r, ref)

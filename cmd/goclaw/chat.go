@@ -59,7 +59,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 		}
 		return err
 	}
-	o.Prepare = run.servers.wait
+	o.Prepare = run.servers.news
 	setModels(a, &o, run.tools)
 	if o.Live {
 		defer warmUp(a, &o)()

@@ -235,7 +235,7 @@ func turnTools(ctx context.Context, a *app) []llm.ToolSpec {
 	defer tools.Close()
 	servers := connect(ctx, a, tools)
 	defer servers.close()
-	for _, line := range servers.wait(ctx) {
+	for _, line := range servers.news(ctx) {
 		a.warn("%s", line)
 	}
 	return tools.Specs()

@@ -52,12 +52,20 @@ func connect(ctx context.Context, a *app, tools *tool.Set) *servers {
 	return s
 }
 
-// wait waits until all servers have answered or failed, and returns what the
-// user was not told yet.
-func (s *servers) wait(ctx context.Context) []string {
+// ready waits until all servers have answered or failed.
+func (s *servers) ready(ctx context.Context) bool {
 	select {
 	case <-s.done:
+		return true
 	case <-ctx.Done():
+		return false
+	}
+}
+
+// news waits until the servers are ready, and returns what the user was not told
+// yet.
+func (s *servers) news(ctx context.Context) []string {
+	if !s.ready(ctx) {
 		return nil
 	}
 	said := s.said

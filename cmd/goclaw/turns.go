@@ -54,7 +54,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			if err != nil {
 				return agent.Env{}, err
 			}
-			servers.wait(ctx)
+			servers.ready(ctx)
 			if a.models.flag == m.name() {
 				a.models.allowNamed(m)
 			}
