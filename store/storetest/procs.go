@@ -127,6 +127,11 @@ func child(open Opener, what, dir string, args []string) error {
 				return err
 			}
 			fmt.Println("ack shared", id)
+			if _, ok := st.(Settler); ok {
+				// Between the look at a log and an append to it lies a way to the
+				// server and back: who never pauses would always be faster than the other.
+				time.Sleep(rand.N(2 * time.Millisecond))
+			}
 		}
 		return st.Close()
 	case "load":
