@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"goclaw/internal/config"
 	"goclaw/internal/pgtest"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -208,6 +210,53 @@ func TestPostgresSearch(t *testing.T) {
 	goclaw(homes[0], "sessions", "delete", "t:cli:0")
 	if out := goclaw(homes[1], "search", "--json", "platypus"); strings.Contains(out, "tell me about") {
 		t.Errorf("what another machine deleted is found: %s", out)
+	}
+}
+
+// Each store has an index of its own: those who search in two stores by turns make
+// none of the vectors again. An index.db of a PostgreSQL alone, from before, goes.
+func TestPostgresIndexes(t *testing.T) {
+	server := pgServer(t)
+	home := t.TempDir()
+	env := map[string]string{"GOCLAW_HOME": home, "HOME": home, "GOCLAW_NO_LOCAL": "1", "GOCLAW_PROVIDER": "offline"}
+	goclaw := func(path string, args ...string) string {
+		t.Helper()
+		env["GOCLAW_SESSION_PATH"] = path
+		var o, e strings.Builder
+		if got := run(args, strings.NewReader(""), &o, &e, func(k string) string { return env[k] }); got != 0 {
+			t.Errorf("%v exits %d\n%s%s", args, got, &o, &e)
+		}
+		return o.String() + e.String()
+	}
+	old := filepath.Join(home, "index.db")
+	put(t, home, "index.db", "from before")
+	goclaw(server.dsn(), "ask", "-s", "t:cli:a", "tell me about the quokka")
+	goclaw(server.dsn(), "search", "--index")
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the index from before is there (%v)", err)
+	}
+	goclaw("", "ask", "-s", "t:cli:a", "tell me about the platypus")
+	goclaw("", "search", "--index")
+	for range 2 {
+		for path, word := range map[string]string{server.dsn(): "quokka", "": "platypus"} {
+			if out := goclaw(path, "search", "--index"); !strings.Contains(out, "0 vectors new") {
+				t.Errorf("in %q there was something to index: %s", path, out)
+			}
+			if out := goclaw(path, "search", word); !strings.Contains(out, word) {
+				t.Errorf("%s is not found: %s", word, out)
+			}
+		}
+	}
+	own, _ := filepath.Glob(filepath.Join(home, "index-*.db"))
+	if _, err := os.Stat(old); err != nil || len(own) != 1 {
+		t.Fatalf("the indexes are %v (%v)", own, err)
+	}
+	c := &config.Loaded{Home: home}
+	c.Session.Store, c.Session.Path = "postgres", server.dsn()
+	for _, part := range []string{"", "-wal", "-shm"} {
+		if !slices.Contains(fence(c).Private, own[0]+part) {
+			t.Errorf("a model may read %s", own[0]+part)
+		}
 	}
 }
 

@@ -27,13 +27,34 @@ type searcher struct {
 }
 
 // indexAt returns where the search index is: index.db in goclaw's home, or next to
-// a database of sessions outside it.
+// a database of sessions outside it. Each PostgreSQL has one of its own in the home.
 func indexAt(c *config.Loaded) string {
 	path := c.Session.Path
+	if c.Session.Store == "postgres" {
+		return filepath.Join(c.Home, "index-"+config.Digest(path)+".db")
+	}
 	if c.Session.Store != "sqlite" || path == filepath.Join(c.Home, "sessions.db") {
 		return filepath.Join(c.Home, "index.db")
 	}
 	return strings.TrimSuffix(path, ".db") + ".index.db"
+}
+
+// hasIndex reports whether there is a search index. Versions before v0.5.0 kept that
+// of a PostgreSQL in index.db: it is removed before the first of its own is made,
+// unless the home has another store that may use it.
+func (x *searcher) hasIndex() bool {
+	there := func(path string) bool {
+		_, err := os.Lstat(path)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	has, home := there(indexAt(x.conf)), x.conf.Home
+	old := filepath.Join(home, "index.db")
+	if x.conf.Session.Store == "postgres" && !has && there(old) && !there(filepath.Join(home, "sessions.db")) && !there(filepath.Join(home, "sessions")) {
+		if err := recall.Remove(old); err != nil {
+			x.warn("could not remove the old search index: %s", oneLine(err))
+		}
+	}
+	return has
 }
 
 // index opens the search index once.
@@ -74,6 +95,7 @@ func (x *searcher) index() (*recall.Index, error) {
 			x.warn("could not remove the old search index from the database: %s", oneLine(err))
 		}
 	}
+	x.hasIndex() // or removes an old one
 	ix, err := recall.Open(o)
 	if err != nil {
 		return nil, err
@@ -153,7 +175,7 @@ func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
 // renew brings the search index up to date with redactions, if there is one.
 func (x *searcher) renew(ctx context.Context) error {
 	path := indexAt(x.conf)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !x.hasIndex() {
 		return nil
 	}
 	ix, err := x.index()
@@ -177,7 +199,7 @@ func (x *searcher) renew(ctx context.Context) error {
 // makes a new one.
 func (x *searcher) prune(ctx context.Context) error {
 	path := indexAt(x.conf)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !x.hasIndex() {
 		return nil
 	}
 	ix, err := x.index()

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -51,3 +55,29 @@ func WithoutPassword(dsn string) string {
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+// Digest names a database in eight hexadecimal digits: the hosts in any order, the
+// database, the user and the search path. The password and other parameters do not
+// matter.
+func Digest(dsn string) string {
+	said := url.Values{}
+	if u, err := url.Parse(dsn); IsDSN(dsn) && err == nil {
+		said = u.Query()
+		hosts := strings.Split(u.Host, ",")
+		slices.Sort(hosts)
+		said["host"] = append(hosts, said["host"]...)
+		said.Add("dbname", strings.TrimPrefix(u.Path, "/"))
+		said.Add("user", u.User.Username())
+	} else {
+		for _, m := range dsnWords.FindAllStringSubmatch(dsn, -1) {
+			said.Add(m[1], strings.Trim(m[2], "'"))
+		}
+	}
+	h := sha256.New()
+	for _, name := range []string{"host", "hostaddr", "port", "dbname", "user", "search_path", "options", "service"} {
+		fmt.Fprintf(h, "%s %q\n", name, said[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:8]
+}
+
+var dsnWords = regexp.MustCompile(`(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)

@@ -33,6 +33,28 @@ func TestLikeDSN(t *testing.T) {
 	}
 }
 
+func TestDigest(t *testing.T) {
+	const dsn = "postgres://me:hunter22@a:1,b:2/x?search_path=s"
+	for _, same := range []string{
+		"postgresql://me@b:2,a:1/x?search_path=s", "postgres://me:other@a:1,b:2/x?sslmode=require&search_path=s&password=hunter22&goclaw_lease=1s",
+	} {
+		if Digest(same) != Digest(dsn) {
+			t.Errorf("%s is another database", same)
+		}
+	}
+	if a, b := Digest("host=a dbname=x password='hun ter'"), Digest("dbname=x host = 'a'"); a != b {
+		t.Errorf("in words it is %s and %s", a, b)
+	}
+	seen := map[string]string{}
+	for _, d := range []string{dsn, "postgres://me@a:1/x?search_path=s", "postgres://me@a:1,b:2/y?search_path=s", "postgres://you@a:1,b:2/x?search_path=s",
+		"postgres://me@a:1,b:2/x", "postgres://me@/x?host=/run", "host=a dbname=x", "host=a dbname=y"} {
+		if name := Digest(d); seen[name] != "" || len(name) != 8 {
+			t.Errorf("%s is %q, as is %s", d, name, seen[name])
+		}
+		seen[Digest(d)] = d
+	}
+}
+
 func TestPostgres(t *testing.T) {
 	const dsn = "postgres://me:hunter22@db/x"
 	for _, c := range []struct {
