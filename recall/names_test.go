@@ -2,6 +2,7 @@ package recall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,49 @@ func TestNames(t *testing.T) {
 		for _, query := range []string{"zqxJkvWpb", "deadbeef", "--xyzzy", "1d4ed75b", "7cea35ff", "2052"} {
 			if got := find(t, w.ix, Query{Text: query}); len(got) != 0 {
 				t.Errorf("%s found %v, which nobody wrote", query, got)
+			}
+		}
+	}
+	check()
+	for i := range flushAt { // in a segment, too
+		say(t, w, "filler", fmt.Sprintf("user: filler %d", i))
+	}
+	check()
+}
+
+// TestCapitals: names with runs of capitals, and with short words, are found by
+// what somebody remembers of them, although others are spelled nearly so.
+func TestCapitals(t *testing.T) {
+	w := worlds["sqlite"](t, Options{})
+	for i, name := range []string{
+		"loadXMLFileReader", "parseHTTPRequestBody", "getUserByIDFromCache", "parseJSONDocument", "fastJSONParserPool", // 0
+		"currentUserIDHeader", "wrapIOErrorAs", "toUTF8StringSlice", "getURLsOfPage", "findOrderByID", // 5
+		"isOKForDB", "userid", "bid",
+	} {
+		say(t, w, fmt.Sprint("s", i), "tool: func "+name+" is in another file")
+	}
+	check := func() {
+		t.Helper()
+		for _, c := range []struct {
+			query string
+			want  int
+		}{
+			{"XMLFile", 0}, {"xmlFile", 0}, {"XmlFileReader", 0}, {"loadXML", 0},
+			{"HTTPRequest", 1}, {"RequestBody", 1}, {"HTTPRequestBody", 1},
+			{"UserByID", 2}, {"ByIDFrom", 2}, {"where is getUserByID?", 2},
+			{"parseJSON", 3}, {"JSONDocument", 3}, {"JSONParser", 4},
+			{"currentUserID", 5}, {"UserIDHeader", 5}, {"user id header", 5},
+			{"IOError", 6}, {"ioError", 6}, {"UTF8String", 7}, {"toUTF8", 7}, {"utf8String", 7},
+			{"getURL", 8}, {"URLsOf", 8}, {"urls page", 8}, {"OrderByID", 9}, {"ForDB", 10}, {"OK DB", 10},
+		} {
+			first(t, w.ix, c.query, fmt.Sprintf("s%d#2", c.want))
+		}
+		for query, want := range map[string][]int{"ByID": {2, 9}, "ID": {2, 5, 9}, "url": {8}, "DB": {10}} {
+			got := find(t, w.ix, Query{Text: query})
+			for _, i := range want {
+				if !slices.Contains(got, fmt.Sprintf("s%d#2", i)) {
+					t.Errorf("%s found %v, want s%d too", query, got, i)
+				}
 			}
 		}
 	}

@@ -66,7 +66,7 @@ END;
 `
 
 // format is the version of what the tables hold.
-const format = "10"
+const format = "11"
 
 // pageSize is the size of the pages of a new file. There are a dozen tables, and
 // one with a single row takes a page: with pages of the usual size, they would

@@ -19,8 +19,9 @@ var (
 // What a word counts that is not the one that was asked for, as a factor of how
 // often it is there.
 const (
-	beginningFactor = 0.7 // it only begins with it
-	typoFactor      = 0.5 // it is spelled in another way
+	beginningFactor = 0.7  // it only begins with it
+	typoFactor      = 0.5  // it is spelled in another way
+	besideFactor    = 0.25 // it is a part of a name that may be misspelled
 )
 
 const (
@@ -41,6 +42,7 @@ type variant struct {
 type variants struct {
 	by    [][]variant
 	n     int
+	near  bool // it is only found misspelled
 	terms []string
 }
 
@@ -130,6 +132,7 @@ func (c *Corpus) typos(t asked, v *variants) error {
 			}
 		}
 	}
+	v.near = len(found[best]) > 0
 	for _, a := range found[best][:min(len(found[best]), maxVariants)] {
 		v.add(a.seg, a.list, a.n, typoFactor)
 		v.terms = append(v.terms, a.term)
@@ -164,23 +167,6 @@ func letters(w string) (set uint64) {
 }
 
 func ascii(w string) bool { return strings.IndexFunc(w, func(r rune) bool { return r > 127 }) < 0 }
-
-// isCode reports whether a word of a question is a name that programs are made
-// of, or a hash: it has capitals inside, or digits and letters.
-func isCode(w string) bool {
-	digits, letters, inner := false, false, false
-	for i, r := range w {
-		switch {
-		case r >= '0' && r <= '9':
-			digits = true
-		case r >= 'A' && r <= 'Z':
-			letters, inner = true, inner || i > 0 && w[i-1] >= 'a' && w[i-1] <= 'z'
-		default:
-			letters = true
-		}
-	}
-	return inner || digits && letters
-}
 
 // isID reports whether a word is a number, or of the digits of one that is
 // written in base 16: another one means something else.

@@ -27,7 +27,7 @@ type asked struct {
 	inDate bool     // it names a date, and there are others
 	code   bool     // it is a name in a program, or a hash
 	fixed  bool     // only the term itself is looked for
-	parts  []string // terms of its parts, which are looked for if it is not found
+	parts  []string // terms of its parts, which are looked for if it is not found as it is
 }
 
 const (
@@ -63,7 +63,7 @@ func Ask(text string, now time.Time) *Question {
 		seen[w.Term] = true
 		a := asked{term: w.Term, weight: 1}
 		a.word = strings.ToLower(text[w.From:w.To])
-		a.code = w.Joined || isCode(text[w.From:w.To])
+		a.code = w.Joined || words.HasParts(text[w.From:w.To])
 		if w.Joined && !strings.HasPrefix(a.word, "--") {
 			a.word = words.Join(a.word)
 		}

@@ -293,13 +293,20 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.n == 0 {
+		byParts, weight := v.n == 0, t.weight
+		if v.near { // or it is right, but inside of a longer name
+			weight *= besideFactor
+			if byParts, err = c.haveAll(t.parts); err != nil {
+				return nil, err
+			}
+		}
+		if byParts {
 			for _, p := range t.parts {
-				ask = append(ask, asked{term: p, weight: t.weight, fixed: true})
+				ask = append(ask, asked{term: p, weight: weight, fixed: true})
 			}
-			if t.fixed {
-				continue
-			}
+		}
+		if v.n == 0 && t.fixed {
+			continue
 		}
 		for _, other := range v.terms {
 			q.stand[other] = t.term
@@ -351,6 +358,16 @@ func (c *Corpus) speakers(term string) ([][]byte, error) {
 		}
 	}
 	return nil, nil
+}
+
+// haveAll reports whether there is a doc of each term.
+func (c *Corpus) haveAll(terms []string) (bool, error) {
+	for _, t := range terms {
+		if _, n, err := c.lists(t); err != nil || n == 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // lists returns the lists of a term by segment, and how many docs have it.

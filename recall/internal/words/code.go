@@ -17,18 +17,22 @@ type part struct{ id, from, to int }
 
 const (
 	minPart  = 2 // letters of a part that is found by itself
-	meanPart = 3 // on average; shorter ones are what keys and hashes are made of
+	meanPart = 3 // on average, if not all have that many; others are what keys and hashes are made of
 )
 
 // parts returns the parts that a programmer writes as one word: camelCase,
 // HTTPServer, sha256.
 func (l *Lexer) parts(w string) (parts []part) {
 	cuts := humps(w)
-	if len(cuts) == 0 || !partParts.On() || len(w) < meanPart*(len(cuts)+1) {
+	if len(cuts) == 0 || !partParts.On() {
+		return nil
+	}
+	cuts = append(cuts, len(w))
+	if len(w) < meanPart*len(cuts) && !wordsOnly(w, cuts) {
 		return nil
 	}
 	from := 0
-	for _, to := range append(cuts, len(w)) {
+	for _, to := range cuts {
 		if to-from >= minPart {
 			if term := Term(w[from:to]); term != "" {
 				parts = append(parts, part{l.ID(term), from, to})
@@ -39,7 +43,25 @@ func (l *Lexer) parts(w string) (parts []part) {
 	return parts
 }
 
-// humps returns where the parts of w begin but the first.
+// wordsOnly reports whether all parts of w, which end at cuts, may be words, as
+// those of UserByID: none is one letter or a number.
+func wordsOnly(w string, cuts []int) bool {
+	from := 0
+	for _, to := range cuts {
+		if to-from < minPart || w[from] <= '9' {
+			return false
+		}
+		from = to
+	}
+	return true
+}
+
+// HasParts reports whether w is several words, or words and numbers, that are
+// written as one.
+func HasParts(w string) bool { return len(humps(w)) > 0 }
+
+// humps returns where the parts of w begin but the first. The s of URLs belongs
+// to what precedes it.
 func humps(w string) (cuts []int) {
 	class := func(i int) byte {
 		switch c := w[i]; {
@@ -58,8 +80,9 @@ func humps(w string) (cuts []int) {
 			continue
 		}
 		switch {
-		case was == is && (is != 'A' || i+1 == len(w) || class(i+1) != 'a'),
-			was == 'A' && is == 'a':
+		case was == 'A' && is == 'a':
+		case was == is && (is != 'A' || i+1 == len(w) || class(i+1) != 'a'):
+		case was == is && w[i+1] == 's' && (i+2 == len(w) || class(i+2) == 'A'):
 		default:
 			cuts = append(cuts, i)
 		}

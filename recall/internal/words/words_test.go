@@ -41,6 +41,7 @@ func TestWords(t *testing.T) {
 		"The children went to the movies.": "6 child go movi",
 		"it's Ann's; don't, O'Neill’s rock'n'roll":                                "5 ann o'neil rocknrol",
 		"parseHTTPRequest getUserID2 sha256 v2 aB3xK9":                            "5 parsehttprequest (pars) (http) (request) getuserid2 sha256 (sha) (256) v2 ab3xk9",
+		"UserByID getURLs URLsOf IOError macOS iOS aBcD":                          "7 userbyid (user) (id) geturl (get) (url) urlsof (url) ioerror (io) (error) maco (mac) (os) io abcd",
 		"FLY_API_TOKEN=x fly-api-token config.API_TOKEN main.go a.b.c":            "15 flight api token [flyapitoken=FLY_API_TOKEN] x flight api token [flyapitoken=fly-api-token] config api token [apitoken=API_TOKEN] [configapitoken=config.API_TOKEN] main go [maingo=main.go] b c [abc=a.b.c]",
 		"git merge --no-ff --version ---x x--y -- --":                             "8 git merg ff [noff=no-ff] [--no-ff=--no-ff] version [--version=--version] x x y",
 		"2026-03-05 v1.2.3 10.0.0.1 1.5":                                          "12 2026 03 05 v1 2 3 10 0 0 1 1 5",
