@@ -148,7 +148,7 @@ func (ix *Index) toolMemorySearch(ctx context.Context, a searchArgs) (string, er
 		return "", err
 	}
 	b := result{}
-	for _, h := range res.Hits {
+	for _, h := range forModel(res) {
 		snippet, _ := h.Snippet(a.Query, maxPerHit)
 		where := ""
 		if h.Heading != "" {
@@ -215,7 +215,7 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 		return "", err
 	}
 	b := result{}
-	for _, h := range res.Hits {
+	for _, h := range forModel(res) {
 		snippet, _ := h.Snippet(a.Query, maxPerHit)
 		title := ""
 		if h.Title != "" {
@@ -224,6 +224,18 @@ func (ix *Index) toolSessionSearch(ctx context.Context, a searchArgs) (string, e
 		b.line(fmt.Sprintf("%s  %s %s%s: %s", h.Cite(), ix.local(h.Time), h.Role, title, snippet+also(h)))
 	}
 	return b.text(res, "nothing that was said fits"), nil
+}
+
+// nearResults is how many hits a model gets if they are only near what it asked
+// for: more would fill its window and answer nothing.
+const nearResults = 5
+
+// forModel returns the hits that a model gets.
+func forModel(res Result) []Hit {
+	if res.Near {
+		return res.Hits[:min(len(res.Hits), nearResults)]
+	}
+	return res.Hits
 }
 
 // also says how often a hit was said elsewhere, and where.

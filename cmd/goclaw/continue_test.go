@@ -66,7 +66,7 @@ func TestContinueWhatDoesNotFit(t *testing.T) {
 	for path, text := range map[string]string{
 		filepath.Join(sessions, "old.jsonl"):           b.String(),
 		filepath.Join(sessions, "sessions.json"):       `{"agent:main:main": {"sessionId": "old"}}`,
-		filepath.Join(home, "goclaw", "config.json"):   `{"contextWindow": 5500, "session": {"compaction": {"reserveTokens": 700}}}`,
+		filepath.Join(home, "goclaw", "config.json"):   `{"contextWindow": 7000, "session": {"compaction": {"reserveTokens": 700}}}`,
 		filepath.Join(state, "workspace", "README.md"): "not a session",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
