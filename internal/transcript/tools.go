@@ -68,19 +68,18 @@ var exitNote = regexp.MustCompile(`\n?\[([^\n]*)\]\s*$`)
 // to see all of it.
 func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string, st Style) []string {
 	text := strings.TrimRight(r.Text(), "\n")
-	status := ""
+	status, failed := "", false
 	var lines []string
 	switch {
-	case call.Name == "bash":
-		if m := exitNote.FindStringSubmatchIndex(text); m != nil {
-			text, status = text[:m[0]], text[m[2]:m[3]]
-		}
+	case call.Name == "bash" && exitNote.MatchString(text): // it was run
+		m := exitNote.FindStringSubmatchIndex(text)
+		text, status = text[:m[0]], text[m[2]:m[3]]
 		if text == "(no output)" {
 			text = ""
 		}
 		lines = plainLines(text)
 	case r.IsError:
-		status = call.Name + " failed: " + text
+		failed, status = true, call.Name+" failed: "+text
 	case call.Name == "edit_file":
 		_, diff, _ := strings.Cut(text, "\n")
 		lines = coloured(diff, st)
@@ -106,7 +105,7 @@ func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string
 		lines, status = nil, Count(len(lines), "line")+more
 	}
 	lines = head(lines, n, more, st)
-	if took >= 100*time.Millisecond && (!r.IsError || call.Name == "bash") {
+	if took >= 100*time.Millisecond && !failed {
 		status = strings.TrimPrefix(fmt.Sprintf("%s, %.1f s", status, took.Seconds()), ", ")
 	}
 	switch status = OneLine(Printable(status), 160); {

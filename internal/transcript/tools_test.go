@@ -24,6 +24,7 @@ func TestResult(t *testing.T) {
 	}{
 		"command":      {"bash", `{"command":"x"}`, "one\ntwo\n[exit code 0]", false, 340 * time.Millisecond, "  one\n  two\n← exit code 0, 0.3 s"},
 		"no output":    {"bash", `{"command":"x"}`, "(no output)\n[exit code 1]", true, 0, "← exit code 1"},
+		"refused":      {"bash", `{"command":"x"}`, "not done: the user did not allow this", true, time.Second, "← bash failed: not done: the user did not allow this"},
 		"long":         {"bash", `{"command":"x"}`, many.String() + "[exit code 0]", false, 0, "  line 0\n  line 1\n  line 2\n  line 3\n  line 4\n  line 5\n  line 6\n  line 7\n  line 8\n  line 9\n  … 312 more lines: /show 7\n← exit code 0"},
 		"edit":         {"edit_file", `{}`, "replaced once in f\n@@ -1,1 +1,1 @@\n-a\n+b\n", false, 0, "  @@ -1,1 +1,1 @@\n  -a\n  +b"},
 		"new file":     {"write_file", `{"path":"f","content":"a\nb\n"}`, "made f with 4 bytes", false, 0, "  a\n  b\n← made f with 4 bytes"},
