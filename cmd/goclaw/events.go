@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"strings"
 	"time"
 
 	"goclaw/agent"
@@ -26,22 +25,29 @@ type addressed struct {
 // on standard error.
 func (e *env) plainEvents() func(agent.Event, error) error {
 	st := e.style()
-	open := false // in the middle of a line
+	var answer *transcript.Answer
+	var failed error // the first error of standard output
 	began := map[string]time.Time{}
 	return func(ev agent.Event, err error) error {
 		said, _ := ev.(agent.Said)
-		if open && (err != nil || said.Text == "" && said.Thinking == "") {
-			open = false
-			fmt.Fprintln(e.out)
+		if answer != nil && (err != nil || said.Text == "" && said.Thinking == "") {
+			answer.Close()
+			answer = nil
 		}
 		switch ev := ev.(type) {
 		case agent.Said:
 			if ev.Text == "" {
 				return nil
 			}
-			open = !strings.HasSuffix(ev.Text, "\n")
-			_, err := io.WriteString(e.out, transcript.Printable(ev.Text))
-			return err
+			if answer == nil {
+				answer = transcript.NewAnswer(func(text string) {
+					if _, err := io.WriteString(e.out, text); err != nil && failed == nil {
+						failed = err
+					}
+				}, st, e.columns)
+			}
+			answer.Write(transcript.Printable(ev.Text))
+			return failed
 		case agent.Calling:
 			began[ev.Call.ID] = time.Now()
 			fmt.Fprintln(e.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))

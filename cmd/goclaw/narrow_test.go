@@ -3,9 +3,15 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"goclaw/internal/repl/ptytest"
@@ -47,4 +53,52 @@ func TestCommandsOnANarrowTerminal(t *testing.T) {
 	if code := run([]string{"sessions", "show", "aaaa0001"}, nil, &out, &errs, getenv); code != 0 || !strings.Contains(out.String(), "\n"+question+"\n") {
 		t.Errorf("where there is no terminal the question is broken (exit code %d): %q %q", code, out.String(), errs.String())
 	}
+}
+
+// An answer that arrives in pieces is broken between words, and its tables are
+// drawn: by ask, in the chat, and when the session is shown again.
+func TestAnswerOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	const answer = "The reconciliation statements were acknowledged by these counterparties:\n\n| Name | State |\n|---|--:|\n| Aurelia Shipping | acknowledged in full |\n| Borealis | open |\n\nNothing else."
+	const want = "The reconciliation statements were\nacknowledged by these\ncounterparties:\n\nName             │             State\n─────────────────┼──────────────────\nAurelia Shipping │   acknowledged in\n                 │              full\nBorealis         │              open\n\nNothing else."
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		ev := func(name, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data) }
+		ev("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"output_tokens":1}}}`)
+		ev("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		for rest := answer; rest != ""; {
+			n := min(5, len(rest))
+			piece, _ := json.Marshal(rest[:n])
+			rest = rest[n:]
+			ev("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+string(piece)+`}}`)
+		}
+		ev("content_block_stop", `{"type":"content_block_stop","index":0}`)
+		ev("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":7}}`)
+		ev("message_stop", `{"type":"message_stop"}`)
+	}))
+	t.Cleanup(srv.Close)
+	home := t.TempDir()
+	start := func(args ...string) (*ptytest.Person, *exec.Cmd) {
+		p := ptytest.New(t, 36, 40)
+		cmd := exec.Command("goclaw", args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
+		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "NO_COLOR=1", "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"}
+		cmd.Dir = home
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return p, cmd
+	}
+	p, cmd := start("ask", "-s", "main:cli:ask", "who acknowledged?")
+	p.See(want)
+	exits(t, cmd)
+	p, cmd = start("sessions", "show", "main:cli:ask")
+	p.See(want)
+	exits(t, cmd)
+	p, _ = start()
+	p.See("\n>")
+	p.Press("who acknowledged?\r")
+	p.See(want)
 }

@@ -18,12 +18,13 @@ type screen struct {
 	out, notes io.Writer
 	style      transcript.Style
 	live       bool
-	width      func() int
+	width      func() int // of the spinner's line
+	columns    func() int // that lines are wrapped to; 0: they are not
 
 	mu     sync.Mutex
-	text   *markdown // of the answer under way
-	dimmed bool      // thinking is under way
-	label  string    // of the spinner; "": there is none
+	text   *transcript.Answer  // of the answer under way
+	think  *transcript.Wrapper // of the thinking under way
+	label  string              // of the spinner; "": there is none
 	since  time.Time
 	drawn  bool
 	paused bool
@@ -71,7 +72,7 @@ func (s *screen) spin() (stop func()) {
 
 func (s *screen) frame(n int) {
 	took := time.Since(s.since)
-	if s.label == "" || s.paused || s.dimmed || s.text != nil && s.text.Open() || took < patience*tick {
+	if s.label == "" || s.paused || s.think != nil || s.text != nil && s.text.Open() || took < patience*tick {
 		return
 	}
 	line := spinner(n, s.label, took, s.width())
@@ -123,7 +124,7 @@ func (s *screen) said(text string) {
 			return
 		}
 		s.end()
-		s.text = newMarkdown(func(text string) { s.write(s.out, text) }, s.style.Colour)
+		s.text = transcript.NewAnswer(func(text string) { s.write(s.out, text) }, s.style, s.columns)
 	}
 	s.clear()
 	s.text.Write(text)
@@ -134,15 +135,15 @@ func (s *screen) thought(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = transcript.Printable(strings.ReplaceAll(text, "\r", ""))
-	if !s.dimmed {
+	if s.think == nil {
 		if text = strings.TrimLeft(text, "\n"); text == "" {
 			return
 		}
 		s.end()
+		s.think = transcript.NewWrapper(func(text string) { s.write(s.notes, s.style.Dim(text)) }, s.columns)
 	}
 	s.clear()
-	s.dimmed = true
-	s.write(s.notes, s.style.Dim(text))
+	s.think.Write(text)
 }
 
 // end finishes what is under way and moves the cursor to an empty line.
@@ -152,8 +153,9 @@ func (s *screen) end() {
 		s.text.Close()
 		s.text = nil
 	}
-	if s.dimmed {
-		s.dimmed = false
+	if s.think != nil {
+		s.think.Flush()
+		s.think = nil
 		s.write(s.notes, "\n")
 	}
 }

@@ -39,7 +39,7 @@ type started struct {
 
 func newView(o Options) *view {
 	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, clock: o.Clock, calls: map[string]*started{}}
-	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width}
+	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width, columns: v.columns}
 	return v
 }
 

@@ -220,7 +220,9 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
-			fmt.Fprintln(w, Wrap(strings.TrimRight(Printable(b.Text), "\n"), width))
+			md := NewAnswer(func(s string) { io.WriteString(w, s) }, st, func() int { return width })
+			md.Write(strings.TrimRight(Printable(b.Text), "\n"))
+			md.Close()
 		case llm.Thinking:
 			if full && b.Text != "" {
 				fmt.Fprintln(w, st.Dim(Wrap(Printable(b.Text), width)))

@@ -31,7 +31,7 @@ func TestWrap(t *testing.T) {
 		"code by indent":  {"so:\n\n    a long line of code\n\ta long line of code", "so:\n\n    a long line of code\n\ta long line of code"},
 		"deep list":       {"- a\n\n    - one two three", "- a\n\n    - one\ntwo three"},
 		"indented note":   {"     12 one two", "     12\n     one\n     two"},
-		"table":           {"| one | two | three |", "| one | two | three |"},
+		"no table":        {"| one | two | three |", "| one | two | three |"},
 	} {
 		if got := transcript.Wrap(c.text, 10); got != c.want {
 			t.Errorf("%s: got\n%q, want\n%q", name, got, c.want)

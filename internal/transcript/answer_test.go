@@ -1,4 +1,4 @@
-package repl
+package transcript
 
 import (
 	"fmt"
@@ -19,10 +19,15 @@ var (
 	marked = regexp.MustCompile("<[0-9;]*>|[•│─]")
 )
 
+func unlimited() int { return 0 }
+
 // shown renders text that comes in pieces. Styles are written as <1> ... <0>.
-func shown(pieces ...string) string {
+func shown(pieces ...string) string { return shownIn(0, true, pieces...) }
+
+// shownIn renders text for a terminal of that width.
+func shownIn(width int, colour bool, pieces ...string) string {
 	var b strings.Builder
-	m := newMarkdown(func(s string) { b.WriteString(s) }, true)
+	m := NewAnswer(func(s string) { b.WriteString(s) }, Style{Colour: colour}, func() int { return width })
 	for _, p := range pieces {
 		m.Write(p)
 	}
@@ -60,7 +65,7 @@ func TestMarkdown(t *testing.T) {
 		"longer fence":          {"````\n```\n````\nx", "<2>````<0>\n<36>```<0>\n<2>````<0>\nx\n"},
 		"code that is no fence": {"```a``` b", "<36>a<0> b\n"},
 		"empty lines":           {"a\n\n\nb\n", "a\n\n\nb\n"},
-		"table":                 {"| a | **b** |\n|---|---|", "| a | <1>b<0> |\n|---|---|\n"},
+		"table":                 {"| a | **b** |\n|---|---|\n| `c` | d |\nx", "<1>a<0> │ <1><1>b<0><0>\n<2>──┼──<0>\n<36>c<0> │ d\nx\n"},
 		"ends in a mark":        {"a *", "a *\n"},
 		"wide":                  {"**ä中** `é`", "<1>ä中<0> <36>é<0>\n"},
 		"long bold":             {"**" + strings.Repeat("x", maxHeld) + "** y", "**" + strings.Repeat("x", maxHeld) + "** y\n"},
@@ -94,6 +99,14 @@ func TestMarkdownInPieces(t *testing.T) {
 		if whole != byPiece {
 			t.Fatalf("case %d: %q in pieces %q\n%s", i, text, pieces, cmp.Diff(whole, byPiece))
 		}
+		width := 8 + rnd.IntN(30)
+		text += "\n| a | b |\n|---|---|\n| one *two* | x |\n" + text
+		pieces = append(append(pieces, "\n| a", " | b |\n|--", "-|---|\n", "| one *two*", " | x |", "\n"), pieces...)
+		whole, byPiece = plainStyle(shownIn(width, true, text)), plainStyle(shownIn(width, true, pieces...))
+		if whole != byPiece {
+			t.Fatalf("case %d: %q in pieces %q at %d columns\n%s", i, text, pieces, width, cmp.Diff(whole, byPiece))
+		}
+		text = b.String()
 		letters := func(s string) string { return letter.ReplaceAllString(s, "") }
 		if got, want := letters(marked.ReplaceAllString(shown(text), "")), letters(text); got != want {
 			t.Fatalf("case %d: of %q the letters %q are shown, want %q", i, text, got, want)
@@ -127,7 +140,7 @@ func plainStyle(s string) string {
 // Words appear when they come, not when the line or the answer is over.
 func TestMarkdownStreams(t *testing.T) {
 	var b strings.Builder
-	m := newMarkdown(func(s string) { b.WriteString(s) }, true)
+	m := NewAnswer(func(s string) { b.WriteString(s) }, Style{Colour: true}, unlimited)
 	for _, step := range []struct{ in, want string }{
 		{"Hel", "Hel"}, {"lo wor", "Hello wor"}, {"ld, **bo", "Hello world, "}, {"ld** ", "Hello world, \x1b[1mbold\x1b[0m "}, {"x", "Hello world, \x1b[1mbold\x1b[0m x"},
 	} {
@@ -138,10 +151,25 @@ func TestMarkdownStreams(t *testing.T) {
 	}
 }
 
+// In a terminal, prose is broken between words and tables are drawn, with colours
+// and without; code stays as it is.
+func TestMarkdownFitsTheTerminal(t *testing.T) {
+	const text = "Some **bold words** in a line.\n- an item that goes on\n> quoted words here\n```\ncode that is longer than the line\n```\n| a | b |\n|---|--:|\n| x y z w v u t | 1 |\n\nend"
+	const want = "Some bold words\nin a line.\n• an item that\n  goes on\n│ quoted words\n  here\n```\ncode that is longer than the line\n```\na           │ b\n────────────┼──\nx y z w v u │ 1\nt           │\n\nend\n"
+	const plain = "Some **bold\nwords** in a\nline.\n- an item that\n  goes on\n> quoted words\nhere\n```\ncode that is longer than the line\n```\na           │ b\n────────────┼──\nx y z w v u │ 1\nt           │\n\nend\n"
+	unstyled := regexp.MustCompile("<[0-9;]*>")
+	if d := cmp.Diff(want, unstyled.ReplaceAllString(shownIn(15, true, text), "")); d != "" {
+		t.Errorf("with colours (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(plain, shownIn(15, false, strings.Split(text, "")...)); d != "" {
+		t.Errorf("without colours (-want +got):\n%s", d)
+	}
+}
+
 func TestMarkdownWithoutColour(t *testing.T) {
 	const text = "# a **b**\n```\nc\n```\n- d"
 	var b strings.Builder
-	m := newMarkdown(func(s string) { b.WriteString(s) }, false)
+	m := NewAnswer(func(s string) { b.WriteString(s) }, Style{}, unlimited)
 	for _, r := range text {
 		m.Write(string(r))
 	}

@@ -1,47 +1,65 @@
-package repl
+package transcript
 
 import (
-	"goclaw/internal/terminal"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"goclaw/internal/terminal"
 )
 
-// markdown shows an answer while it arrives. Text is written at once; only a
-// mark that waits for its other half (of a bold word, of code) or the beginning
-// of a line is held back until the rest has arrived or no longer can. Nothing on
+// Answer shows an answer while it arrives, a word at a time. A mark that waits
+// for its other half (of a bold word, of code), the beginning of a line, and a
+// table are held back until the rest has arrived or no longer can. Nothing on
 // the screen is ever changed again, and a mark without its other half is shown
 // as it is.
 //
-// The text must be printable already.
-type markdown struct {
-	out    func(string)
-	colour bool // without it the text goes through as it is
+// The text must be printable already. In a pipe (no colours, no width) it goes
+// through as it is.
+type Answer struct {
+	out    *Wrapper
+	colour bool       // without it there are no styles, and marks are shown
+	width  func() int // of the terminal; 0: there is none
 
-	held  string // not shown yet
-	begun bool   // the beginning of the line is shown
-	base  sgr    // the style of the line
-	fence string // that opened the code block, "" outside of one
-	prev  rune   // the last character shown on the line
-	col0  bool   // nothing is shown on the line
+	held  string   // not shown yet
+	table []string // lines that may be a table, not shown yet
+	size  int      // bytes of table
+	begun bool     // the beginning of the line is shown
+	base  sgr      // the style of the line
+	fence string   // that opened the code block, "" outside of one
+	prev  rune     // the last character shown on the line
+	col0  bool     // nothing is shown on the line
 }
 
-func newMarkdown(out func(string), colour bool) *markdown {
-	return &markdown{out: out, colour: colour, col0: true}
+// NewAnswer returns an Answer that writes to out, for a terminal with width
+// columns.
+func NewAnswer(out func(string), st Style, width func() int) *Answer {
+	return &Answer{out: NewWrapper(out, width), colour: st.Colour, width: width, col0: true}
 }
 
-// maxHeld is how much of a line is held back at most.
-const maxHeld = 400
+const (
+	maxHeld  = 400     // bytes of a line that are held back at most
+	maxTable = 1 << 16 // bytes of a table
+)
 
 // Write shows what can be shown of text.
-func (m *markdown) Write(text string) {
-	if !m.colour {
+func (m *Answer) Write(text string) {
+	if !m.colour && m.width() <= 0 {
 		m.put(text)
 		return
 	}
 	m.held += text
 	for m.held != "" {
 		line, rest, whole := strings.Cut(m.held, "\n")
+		if !m.begun && m.fence == "" {
+			switch row, wait := m.row(line, whole); {
+			case row:
+				m.held = rest
+				continue
+			case wait:
+				return
+			}
+		}
 		if !m.begun && !m.begin(line, whole) {
 			return
 		}
@@ -60,30 +78,79 @@ func (m *markdown) Write(text string) {
 }
 
 // Close shows what is held back, and ends the line.
-func (m *markdown) Close() {
-	if m.colour && m.held != "" {
+func (m *Answer) Close() {
+	switch {
+	case m.held != "":
 		m.Write("\n")
-		return
-	}
-	if m.begun {
+	case m.begun:
 		m.endLine()
-	} else if !m.col0 {
+	case !m.col0:
 		m.put("\n")
 	}
+	m.endTable()
+	m.out.Flush()
 }
 
 // Open reports whether there is text before the cursor on its line.
-func (m *markdown) Open() bool { return !m.col0 }
+func (m *Answer) Open() bool { return !m.col0 }
 
-func (m *markdown) put(s string) {
+func (m *Answer) put(s string) {
 	if s == "" {
 		return
 	}
 	m.col0 = strings.HasSuffix(s, "\n")
-	m.out(s)
+	if m.fence != "" {
+		m.out.Verbatim(s)
+		return
+	}
+	m.out.Write(s)
 }
 
-func (m *markdown) endLine() {
+// row keeps a line that may belong to a table. wait says that more of the line
+// must arrive first.
+func (m *Answer) row(line string, whole bool) (row, wait bool) {
+	switch body := strings.TrimLeft(line, " "); {
+	case body == "" && !whole:
+		return false, true
+	case !strings.HasPrefix(body, "|") || m.size+len(line) > maxTable:
+		m.endTable()
+		return false, false
+	case !whole:
+		return false, true
+	}
+	m.table = append(m.table, line)
+	m.size += len(line)
+	return true, false
+}
+
+// endTable shows the table that is held back.
+func (m *Answer) endTable() {
+	lines := m.table
+	m.table, m.size = nil, 0
+	switch {
+	case len(lines) == 0:
+		return
+	case IsGrid(lines):
+		lines = Grid(lines, m.width(), m.styled, Style{Colour: m.colour})
+	default:
+		for i := range lines {
+			lines[i] = m.styled(lines[i])
+		}
+	}
+	m.out.Verbatim(strings.Join(lines, "\n") + "\n")
+	m.col0 = true
+}
+
+// styled applies the marks within a line.
+func (m *Answer) styled(line string) string {
+	if !m.colour {
+		return line
+	}
+	out, _ := inline(line, 0, 0, true)
+	return out
+}
+
+func (m *Answer) endLine() {
 	m.put("\n")
 	m.begun, m.base, m.prev = false, 0, 0
 }
@@ -91,7 +158,7 @@ func (m *markdown) endLine() {
 // begin shows the beginning of a line: the mark of a heading, a list, a
 // quotation, a fence. It reports whether the rest can be shown; if not, more of
 // the line must arrive first. What it shows is removed from held.
-func (m *markdown) begin(line string, whole bool) bool {
+func (m *Answer) begin(line string, whole bool) bool {
 	body := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(body)]
 	if !whole && undecided(body) {
@@ -111,6 +178,7 @@ func (m *markdown) begin(line string, whole bool) bool {
 			m.whole(line, line, dim)
 			return true
 		}
+	case !m.colour: // its marks are shown
 	case isRule(body):
 		if !whole {
 			return len(line) >= maxHeld
@@ -166,14 +234,14 @@ func isRun(s string) bool {
 func isRule(s string) bool { return isRun(s) && len(strings.ReplaceAll(s, " ", "")) >= 3 }
 
 // inFence shows a line of a code block, and leaves the block at its end.
-func (m *markdown) inFence(line, body string, whole bool) bool {
+func (m *Answer) inFence(line, body string, whole bool) bool {
 	if strings.HasPrefix(body, m.fence[:1]) && strings.Trim(body, m.fence[:1]+" ") == "" {
 		if !whole {
 			return false
 		}
 		if len(strings.TrimRight(body, " ")) >= len(m.fence) {
-			m.fence = ""
 			m.whole(line, line, dim)
+			m.fence = ""
 			return true
 		}
 	}
@@ -183,31 +251,35 @@ func (m *markdown) inFence(line, body string, whole bool) bool {
 }
 
 // whole shows shown instead of line, in one style, and removes line from held.
-func (m *markdown) whole(line, shown string, s sgr) {
-	m.put(s.on() + shown + s.off())
+func (m *Answer) whole(line, shown string, s sgr) {
+	m.put(m.paint(s, shown))
 	m.begun = true
 	m.eat(len(line))
 }
 
-func (m *markdown) eat(n int) { m.held = m.held[n:] }
+func (m *Answer) eat(n int) { m.held = m.held[n:] }
 
 // say shows part of a line and returns the rest, which must wait. If the line
 // is whole, nothing waits.
-func (m *markdown) say(s string, whole bool) string {
-	if m.fence != "" {
-		if s != "" {
-			m.put(m.base.on() + s + m.base.off())
-		}
+func (m *Answer) say(s string, whole bool) string {
+	if m.fence != "" || !m.colour {
+		m.put(m.paint(m.base, s))
 		return ""
 	}
 	out, rest := inline(s, m.base, m.prev, whole)
-	if out != "" {
-		m.put(m.base.on() + out + m.base.off())
-	}
+	m.put(m.paint(m.base, out))
 	if used := s[:len(s)-len(rest)]; used != "" {
 		m.prev, _ = utf8.DecodeLastRuneInString(used)
 	}
 	return rest
+}
+
+// paint sets text in style s, if there are colours.
+func (m *Answer) paint(s sgr, text string) string {
+	if !m.colour || text == "" {
+		return text
+	}
+	return s.on() + text + s.off()
 }
 
 // sgr is a set of the terminal's styles.
