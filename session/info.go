@@ -56,6 +56,10 @@ func (in Info) ModelName() string {
 // is said in it is said in a continuation.
 func (in Info) Mirror() bool { return in.Origin.Path != "" }
 
+// Subagent reports whether in did a task for another session, as the program that
+// it comes from says. Lists leave it out, and it never stands for the other one.
+func (in Info) Subagent() bool { return in.Origin.Mark == Subagent }
+
 // Add counts r, which must be the record after in.Last, and reports whether
 // that was possible without the rest of the log. If not, in is unchanged and
 // the log must be outlined. find returns the number of the record with an id,
@@ -134,6 +138,8 @@ func (in *Info) log(r Record) {
 		if b.Key != "" {
 			in.Key = b.Key
 		}
+	case Marked:
+		in.Origin.Mark = b.Mark
 	case Message:
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Compaction:

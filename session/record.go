@@ -64,7 +64,16 @@ type Origin struct {
 	Key     Key    `json:"key,omitempty"`
 	ID      ID     `json:"id,omitempty"`
 	Seq     Seq    `json:"seq,omitempty"` // the last record taken from there
+	// Mark is one of the marks below, or "". In Info it is the latest.
+	Mark string `json:"mark,omitempty"`
 }
+
+// Marks say what is special about another program's session.
+const (
+	Subagent = "subagent" // another session gave it its task: lists leave it out
+	Archived = "archived" // the user put it away there
+	Deleted  = "deleted"  // the user deleted it there
+)
 
 // Message is something said: by the user, by the model, or by a tool. A
 // tool's result is a user message with one ToolResult block.
@@ -194,6 +203,10 @@ type Title struct{ Title string }
 // Moved gives the session another key.
 type Moved struct{ Key Key }
 
+// Marked gives the session another mark, "" for none: the user has archived it in
+// the program that it comes from, for example.
+type Marked struct{ Mark string }
+
 // Reset starts over: nothing before it is sent, except from FirstKept on if that
 // is set.
 type Reset struct{ Reason, FirstKept string }
@@ -237,6 +250,7 @@ func (ThinkingChange) body() {}
 func (Label) body()          {}
 func (Title) body()          {}
 func (Moved) body()          {}
+func (Marked) body()         {}
 func (Reset) body()          {}
 func (Leaf) body()           {}
 func (Edit) body()           {}

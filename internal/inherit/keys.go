@@ -59,12 +59,12 @@ func isOther(t *Transcript, log session.ID) bool {
 	return strings.HasSuffix(string(log), "-"+tail)
 }
 
-// rekey gives logs the keys that their owners use now. The log of a transcript
+// rekey gives logs the keys and marks that their owners use now. The log of a transcript
 // that its owner no longer lists keeps its key, unless it would then be the
 // current log of a key that the owner has given to another.
 func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	holder := map[session.Key]session.ID{}
-	var moves []func() error
+	var moves, marks []func() error
 	for i := range out {
 		o := &out[i]
 		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged {
@@ -77,8 +77,16 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 		for in, key := range im.wanted(o, logs) {
 			moves = append(moves, func() error { return im.move(ctx, logs[in], key, o) })
 		}
+		for _, in := range logs {
+			if in.Origin.Mark != o.Mark() {
+				marks = append(marks, func() error { return im.mark(ctx, in.ID, o) })
+			}
+		}
 	}
 	if err := atOnce(smallWorkers, moves); err != nil {
+		return err
+	}
+	if err := atOnce(smallWorkers, marks); err != nil {
 		return err
 	}
 	for i := range out {
@@ -194,6 +202,17 @@ func (im *importer) move(ctx context.Context, in session.Info, key session.Key, 
 	known.Key = key
 	im.logs[in.ID] = known
 	return nil
+}
+
+// mark gives a log the mark of its transcript: it was archived since, or an older
+// version imported it without one.
+func (im *importer) mark(ctx context.Context, id session.ID, o *Outcome) error {
+	now, err := session.Stat(ctx, im.st, id)
+	if err != nil || now.Origin.Mark == o.Mark() {
+		return err
+	}
+	name := fmt.Sprintf("goclaw.mark.%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", o.Mark(), now.Last)))
+	return im.append(ctx, id, session.Record{Seq: now.Last + 1, ID: name, Parent: now.Leaf, Side: true, Time: now.Updated, Body: session.Marked{Mark: o.Mark()}})
 }
 
 // atOnce does the work in parallel, since appends share a sync of the disk. It

@@ -66,7 +66,7 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 		}
 		switch have.Body.(type) {
-		case session.Title, session.Label, session.Leaf, session.Moved, session.Redaction:
+		case session.Title, session.Label, session.Leaf, session.Moved, session.Marked, session.Redaction:
 			continue
 		}
 		if !ok && s.open == nil {

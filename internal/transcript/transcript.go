@@ -65,17 +65,7 @@ func describe(b session.Body) (who, what string) {
 	case session.Header:
 		return "start", string(b.Key)
 	case session.Message:
-		if rs := b.Results(); len(rs) > 0 {
-			return "result", resultText(rs[0])
-		}
-		what := b.Text()
-		for _, c := range b.Calls() {
-			what = strings.TrimSpace(what + " " + CallLine(c))
-		}
-		if b.Error != "" {
-			what = strings.TrimSpace(what + " [" + b.Error + "]")
-		}
-		return string(b.Role), what
+		return describeMessage(b)
 	case session.Shell:
 		return "shell", b.Command
 	case session.Compaction:
@@ -104,6 +94,8 @@ func describe(b session.Body) (who, what string) {
 		return "title", b.Title
 	case session.Moved:
 		return "key", string(b.Key)
+	case session.Marked:
+		return "mark", b.Mark
 	case session.Reset:
 		return "reset", b.Reason
 	case session.Leaf:
@@ -118,6 +110,20 @@ func describe(b session.Body) (who, what string) {
 		return b.Type, ""
 	}
 	return "record", ""
+}
+
+func describeMessage(b session.Message) (who, what string) {
+	if rs := b.Results(); len(rs) > 0 {
+		return "result", resultText(rs[0])
+	}
+	what = b.Text()
+	for _, c := range b.Calls() {
+		what = strings.TrimSpace(what + " " + CallLine(c))
+	}
+	if b.Error != "" {
+		what = strings.TrimSpace(what + " [" + b.Error + "]")
+	}
+	return string(b.Role), what
 }
 
 func resultText(r llm.ToolResult) string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // The index has the list row of each log, and the state of the file that it was
@@ -161,7 +162,9 @@ func (c *coder) info(in *session.Info) {
 	text(c, &in.ID)
 	text(c, &in.Key)
 	c.text(&in.Title)
-	c.text(&in.Origin.Program)
+	program := storekit.ProgramOf(in.Origin)
+	c.text(&program)
+	storekit.SetProgram(&in.Origin, program)
 	c.text(&in.Origin.Path)
 	text(c, &in.Origin.Key)
 	text(c, &in.Origin.ID)

@@ -282,7 +282,7 @@ func (w *writer) append(reqs []*request) error {
 }
 
 // save writes the row of log, to which lines are added. The fixed columns are
-// written only if a record changes the key.
+// written only if a record changes the key or the mark.
 func (w *writer) save(log *sqlstore.End, lines []sqlstore.Line) (err error) {
 	if log.N == 0 {
 		log.N, err = insertSession(w.c, log.Info)

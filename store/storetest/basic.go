@@ -322,6 +322,35 @@ func (s suite) moved(t *testing.T) {
 	}
 }
 
+// marked: a mark in the header and the latest record that changes it are in the
+// list, through every handle, whatever the program is called.
+func (s suite) marked(t *testing.T) {
+	dir := t.TempDir()
+	st, other := s.at(t, dir), s.at(t, dir)
+	program := "codex\x1f2"
+	recs := logOf("s1", "codex:proj:s1", sessiontest.User("hi"))
+	h := recs[0].Body.(session.Header)
+	h.Origin = session.Origin{Program: program, Path: "/x.jsonl", Key: h.Key, ID: h.ID, Mark: session.Subagent}
+	recs[0].Body = h
+	add(t, st, "s1", recs...)
+	want := func(mark string) {
+		t.Helper()
+		for _, st := range []session.Store{st, other, s.at(t, dir)} {
+			wantReplay(t, st, "s1")
+			in, err := session.Stat(bg, st, "s1")
+			if err != nil || in.Origin.Mark != mark || in.Origin.Program != program || in.Subagent() != (mark == session.Subagent) || in.Leaf != "e1" {
+				t.Errorf("the mark is %q of %q, want %q (%v)", in.Origin.Mark, in.Origin.Program, mark, err)
+			}
+		}
+	}
+	want(session.Subagent)
+	for i, mark := range []string{session.Archived, "", session.Deleted} {
+		r := session.Record{Seq: session.Seq(3 + i), ID: "mark" + mark, Parent: "e1", Side: true, Time: sessiontest.Start, Body: session.Marked{Mark: mark}}
+		add(t, st, "s1", r)
+		want(mark)
+	}
+}
+
 func (s suite) list(t *testing.T) {
 	st := s.fresh(t)
 	at := func(id session.ID, key session.Key, minutes int, title string) {

@@ -27,7 +27,7 @@ func everyKind() []session.Record {
 	details := json.RawMessage(`{"readFiles":["a.go"],"modifiedFiles":[],"n":1.50}`)
 	return sessiontest.Log(
 		session.Header{Version: session.Version, ID: "s1", Key: "agent:main:main", CWD: "/home/me", Parent: "s0",
-			Origin: session.Origin{Program: "openclaw", Path: "/x/y.jsonl", Key: "agent:main:main", ID: "s0", Seq: 12}},
+			Origin: session.Origin{Program: "openclaw", Path: "/x/y.jsonl", Key: "agent:main:main", ID: "s0", Seq: 12, Mark: session.Archived}},
 		session.Message{Message: llm.UserText("words"), At: at},
 		session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{
 			llm.Text{Text: "look"}, llm.Image{MIME: "image/png", Data: "iVBORw0KGgo="}, llm.Text{Text: "again"}}}, At: at},
@@ -62,6 +62,8 @@ func everyKind() []session.Record {
 		session.Label{Target: "e1"},
 		session.Title{Title: "a title"},
 		session.Moved{Key: "agent:main:moved"},
+		session.Marked{Mark: session.Deleted},
+		session.Marked{},
 		session.Partial{Thinking: "Hm, \u00e9.", Text: "So far", Provider: "anthropic", Model: "claude-opus-4-1"},
 		session.Partial{Offset: 13, Text: ", so\ngood"},
 		session.Edit{Target: "e1", Blocks: []llm.Block{llm.Text{Text: "other words"}}},

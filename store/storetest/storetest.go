@@ -44,6 +44,7 @@ func Run(t *testing.T, open Opener) {
 		{"list", s.list},
 		{"keys are bytes", s.keys},
 		{"moved", s.moved},
+		{"marked", s.marked},
 		{"ids are bytes", s.ids},
 		{"clocks", s.clocks},
 		{"list is replay", s.listIsReplay},

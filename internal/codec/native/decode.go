@@ -196,7 +196,7 @@ func (d *Decoder) header() session.Header {
 		h.Origin = session.Origin{
 			Program: d.String(d.Get(o, "program")), Path: d.String(d.Get(o, "path")),
 			Key: session.Key(d.String(d.Get(o, "key"))), ID: session.ID(d.String(d.Get(o, "id"))),
-			Seq: session.Seq(d.Int(d.Get(o, "seq"))),
+			Seq: session.Seq(d.Int(d.Get(o, "seq"))), Mark: d.String(d.Get(o, "mark")),
 		}
 	}
 	return h
@@ -207,6 +207,7 @@ const (
 	typeNotice  = "goclaw.notice"
 	typeUndo    = "goclaw.unfold"
 	typeMoved   = "goclaw.key"
+	typeMarked  = "goclaw.mark"
 	typeRefused = "goclaw.refused"
 	typePartial = "goclaw.partial"
 )
@@ -222,6 +223,8 @@ func (d *Decoder) custom(typ string, data int) session.Body {
 		return session.Undo{Target: text("targetId")}
 	case is(typeMoved, "key"):
 		return session.Moved{Key: session.Key(text("key"))}
+	case is(typeMarked, "mark"):
+		return session.Marked{Mark: text("mark")}
 	case is(typeRefused, "targetId"):
 		return session.Refused{Target: text("targetId"), Block: d.Int(get("block")), Why: text("problem")}
 	case is(typePartial, "text"), is(typePartial, "thinking"):

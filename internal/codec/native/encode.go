@@ -114,7 +114,7 @@ func typeOf(r session.Record) string {
 		return "checkpoint"
 	case session.BranchSummary:
 		return "branch_summary"
-	case session.Custom, session.Notice, session.Undo, session.Moved, session.Refused, session.Partial:
+	case session.Custom, session.Notice, session.Undo, session.Moved, session.Marked, session.Refused, session.Partial:
 		return "custom"
 	case session.ModelChange:
 		return "model_change"
@@ -173,6 +173,7 @@ func (w *writer) header(h session.Header, t time.Time) {
 			if o.Seq != 0 {
 				w.Int("seq", int(o.Seq))
 			}
+			w.Opt("mark", o.Mark)
 		})
 	}
 }
@@ -221,29 +222,8 @@ func (w *writer) body(r session.Record) {
 	case session.Custom:
 		w.Text("customType", b.Type)
 		w.JSON("data", b.Data)
-	case session.Notice:
-		w.Text("customType", typeNotice)
-		w.Object("data", func() {
-			w.Int("percent", b.Percent)
-			w.Text("text", b.Text)
-			w.Text("as", b.As)
-			w.Flag("once", b.Once)
-		})
-	case session.Undo:
-		w.Text("customType", typeUndo)
-		w.Object("data", func() { w.Text("targetId", b.Target) })
-	case session.Moved:
-		w.Text("customType", typeMoved)
-		w.Object("data", func() { w.Text("key", string(b.Key)) })
-	case session.Refused:
-		w.Text("customType", typeRefused)
-		w.Object("data", func() {
-			w.Text("targetId", b.Target)
-			w.Int("block", b.Block)
-			w.Text("problem", b.Why)
-		})
-	case session.Partial:
-		w.partial(b)
+	case session.Notice, session.Undo, session.Moved, session.Marked, session.Refused, session.Partial:
+		w.own(b)
 	case session.ModelChange:
 		w.Text("provider", b.Provider)
 		w.Text("modelId", b.Model)
@@ -277,15 +257,43 @@ func (w *writer) body(r session.Record) {
 	}
 }
 
-func (w *writer) partial(b session.Partial) {
-	w.Text("customType", typePartial)
-	w.Object("data", func() {
-		w.Int("offset", b.Offset)
-		w.Opt("thinking", b.Thinking)
-		w.Opt("text", b.Text)
-		w.Opt("provider", b.Provider)
-		w.Opt("model", b.Model)
-	})
+// own writes a record of goclaw's own as custom data, which other programs skip.
+func (w *writer) own(b session.Body) {
+	switch b := b.(type) {
+	case session.Notice:
+		w.Text("customType", typeNotice)
+		w.Object("data", func() {
+			w.Int("percent", b.Percent)
+			w.Text("text", b.Text)
+			w.Text("as", b.As)
+			w.Flag("once", b.Once)
+		})
+	case session.Undo:
+		w.Text("customType", typeUndo)
+		w.Object("data", func() { w.Text("targetId", b.Target) })
+	case session.Moved:
+		w.Text("customType", typeMoved)
+		w.Object("data", func() { w.Text("key", string(b.Key)) })
+	case session.Marked:
+		w.Text("customType", typeMarked)
+		w.Object("data", func() { w.Text("mark", b.Mark) })
+	case session.Refused:
+		w.Text("customType", typeRefused)
+		w.Object("data", func() {
+			w.Text("targetId", b.Target)
+			w.Int("block", b.Block)
+			w.Text("problem", b.Why)
+		})
+	case session.Partial:
+		w.Text("customType", typePartial)
+		w.Object("data", func() {
+			w.Int("offset", b.Offset)
+			w.Opt("thinking", b.Thinking)
+			w.Opt("text", b.Text)
+			w.Opt("provider", b.Provider)
+			w.Opt("model", b.Model)
+		})
+	}
 }
 
 func (w *writer) targets(list []session.Target) {

@@ -81,7 +81,7 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 	if s.Side {
 		// Its lines carry the id of the session that it worked for.
 		t.Key = source.ProjectKey("claude", s.CWD, session.ID(s.ID)) + ":" + session.Key(f.ID)
-		t.Archive = "subagent"
+		t.Archive = session.Subagent
 	}
 	return []*source.Transcript{t}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/wholefile"
+	"goclaw/session"
 )
 
 // Program is its name.
@@ -97,8 +98,12 @@ func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 	t.Stream = func() codec.Stream { return newStream() }
 	f.Listed(t)
 	t.Key, t.Title = source.ProjectKey(Program, s.CWD, t.ID), p.name(f, string(t.ID))
-	if s.Side && t.Archive == "" {
-		t.Archive = "subagent"
+	switch {
+	case t.Archive != "":
+	case s.Side:
+		t.Archive = session.Subagent
+	case strings.Contains(filepath.ToSlash(f.Path), "/archived_sessions/"):
+		t.Archive = session.Archived
 	}
 	return []*source.Transcript{t}, nil
 }

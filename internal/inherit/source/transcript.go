@@ -18,8 +18,8 @@ type Transcript struct {
 	ID      session.ID  // as the program names it
 	Key     session.Key // the program's own, where it has one
 	Title   string
-	// Archive says why the program itself does not list the session: deleted,
-	// reset, bak, orphan, window ...; "" if it does.
+	// Archive says why the program itself does not list the session: subagent,
+	// archived, deleted, reset, bak, orphan, window ...; "" if it does.
 	Archive string
 	Size    int64 // bytes to be read, about
 	Note    string
@@ -97,7 +97,16 @@ func (t *Transcript) Header() *session.Header {
 
 // Origin says where t comes from.
 func (t *Transcript) Origin() session.Origin {
-	return session.Origin{Program: t.Program, Path: Text(t.Path), Key: t.Key, ID: t.ID}
+	return session.Origin{Program: t.Program, Path: Text(t.Path), Key: t.Key, ID: t.ID, Mark: t.Mark()}
+}
+
+// Mark is the mark of t's log.
+func (t *Transcript) Mark() string {
+	switch t.Archive {
+	case session.Subagent, session.Archived, session.Deleted:
+		return t.Archive
+	}
+	return ""
 }
 
 // Watch calls count with what is read of t, and makes t pass gate before it

@@ -19,6 +19,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/codec/native"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Columns of a session, in the order of Values and Scan. The fixed ones come
@@ -76,7 +77,7 @@ func assign(cols []string) string {
 func Values(in session.Info) []any {
 	o := in.Origin
 	return append([]any{
-		string(in.ID), string(in.Key), o.Program, o.Path, string(o.Key), string(o.ID), int64(o.Seq), in.Parent, in.CWD, Stamp(in.Created),
+		string(in.ID), string(in.Key), storekit.ProgramOf(o), o.Path, string(o.Key), string(o.ID), int64(o.Seq), in.Parent, in.CWD, Stamp(in.Created),
 	}, Growing(in)...)
 }
 
@@ -106,7 +107,8 @@ func Scan(r Row) (n int64, in session.Info) {
 		in.Trashed = ParseStamp(t)
 	}
 	in.ID, in.Key = session.ID(text()), session.Key(text())
-	in.Origin.Program, in.Origin.Path = text(), text()
+	storekit.SetProgram(&in.Origin, text())
+	in.Origin.Path = text()
 	in.Origin.Key, in.Origin.ID, in.Origin.Seq = session.Key(text()), session.ID(text()), session.Seq(num())
 	in.Parent, in.CWD, in.Created = text(), text(), ParseStamp(text())
 	in.Title, in.Updated = text(), ParseStamp(text())
@@ -214,7 +216,7 @@ type Line struct {
 	Time   string // a Stamp
 	Data   []byte
 	Sum    int64 // the CRC-32C of Data
-	Moves  bool  // it changes the key of its session
+	Moves  bool  // it changes the key or the mark of its session
 }
 
 // Encode returns recs and their lines. The times in recs are those of the lines,
@@ -236,7 +238,11 @@ func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 
 // NewLine returns the Line of r, whose line is data.
 func NewLine(r session.Record, data []byte) Line {
-	_, moves := r.Body.(session.Moved)
+	moves := false
+	switch r.Body.(type) {
+	case session.Moved, session.Marked:
+		moves = true
+	}
 	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Sum: int64(native.Checksum(data)), Moves: moves}
 }
 
