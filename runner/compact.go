@@ -23,23 +23,29 @@ var (
 )
 
 // Plan says where the session id would be compacted now, at the user's request.
-// Nothing is changed.
+// Nothing is changed, so that it may be a mirror as well.
 func (r *Runner) Plan(ctx context.Context, id session.ID, focus string) (compact.Cut, error) {
-	s, env, err := r.open(ctx, id)
+	s, env, err := r.load(ctx, id)
 	if err != nil {
 		return compact.Cut{}, err
 	}
 	return plan(s, env, focus)
 }
 
-// open returns the session id and what it is asked with.
+// open returns the session id, which is to be changed, and what it is asked with.
 func (r *Runner) open(ctx context.Context, id session.ID) (*session.Session, agent.Env, error) {
+	s, env, err := r.load(ctx, id)
+	if err == nil && s.Mirror() {
+		err = ErrMirror
+	}
+	return s, env, err
+}
+
+// load returns the session id and what it is asked with.
+func (r *Runner) load(ctx context.Context, id session.ID) (*session.Session, agent.Env, error) {
 	s, err := session.Open(ctx, r.o.Store, id)
 	if err != nil {
 		return nil, agent.Env{}, err
-	}
-	if s.Mirror() {
-		return nil, agent.Env{}, ErrMirror
 	}
 	env, err := r.env(ctx, s)
 	return s, env, err

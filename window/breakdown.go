@@ -25,7 +25,7 @@ type Breakdown struct {
 	Pinned      int // tokens of pinned records among the parts
 	Pins        int // how many records are pinned
 	Ratio       float64
-	Compactions int
+	Compactions int // how many; 0 if none is in effect
 	// Warned: a notice was given since the latest compaction. Saved: the model
 	// wrote a memory file after it.
 	Warned, Saved bool
@@ -33,12 +33,27 @@ type Breakdown struct {
 	Cost          float64 // of Spent, in dollars; 0: not known
 }
 
+// inEffect counts the compactions of s without those that were undone since the
+// one in effect.
+func inEffect(s *session.Session) int {
+	if _, _, ok := s.Compaction(); !ok {
+		return 0
+	}
+	n := s.Compactions
+	for _, r := range s.Branch {
+		if _, undone := r.Body.(session.Undo); undone {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
 // Explain returns what fills the window. The caller sets Cost.
 func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	c := counter(tok)
 	l := Weigh(s, p, tok, b.Window)
 	b.Used = l.Used
-	out := Breakdown{Budget: b, Ratio: l.Ratio, Compactions: s.Compactions, Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
+	out := Breakdown{Budget: b, Ratio: l.Ratio, Compactions: inEffect(s), Warned: Warned(s), Saved: Saved(s), Spent: s.Spent}
 	sum := 0
 	put := func(name string, tokens, count int) {
 		if tokens == 0 {
