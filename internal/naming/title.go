@@ -3,6 +3,7 @@
 package naming
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"regexp"
@@ -42,24 +43,22 @@ func isText(b llm.Block) bool {
 	return ok
 }
 
-// topicOf returns the first sentence of text that is more than a greeting,
-// without Markdown and markup, cut at a word; "" if there is none.
+// topicOf returns the first sentence that is said in text and is more than a
+// greeting or a command, without Markdown and markup, cut at a word; "" if there
+// is none.
 func topicOf(text string) string {
+	text = said(text)
 	if len(text) > maxTopicText {
 		text = strings.ToValidUTF8(text[:maxTopicText], "")
 	}
 	for line := range strings.Lines(text) {
-		line = envelope.ReplaceAllString(line, "")
-		if m := job.FindStringSubmatch(line); m != nil {
-			line = strings.TrimPrefix(m[1]+": ", ": ") + line[len(m[0]):]
-		}
-		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>*-`"))
+		line = strings.TrimSpace(strings.TrimLeft(stripped(line), "#>*-`"))
 		if strings.HasPrefix(line, "<") && strings.HasSuffix(line, ">") { // a program's markup
 			continue
 		}
 		for line != "" {
 			part, rest := firstSentence(line)
-			if t := clipTopic(part); t != "" && !isGreeting(t) {
+			if t := clipTopic(part); t != "" && !isGreeting(t) && !command.MatchString(t) {
 				return t
 			}
 			line = strings.TrimSpace(rest)
@@ -167,13 +166,17 @@ func isGreeting(sentence string) bool {
 // lookFor is how many records are read for a title.
 const lookFor = 200
 
-// Title returns the title of in. For a mirror without a title, which cannot be
-// written to, it makes one from what was said; "" if it cannot.
+// Title returns the title of in, or makes one from the first request. A mirror,
+// which cannot be written to and whose key may be an id, always has one, if need
+// be from a summary, a greeting or the first answer.
 func Title(ctx context.Context, st session.Store, in session.Info) string {
-	if in.Title != "" || in.Turns == 0 || !in.Mirror() {
+	if !in.Mirror() && (in.Title != "" || in.Turns == 0) {
 		return in.Title
 	}
-	summary := ""
+	if t := stripped(in.Title); t != "" && !useless.MatchString(t) {
+		return t
+	}
+	var summary, greeting, answer string
 	for r, err := range st.Read(ctx, in.ID, 0) {
 		if r.Seq > lookFor || ctx.Err() != nil {
 			break
@@ -183,18 +186,36 @@ func Title(ctx context.Context, st session.Store, in session.Info) string {
 		}
 		switch b := r.Body.(type) {
 		case session.Message:
-			if session.IsTurn(b) && !b.Excluded {
+			switch {
+			case b.Excluded:
+			case session.IsTurn(b):
 				if t := topicOf(b.Text()); t != "" {
 					return t
 				}
+				greeting = cmp.Or(greeting, clipTopic(said(b.Text())))
+			case b.Role == llm.Assistant && !strings.HasPrefix(b.Text(), "You are "): // a system prompt
+				answer = cmp.Or(answer, topicOf(b.Text()))
 			}
 		case session.Compaction:
-			if summary == "" {
-				summary = topicOf(b.Summary)
-			}
+			summary = cmp.Or(summary, topicOf(b.Summary))
 		}
 	}
-	return summary
+	if !in.Mirror() {
+		return ""
+	}
+	return cmp.Or(summary, greeting, answer, Untitled)
+}
+
+// Untitled is the title of an imported session without any words.
+const Untitled = "(nothing said)"
+
+// stripped returns a title without what a gateway writes around a message.
+func stripped(title string) string {
+	title = strings.TrimSpace(envelope.ReplaceAllString(title, ""))
+	if m := job.FindStringSubmatch(title); m != nil {
+		title = strings.TrimRight(strings.TrimPrefix(m[1]+": ", ": ")+title[len(m[0]):], ": …")
+	}
+	return title
 }
 
 // List returns the sessions that q selects, with titles as Title makes them.

@@ -219,8 +219,8 @@ func TestCommands(t *testing.T) {
 		"the list": {"/sessions\n", "" +
 			"   KEY            TITLE         MODEL     TURNS  LAST USED\n" +
 			"*  main:cli:user  About things  test/one  2      now\n" +
-			"   ops:cli:user                 test/one  1      now\n", ""},
-		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user         test/one  1      now\n", ""},
+			"   ops:cli:user   x             test/one  1      now\n", ""},
+		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user  x      test/one  1      now\n", ""},
 		"an empty list":                 {"/sessions zzz\n", "no session matches \"zzz\"\n", ""},
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
