@@ -248,8 +248,12 @@ type Squeezed struct {
 	Err    error
 }
 
-// Compacting says that the past is being compacted. The compaction is Recorded.
+// Compacting says that the past is being compacted, which will probably use what
+// Cut.Uses says. The compaction is Recorded.
 type Compacting struct{ Cut compact.Cut }
+
+// Retrying says that a request failed, and is sent again after a while.
+type Retrying struct{ llm.Retry }
 
 // NotCompacted says that the past was not compacted after all, and why.
 type NotCompacted struct{ Err *compact.LargerError }
@@ -311,6 +315,7 @@ func (Calling) event()      {}
 func (Called) event()       {}
 func (Squeezed) event()     {}
 func (Compacting) event()   {}
+func (Retrying) event()     {}
 func (NotCompacted) event() {}
 func (Learnt) event()       {}
 func (Doubted) event()      {}
@@ -332,9 +337,12 @@ type Env struct {
 	Price    func(llm.Usage) llm.Cost
 	MaxSteps int // questions to the model in one turn; 0: 200
 	MaxCalls int // calls of one answer that are run; 0: 128. The model is told that the others were not
-	// Before is asked before each request, with what the turn has used so far:
-	// an error ends the turn. nil: nothing is asked.
-	Before func(ctx context.Context, used llm.Usage) error
+	// Before is asked before each request, with what the turn has used so far
+	// and what the request will probably use; next.Output is the longest answer,
+	// 0 if that is the provider's choice. A summary comes with its price. Before
+	// returns how many tokens the answer may have at most (0: any number), or an
+	// error, which ends the turn. nil: nothing is asked.
+	Before func(ctx context.Context, used, next llm.Usage) (answer int, err error)
 
 	// Accepted is the longest prompt, in tokens, that the model is known to have
 	// taken. A refusal that names a smaller window is not worth remembering. Took

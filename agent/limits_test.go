@@ -70,12 +70,12 @@ func TestBeforeEndsTheTurn(t *testing.T) {
 	var seen []int
 	s := Replay(t)
 	env := agent.Env{Provider: model, Tools: hands{"look": func(context.Context) (string, error) { return "seen", nil }}, Price: price,
-		Before: func(_ context.Context, u llm.Usage) error {
+		Before: func(_ context.Context, u, _ llm.Usage) (int, error) {
 			seen = append(seen, u.Output)
 			if u.Cost.Total > 0 {
-				return enough
+				return 0, enough
 			}
-			return nil
+			return 7, nil
 		}}
 	_, _, err := play(t, context.Background(), s, llm.UserText("go"), env)
 	if !errors.Is(err, enough) || len(model.Requests()) != 1 || len(seen) != 2 || seen[0] != 0 || seen[1] == 0 {
@@ -83,6 +83,9 @@ func TestBeforeEndsTheTurn(t *testing.T) {
 	}
 	if open := s.Unanswered(); len(open) > 0 {
 		t.Errorf("the result was not recorded: %v", open)
+	}
+	if got := model.Requests()[0].MaxTokens; got != 7 {
+		t.Errorf("the answer may have %d tokens, want 7, as Before says", got)
 	}
 }
 

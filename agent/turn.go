@@ -129,7 +129,8 @@ func (t *turn) loop() bool {
 				return false
 			}
 		case Compact:
-			if err := t.env.MayAsk(t.ctx, t.usage); err != nil {
+			a.Cut.Uses = a.Cut.Estimate(t.env.Summarizer)
+			if _, err := t.env.MayAsk(t.ctx, t.usage, a.Cut.Uses); err != nil {
 				return t.fail(err)
 			}
 			if !t.compact(a.Cut) {
@@ -141,9 +142,6 @@ func (t *turn) loop() bool {
 		case Ask:
 			if asked++; asked > limit {
 				return t.fail(fmt.Errorf("%w: the model was asked %d times", ErrSteps, limit))
-			}
-			if err := t.env.MayAsk(t.ctx, t.usage); err != nil {
-				return t.fail(err)
 			}
 			flush := flushing(t.s)
 			err := t.ask(a.Squeeze, b)
@@ -160,7 +158,7 @@ func (t *turn) loop() bool {
 					return false
 				}
 			case err != nil && flush && t.ctx.Err() == nil:
-				return true // the user has the answer; a precaution may fail
+				return true // the user has the answer; a precaution may fail, or cost too much
 			case errors.Is(err, llm.ErrOverflow):
 				var ok bool
 				if squeeze, ok = t.tighter(a.Squeeze, b, err); !ok {
@@ -347,7 +345,18 @@ func (t *turn) compact(c compact.Cut) bool {
 	if !t.yield(Compacting{c}, nil) {
 		return false
 	}
-	body, err := c.Compact(t.ctx, t.env.Summarizer)
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	left := false
+	c.Retrying = func(r llm.Retry) {
+		if left = left || !t.yield(Retrying{r}, nil); left {
+			cancel()
+		}
+	}
+	body, err := c.Compact(ctx, t.env.Summarizer)
+	if left {
+		return false
+	}
 	var larger *compact.LargerError
 	if errors.As(err, &larger) {
 		t.usage = t.usage.Add(larger.Usage)
@@ -423,6 +432,13 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	if t.limit > 0 && (req.MaxTokens == 0 || req.MaxTokens > t.limit) {
 		req.MaxTokens = t.limit
 	}
+	most, err := t.env.MayAsk(t.ctx, t.usage, t.env.next(t.s, req, t.used.Used))
+	if err != nil {
+		return err
+	}
+	if most > 0 && (req.MaxTokens == 0 || most < req.MaxTokens) {
+		req.MaxTokens = most
+	}
 	t.asked = req.MaxTokens
 	began := t.env.Clock.Now()
 	part := partial{stepped: began, fresh: session.Partial{Provider: t.env.Prompt.Provider, Model: t.env.Prompt.Model}}
@@ -430,6 +446,12 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 	for d, err := range t.env.Provider.Stream(t.ctx, req) {
 		if err != nil {
 			return t.broken(&part, req, began, err)
+		}
+		if d.Retry != nil {
+			if !t.yield(Retrying{*d.Retry}, nil) {
+				return errOver
+			}
+			continue
 		}
 		if d.End != nil {
 			t.limit = 0
@@ -455,11 +477,36 @@ func (t *turn) ask(q window.Squeeze, b window.Budget) error {
 }
 
 // MayAsk asks Before whether the next request may be sent.
-func (e Env) MayAsk(ctx context.Context, used llm.Usage) error {
+func (e Env) MayAsk(ctx context.Context, used, next llm.Usage) (answer int, err error) {
 	if e.Before == nil {
-		return nil
+		return 0, nil
 	}
-	return e.Before(ctx, used)
+	return e.Before(ctx, used, next)
+}
+
+// cached is how long providers keep a prompt in their cache, at least.
+const cached = 5 * time.Minute
+
+// next returns what req, a request of that many tokens, will probably use. What
+// the last answer's prompt held is read from the cache, if that had any.
+func (e Env) next(s *session.Session, req llm.Request, tokens int) llm.Usage {
+	u := llm.Usage{Input: tokens, Output: req.MaxTokens, Estimated: true}
+	for _, r := range slices.Backward(s.Branch) {
+		switch m := r.Body.(type) {
+		case session.Compaction:
+			return u
+		case session.Message:
+			if m.Role != llm.Assistant {
+				continue
+			}
+			if m.Model == req.Model && e.Clock.Now().Sub(m.At) < cached {
+				u.CacheRead = min(m.Usage.CacheRead+m.Usage.CacheWrite, u.Input)
+				u.Input -= u.CacheRead
+			}
+			return u
+		}
+	}
+	return u
 }
 
 // tooMany is how often the window, at most, a model is believed to have counted.

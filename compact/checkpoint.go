@@ -155,16 +155,33 @@ func (c Cut) Improve(ctx context.Context, sum Summarizer) (session.Compaction, e
 
 // Report is what a compaction would do.
 type Report struct {
-	Compacted, Kept int    // messages
-	Before, After   int    // tokens
-	Keep            string // id of the first record that stays
-	From            string // the checkpoint that is used; "": none
-	Asks            bool   // whether a model is asked
-	Cost            llm.Usage
-	Lost            []string // identifiers that neither the summary nor what is kept would tell
+	Compacted, Kept int       // messages
+	Before, After   int       // tokens
+	Keep            string    // id of the first record that stays
+	From            string    // the checkpoint that is used; "": none
+	Asks            bool      // whether a model is asked
+	Cost            llm.Usage // what a model will probably use
+	Lost            []string  // identifiers that neither the summary nor what is kept would tell
 	Pinned          int
 	Open            []string // requests that are carried over
 	Preview         string   // the summary: the checkpoint's, or the extract that stands in for a model's
+}
+
+// Estimate returns what sum will probably use for the summary, and what that
+// costs if it is known. A sum that asks no model uses nothing; nil is a model
+// without a price.
+func (c Cut) Estimate(sum Summarizer) llm.Usage {
+	if _, extracts := sum.(Extractor); extracts || !c.Asks {
+		return llm.Usage{}
+	}
+	u := llm.Usage{Input: c.count(instructions) + c.count(c.prev.String()), Output: c.limit / 2, Estimated: true}
+	for _, l := range lines(c.all[c.told:]) {
+		u.Input += c.count(l) + 2
+	}
+	if chain, ok := sum.(Chain); ok && len(chain) > 0 && chain[0].Price != nil {
+		u.Cost = chain[0].Price(u)
+	}
+	return u
 }
 
 // DryRun returns what compacting at c would do, without asking a model: since
@@ -177,11 +194,9 @@ func (c Cut) DryRun() Report {
 	if c.Asks {
 		s, _ = c.extract()
 		hint = ""
-		in := c.count(instructions) + c.count(c.prev.String())
-		for _, l := range lines(c.all[c.told:]) {
-			in += c.count(l) + 2
+		if r.Cost = c.Uses; r.Cost.Total() == 0 {
+			r.Cost = c.Estimate(nil)
 		}
-		r.Cost = llm.Usage{Input: in, Output: c.limit / 2}
 	}
 	s = c.complete(s, hint)
 	r.Preview = s.String()

@@ -46,6 +46,9 @@ type Cut struct {
 	Compacted int    // messages that the summary replaces
 	Kept      int    // messages that stay
 
+	Uses     llm.Usage       // what a model will probably use for the summary; see Estimate
+	Retrying func(llm.Retry) // is told of each call of the model that is repeated; may be nil
+
 	past
 	meter
 	focus   string

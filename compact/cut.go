@@ -71,7 +71,7 @@ func (c Cut) Compact(ctx context.Context, sum Summarizer) (session.Compaction, e
 	if c.Asks {
 		err := errNoSummary
 		if sum != nil {
-			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.all[c.told:], Asked: c.asked, Focus: c.focus, Limit: c.limit})
+			s, d.By, spent, err = sum.Summarize(ctx, Job{Prev: c.prev, Past: c.all[c.told:], Asked: c.asked, Focus: c.focus, Limit: c.limit, Retrying: c.Retrying})
 		}
 		if ctx.Err() != nil {
 			return session.Compaction{}, ctx.Err()

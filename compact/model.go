@@ -18,6 +18,8 @@ type Job struct {
 	Asked []session.Record // the questions that are being worked on; they stay beside the summary
 	Focus string           // what the user wants it to dwell on
 	Limit int              // tokens that the summary may have
+
+	Retrying func(llm.Retry) // is told of each call that is repeated; may be nil
 }
 
 // Summarizer makes the summary of a job, which includes what Prev says. by names
@@ -221,7 +223,7 @@ func (m Model) ask(ctx context.Context, prev Summary, piece string, part int, la
 	var spent llm.Usage
 	for try := 0; ; try++ {
 		req := llm.Request{Model: m.Name, System: instructions, Messages: []llm.Message{llm.UserText(ask)}, MaxTokens: out}
-		text, u, err := say(ctx, m.Provider, req)
+		text, u, err := say(ctx, m.Provider, req, j.Retrying)
 		if !u.Within(100 * max(m.Window, 10_000)) { // it cannot be true
 			u = llm.Usage{Estimated: true}
 			if m.Tokens != nil {
@@ -265,10 +267,13 @@ func (m Model) judge(s Summary, strict bool, prev Summary, piece string, again b
 
 // say asks for one answer and returns its text. If it breaks off, u is what
 // the provider had reported.
-func say(ctx context.Context, p llm.Provider, req llm.Request) (text string, u llm.Usage, err error) {
+func say(ctx context.Context, p llm.Provider, req llm.Request, retrying func(llm.Retry)) (text string, u llm.Usage, err error) {
 	for d, err := range p.Stream(ctx, req) {
 		if err != nil {
 			return "", u, err
+		}
+		if d.Retry != nil && retrying != nil {
+			retrying(*d.Retry)
 		}
 		if d.Begun != nil {
 			u = *d.Begun

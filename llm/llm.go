@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"time"
 )
 
 // Role says who speaks. In a request, User and Assistant alternate; System
@@ -258,12 +259,23 @@ type Answer struct {
 // Begun says that the model has begun to answer, with the usage that it has
 // reported so far, which may be zero. If the answer breaks off, nothing else is
 // known of its usage. Begun may come again; the last one counts.
+//
+// Retry says that the call failed before the answer began, and is repeated.
 type Delta struct {
 	Begun    *Usage
+	Retry    *Retry
 	Text     string
 	Thinking string
 	Call     *ToolCall // a complete call
 	End      *Answer
+}
+
+// Retry is a call that failed without an answer, and its repetition.
+type Retry struct {
+	Why     string // in a few words: the HTTP status, "timeout", "connection refused"
+	Err     error
+	Wait    time.Duration // until the next try
+	Try, Of int           // the number of the next try, and how many there are at most
 }
 
 // Provider is a model that can be asked.

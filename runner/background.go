@@ -162,7 +162,7 @@ func checkpoint(s *session.Session, env agent.Env) (job, bool) {
 	covers := ""
 	return job{
 		make: func(ctx context.Context) (session.Body, error) {
-			if err := env.MayAsk(ctx, llm.Usage{}); err != nil {
+			if _, err := env.MayAsk(ctx, llm.Usage{}, snap.Estimate(env.Summarizer)); err != nil {
 				return nil, err
 			}
 			cp, err := snap.Checkpoint(ctx, env.Summarizer)

@@ -68,6 +68,7 @@ func plan(s *session.Session, env agent.Env, focus string) (compact.Cut, error) 
 	if !ok {
 		return cut, ErrNothingToCompact
 	}
+	cut.Uses = cut.Estimate(env.Summarizer)
 	return cut, nil
 }
 
@@ -87,8 +88,11 @@ func (r *Runner) Compact(ctx context.Context, id session.ID, focus string) (agen
 	if err != nil {
 		return agent.Recorded{}, cut, err
 	}
-	if err := env.MayAsk(ctx, llm.Usage{}); err != nil {
+	if _, err := env.MayAsk(ctx, llm.Usage{}, cut.Uses); err != nil {
 		return agent.Recorded{}, cut, err
+	}
+	if r.o.Retrying != nil {
+		cut.Retrying = func(again llm.Retry) { r.o.Retrying(agent.Retrying{Retry: again}) }
 	}
 	body, err := cut.Compact(ctx, env.Summarizer)
 	if err != nil {

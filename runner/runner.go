@@ -45,6 +45,9 @@ type Options struct {
 	// Learnt is called with what a refusal says about a model's window, so that
 	// Env can remember it. It may be nil.
 	Learnt func(agent.Learnt)
+	// Retrying is called when Compact has to repeat a call of the model. It may
+	// be nil.
+	Retrying func(agent.Retrying)
 }
 
 // Waiting says that the turn waits for a session that another has locked.

@@ -1,8 +1,11 @@
 package main
 
 import (
-	"goclaw/internal/terminal"
 	"io"
+
+	"goclaw/agent"
+	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 )
 
 // app is one run of the program: what its commands work with.
@@ -11,14 +14,18 @@ type app struct {
 	stores *stores
 	models *models
 	search *searcher
-	today  *spending                  // nil until it is asked for
-	spawn  func(args ...string) error // starts this program again; nil: it cannot
+	today  *spending // nil until it is asked for
+	// retrying is told that a summary is asked for again.
+	retrying func(agent.Retrying)
+	spawn    func(args ...string) error // starts this program again; nil: it cannot
 }
 
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := &stores{env: e}
-	return &app{env: e, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
+	a := &app{env: e, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
+	a.retrying = func(r agent.Retrying) { a.note("%s", transcript.Event(r)) }
+	return a
 }
 
 func (a *app) close() {

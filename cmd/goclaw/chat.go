@@ -65,7 +65,9 @@ func chat(ctx context.Context, a *app, ref string) error {
 		defer warmUp(a, &o)()
 	}
 	o.Abort = func() { a.tty.restore(); os.Exit(130) }
+	o.AskAbove = a.conf.Session.Compaction.AskAbove
 	c = repl.New(o)
+	a.retrying = func(r agent.Retrying) { c.Show(r) }
 	var in repl.Input
 	switch {
 	case o.Live:
@@ -164,7 +166,7 @@ func chatModel(a *app, tools *tool.Set) repl.Model {
 	m := a.models.now
 	p := a.models.brief.prompt(m.prompt(a.conf))
 	p.Tools = tools.Specs()
-	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Cost: func(u llm.Usage) float64 { return m.cost(u).Total }}
+	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p}
 }
 
 // textOnly fails if what it reads is not text: lines of a picture are not

@@ -71,24 +71,21 @@ func compactSession(ctx context.Context, a *app, ref string, f compactFlags) err
 		return a.result(f.asJSON, map[string]any{"key": in.Key, "id": in.ID, "undone": undone.ID},
 			"undid the compaction of %s: what record %d had replaced is sent again", in.Key, undone.Seq)
 	}
-	m, err := tellModel(ctx, a, in)
-	if err != nil {
+	if err := tellModel(ctx, a, in); err != nil {
 		return err
 	}
-	if f.dry {
-		cut, err := r.Plan(ctx, in.ID, f.focus)
-		if err != nil {
-			return compactError(err, in)
-		}
-		report := cut.DryRun()
-		cost := m.cost(report.Cost).Total
-		if f.asJSON {
-			return a.printJSON(planJSON(report, cost))
-		}
-		return a.print(transcript.WouldCompact(report, cost)...)
+	cut, err := r.Plan(ctx, in.ID, f.focus)
+	if err != nil {
+		return compactError(err, in)
 	}
-	if isTerminal(a.err) {
-		a.note("compacting the past")
+	if f.dry {
+		if f.asJSON {
+			return a.printJSON(planJSON(cut.DryRun()))
+		}
+		return a.print(transcript.WouldCompact(cut.DryRun())...)
+	}
+	if ok, err := a.agreed(cut); !ok || err != nil {
+		return err
 	}
 	rec, cut, err := r.Compact(ctx, in.ID, f.focus)
 	if err != nil {
@@ -98,22 +95,39 @@ func compactSession(ctx context.Context, a *app, ref string, f compactFlags) err
 	return a.result(f.asJSON, compactedJSON(rec.Record.ID, c, cut), "%s", transcript.Compacted(c, cut))
 }
 
-// tellModel returns the model that the session in is asked with, and tells the
-// user if the session last used another one.
-func tellModel(ctx context.Context, a *app, in session.Info) (*model, error) {
+// agreed says what a summary costs, before it is made, and asks if that is much
+// and there is somebody to ask.
+func (a *app) agreed(cut compact.Cut) (bool, error) {
+	price := transcript.Price(cut.Uses)
+	if price == "" {
+		return true, nil
+	}
+	a.note("the summary takes %s", price)
+	if cut.Uses.Cost.Total <= a.conf.Session.Compaction.AskAbove || !isTerminal(a.in) {
+		return true, nil
+	}
+	if a.confirm("Make it?") {
+		return true, nil
+	}
+	return false, a.print("nothing was compacted")
+}
+
+// tellModel decides which model the session in is asked with, and tells the user
+// if the session last used another one.
+func tellModel(ctx context.Context, a *app, in session.Info) error {
 	s, err := session.Open(ctx, a.stores.st, in.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.models.permit.ask = asker(a.env)
 	m, err := a.models.decideOnce(ctx, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if last, ok := s.LastModel(); ok && last.Name() != m.name() {
 		a.note("%s", transcript.Model(m.name(), last.Name()))
 	}
-	return m, nil
+	return nil
 }
 
 func compactError(err error, in session.Info) error {
@@ -149,10 +163,10 @@ type compactJSON struct {
 	Summary        string   `json:"summary"`
 }
 
-func planJSON(r compact.Report, cost float64) compactJSON {
+func planJSON(r compact.Report) compactJSON {
 	return compactJSON{
 		DryRun: true, Compacted: r.Compacted, Folded: r.Compacted, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
-		InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: cost, Pinned: r.Pinned, OpenRequests: notNil(r.Open), Lost: notNil(r.Lost), Summary: r.Preview,
+		InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: r.Cost.Cost.Total, Pinned: r.Pinned, OpenRequests: notNil(r.Open), Lost: notNil(r.Lost), Summary: r.Preview,
 	}
 }
 

@@ -74,7 +74,10 @@ func setConfig(e *env, args []string, remove bool) error {
 	if err != nil {
 		return err
 	}
-	name := strings.Split(args[0], ".")
+	name, err := config.Name(args[0])
+	if err != nil {
+		return usage("%s", strings.TrimPrefix(err.Error(), "config: "))
+	}
 	if remove {
 		if err := config.Edit(path, name, nil); err != nil {
 			return err

@@ -139,10 +139,16 @@ func keyless(home string, more ...string) []string {
 // atTerminal starts the program on a terminal.
 func atTerminal(t *testing.T, home string, args ...string) (*ptytest.Person, *exec.Cmd) {
 	t.Helper()
+	return talks(t, home, keyless(home), args...)
+}
+
+// talks starts the program on a terminal, with that environment in that folder.
+func talks(t *testing.T, dir string, env []string, args ...string) (*ptytest.Person, *exec.Cmd) {
+	t.Helper()
 	p := ptytest.New(t, 200, 40)
 	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
-	cmd.Env, cmd.Dir = keyless(home), home
+	cmd.Env, cmd.Dir = env, dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -136,9 +136,11 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 		return ev.note, map[string]any{"key": ev.key}
 	case agent.Squeezed:
 		fields = map[string]any{"squeeze": ev.To.String()}
+	case agent.Retrying:
+		fields = map[string]any{"retry": ev.Why, "seconds": ev.Wait.Seconds(), "try": ev.Try, "of": ev.Of, "problem": oneLine(ev.Err)}
 	case agent.Compacting:
 		// folded is the name of compacted in v0.1, which programs may read.
-		fields = map[string]any{"compacted": ev.Cut.Compacted, "folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}
+		fields = map[string]any{"inputTokens": ev.Cut.Uses.Input, "outputTokens": ev.Cut.Uses.Output, "cost": ev.Cut.Uses.Cost.Total, "compacted": ev.Cut.Compacted, "folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}
 	case agent.NotCompacted:
 		fields = map[string]any{"tokensBefore": ev.Err.Before, "tokensAfter": ev.Err.After}
 	case agent.Learnt:

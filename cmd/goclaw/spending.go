@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,33 +12,76 @@ import (
 	"goclaw/session"
 )
 
-// affordable returns an error if the turn that has used that much, or all turns
-// of the day, have reached a limit on what they cost. The request that reaches a
-// limit is the last one: what it will cost is not known before.
-func (a *app) affordable(ctx context.Context, used llm.Usage) error {
+// leastAffordable is how many tokens of an answer must be affordable: with less,
+// the model is not asked.
+const leastAffordable = 1024
+
+// affordable returns how many tokens the answer to the next request to m may have
+// so that neither the turn nor the day costs more than it may; 0 is any number.
+// If the limits leave too little for an answer, the request is not sent.
+func (a *app) affordable(ctx context.Context, m *model, used, next llm.Usage) (answer int, err error) {
 	l := a.conf.Limits
-	if l.CostPerTurn > 0 && used.Cost.Total >= l.CostPerTurn {
-		return a.tooDear("this turn has", used.Cost.Total, "limits.costPerTurn", l.CostPerTurn)
+	check := func(key string, limit, spent float64, of string) {
+		if err != nil || limit <= 0 {
+			return
+		}
+		most, least := m.afford(next, limit-spent)
+		switch {
+		case least > limit-spent:
+			err = a.tooDear(of, key, limit, spent, least)
+		case most > 0 && (answer == 0 || most < answer):
+			answer = most
+		}
 	}
-	if l.CostPerDay <= 0 {
-		return nil
+	check("limits.perTurn", l.PerTurn, used.Cost.Total, "this turn")
+	if l.PerDay <= 0 || err != nil {
+		return answer, err
 	}
 	if a.today == nil {
 		a.today = &spending{st: a.stores.st, conf: a.conf}
 	}
 	usd, err := a.today.sum(ctx, time.Now())
 	if err != nil {
-		return fmt.Errorf("limits.costPerDay cannot be checked: %w", err)
+		return 0, fmt.Errorf("limits.perDay cannot be checked: %w", err)
 	}
-	if usd >= l.CostPerDay {
-		return a.tooDear("the sessions of today have", usd, "limits.costPerDay", l.CostPerDay)
-	}
-	return nil
+	check("limits.perDay", l.PerDay, usd, "today")
+	return answer, err
 }
 
-func (a *app) tooDear(what string, usd float64, key string, limit float64) error {
-	return fmt.Errorf("%s cost $%.4f and %s is $%g: raise it in %s or with $%s; goclaw ask --continue resumes the turn",
-		what, usd, key, limit, a.conf.File, config.EnvName(key))
+// afford returns how many tokens the answer of next may have for that many
+// dollars, 0 if it need not be shorter, and the least that next costs. A summary
+// has its price already.
+func (m *model) afford(next llm.Usage, usd float64) (tokens int, least float64) {
+	if next.Cost.Total > 0 {
+		return 0, next.Cost.Total
+	}
+	prompt := func(output int) float64 {
+		u := next.Tokens()
+		u.Output = output
+		kept := u // what the provider does not have in its cache may be written to it
+		kept.CacheWrite, kept.Input = kept.CacheWrite+kept.Input, 0
+		return max(m.cost(u).Total, m.cost(kept).Total)
+	}
+	const many = 1_000_000
+	base := prompt(0)
+	each := (prompt(many) - base) / many
+	if each <= 0 { // it costs nothing, or nobody knows what
+		return 0, base
+	}
+	shortest := leastAffordable
+	if next.Output > 0 {
+		shortest = min(shortest, next.Output)
+	}
+	tokens = int(min((usd-base)/each, many))
+	if tokens >= cmp.Or(next.Output, ownChoice) {
+		tokens = 0
+	}
+	return max(tokens, 0), base + float64(shortest)*each
+}
+
+func (a *app) tooDear(of, key string, limit, spent, next float64) error {
+	return fmt.Errorf("the next request may cost $%.4f, %s has cost $%.4f, and %s is $%g: raise it with goclaw config set %s, or $%s; goclaw ask --continue resumes the turn",
+		next, of, spent, key, limit, key, config.EnvName(key))
 }
 
 // spending adds up what was spent on a day, from the records of all sessions. It

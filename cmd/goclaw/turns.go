@@ -61,13 +61,14 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			env := agent.Env{
 				Provider: m.Provider, Prompt: a.models.prompt(m, s), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
-				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn, Before: a.affordable,
+				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn, Before: func(ctx context.Context, used, next llm.Usage) (int, error) { return a.affordable(ctx, m, used, next) },
 			}
 			a.models.policy(&env, m)
 			return env, nil
 		},
-		Learnt: a.models.learn,
-		Detach: func(id session.ID) bool { return detach(a, id) },
+		Learnt:   a.models.learn,
+		Retrying: func(r agent.Retrying) { a.retrying(r) },
+		Detach:   func(id session.ID) bool { return detach(a, id) },
 	})
 	return &turns{r, tools, servers}, nil
 }

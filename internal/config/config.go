@@ -75,8 +75,8 @@ type MCPServer struct {
 type Limits struct {
 	CallsPerAnswer int     `json:"callsPerAnswer" doc:"how many tool calls of one answer are run; the model is told that the others were not; 0: 128" rule:"at least 0"`
 	StepsPerTurn   int     `json:"stepsPerTurn" doc:"how often the model is asked in one turn; 0: 200" rule:"at least 0"`
-	CostPerTurn    float64 `json:"costPerTurn" doc:"dollars after which a turn asks the model no more; 0: no limit" rule:"at least 0"`
-	CostPerDay     float64 `json:"costPerDay" doc:"dollars, of all sessions in this store, after which no model is asked until midnight; 0: no limit" rule:"at least 0"`
+	PerTurn        float64 `json:"perTurn" doc:"dollars that a turn may cost; a request that could pass it is not sent; 0: no limit" rule:"at least 0"`
+	PerDay         float64 `json:"perDay" doc:"dollars that all sessions in this store may cost on a day, likewise; 0: no limit" rule:"at least 0"`
 }
 
 // Search is how past conversations and memory files are searched.
@@ -136,8 +136,9 @@ type Threshold struct {
 
 // Compaction is how the past is replaced by a summary.
 type Compaction struct {
-	ReserveTokens    int  `json:"reserveTokens" doc:"the least number of tokens to keep free for the answer; large windows keep more, small ones at most a quarter of the window" rule:"at least 0"`
-	PreferCheckpoint bool `json:"preferCheckpoint" doc:"use the summary of a recent checkpoint instead of asking a model"`
+	AskAbove         float64 `json:"askAbove" doc:"dollars above which /compact and goclaw compact ask before they make a summary" rule:"at least 0"`
+	ReserveTokens    int     `json:"reserveTokens" doc:"the least number of tokens to keep free for the answer; large windows keep more, small ones at most a quarter of the window" rule:"at least 0"`
+	PreferCheckpoint bool    `json:"preferCheckpoint" doc:"use the summary of a recent checkpoint instead of asking a model"`
 }
 
 // Retention is when sessions end. Only sessions that were in the trash for
@@ -233,7 +234,7 @@ func Default() Config {
 				{75, "Context at 75%. Write important context to memory/YYYY-MM-DD.md now.", "system"},
 				{90, "Context at 90%: the past will be compacted soon. Write everything that must not be lost to memory/YYYY-MM-DD.md now. If there is nothing to write, reply NO_REPLY.", "marked"},
 			}},
-			Compaction: Compaction{ReserveTokens: 4000, PreferCheckpoint: true},
+			Compaction: Compaction{AskAbove: 0.1, ReserveTokens: 4000, PreferCheckpoint: true},
 			Retention:  Retention{TTLFor: map[string]Duration{}, Expired: "keep", Trash: Duration(30 * 24 * time.Hour)},
 		},
 	}

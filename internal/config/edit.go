@@ -13,46 +13,68 @@ import (
 )
 
 // Edit changes the configuration file at path: the setting with the given name
-// ("a.b"; names in it are separated, not split) becomes value, or is removed if
+// ("a.b"; names in it are separated, see Name) becomes value, or is removed if
 // value is nil. Comments and everything else stay as they are. The changed file
 // is checked before it is written: a wrong name or value changes nothing.
 func Edit(path string, name []string, value any) error {
-	return wholefile.Update(path, func(old []byte) ([]byte, error) {
-		v, err := hujson.Parse(old)
-		if err != nil {
-			// Nothing but blanks and comments is an empty configuration.
-			var e error
-			if v, e = hujson.Parse(append(bytes.Clone(old), "\n{}\n"...)); e != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+	return wholefile.Update(path, func(old []byte) ([]byte, error) { return Changed(path, old, name, value) })
+}
+
+// Changed returns what Edit makes of old, the content of the file at path.
+func Changed(path string, old []byte, name []string, value any) ([]byte, error) {
+	v, err := hujson.Parse(old)
+	if err != nil {
+		// Nothing but blanks and comments is an empty configuration.
+		var e error
+		if v, e = hujson.Parse(append(bytes.Clone(old), "\n{}\n"...)); e != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	former := strings.Split(older(strings.Join(name, ".")), ".")
+	if value == nil {
+		err = remove(&v, path, name, former)
+	} else {
+		err = assign(&v, name, value)
+		if err == nil && v.Find(pointer(former)) != nil {
+			err = patch(&v, "remove", former, nil)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := v.Pack()
+	before, _ := problems(path, old)
+	after, err := problems(path, out)
+	if err == nil && after != before {
+		err = errors.New(after)
+	}
+	return out, err
+}
+
+// assign sets a value, and makes the objects and lists that it is in.
+func assign(v *hujson.Value, name []string, value any) error {
+	for i := 1; i < len(name); i++ {
+		if v.Find(pointer(name[:i])) == nil {
+			if err := patch(v, "add", name[:i], container(name[:i])); err != nil {
+				return err
 			}
 		}
-		if value == nil {
-			if v.Find(pointer(name)) == nil {
-				return nil, fmt.Errorf("%s does not set %s", path, strings.Join(name, "."))
-			}
-			if err := patch(&v, "remove", name, nil); err != nil {
-				return nil, err
-			}
-		} else {
-			for i := 1; i < len(name); i++ {
-				if v.Find(pointer(name[:i])) == nil {
-					if err := patch(&v, "add", name[:i], map[string]any{}); err != nil {
-						return nil, err
-					}
-				}
-			}
-			if err := patch(&v, "add", name, value); err != nil {
-				return nil, err
-			}
+	}
+	op := "add"
+	if v.Find(pointer(name)) != nil {
+		op = "replace"
+	}
+	return patch(v, op, name, value)
+}
+
+// remove removes a setting, by its name or the one it had before.
+func remove(v *hujson.Value, path string, name, former []string) error {
+	for _, n := range [][]string{name, former} {
+		if v.Find(pointer(n)) != nil && n[0] != "" {
+			return patch(v, "remove", n, nil)
 		}
-		out := v.Pack()
-		before, _ := problems(path, old)
-		after, err := problems(path, out)
-		if err == nil && after != before {
-			err = errors.New(after)
-		}
-		return out, err
-	})
+	}
+	return fmt.Errorf("%s does not set %s", path, strings.Join(name, "."))
 }
 
 // problems returns what is wrong with data as the file at path: warnings, or an

@@ -60,11 +60,6 @@ func Load(getenv func(string) string, environ []string) (*Loaded, error) {
 	}
 	l.strayVariables(getenv, environ)
 	l.vectors(getenv)
-	for i := range l.Session.MemoryFlush.Thresholds {
-		if t := &l.Session.MemoryFlush.Thresholds[i]; t.InjectAs == "" {
-			t.InjectAs = "marked"
-		}
-	}
 	if err := l.check(); err != nil {
 		return nil, err
 	}
@@ -104,6 +99,11 @@ func (l *Loaded) parse(data []byte) error {
 	r := reader{l: l, data: data}
 	if err := r.value(&v, reflect.ValueOf(&l.Config).Elem(), ""); err != nil {
 		return err
+	}
+	for i := range l.Session.MemoryFlush.Thresholds {
+		if t := &l.Session.MemoryFlush.Thresholds[i]; t.InjectAs == "" {
+			t.InjectAs = "marked"
+		}
 	}
 	if len(r.unused.keys) > 0 {
 		l.Warnings = append(l.Warnings, r.unused.warning())
@@ -186,6 +186,19 @@ func (r *reader) value(v *hujson.Value, to reflect.Value, path string) error {
 	return nil
 }
 
+// renamed are older names of settings. A file and the environment may have them.
+var renamed = map[string]string{"session.storage": "session.store", "limits.costPerTurn": "limits.perTurn", "limits.costPerDay": "limits.perDay"}
+
+// older returns the older name of key, "" if it has none.
+func older(key string) string {
+	for old, now := range renamed {
+		if now == key {
+			return old
+		}
+	}
+	return ""
+}
+
 // entries adds the members of obj to a map.
 func (r *reader) entries(obj *hujson.Object, to reflect.Value, path string) error {
 	if to.IsNil() {
@@ -216,8 +229,8 @@ func (r *reader) object(obj *hujson.Object, to reflect.Value, path string) error
 	for i := range obj.Members {
 		m := &obj.Members[i]
 		name := m.Name.Value.(hujson.Literal).String()
-		if path == "session" && name == "storage" {
-			name = "store"
+		if now := renamed[join(path, name)]; now != "" {
+			name = now[strings.LastIndexByte(now, '.')+1:]
 		}
 		if _, many := m.Value.Value.(*hujson.Object); many && path == "session.retention" && name == "ttl" {
 			name = "ttlFor"
@@ -305,6 +318,9 @@ func (l *Loaded) environment(getenv func(string) string) error {
 func (l *Loaded) override(getenv func(string) string) (err error) {
 	walk(setting{value: reflect.ValueOf(&l.Config).Elem()}, func(s setting) bool {
 		env := EnvName(s.key)
+		if old := older(s.key); old != "" && getenv(env) == "" {
+			env = EnvName(old)
+		}
 		if text := getenv(env); text != "" && !s.many() && err == nil {
 			if set(s.value, text) {
 				l.Sources[s.key] = "$" + env
@@ -330,6 +346,9 @@ func (l *Loaded) strayVariables(getenv func(string) string, environ []string) {
 			lists[EnvName(s.key)] = s.key
 		} else {
 			known = append(known, EnvName(s.key))
+			if old := older(s.key); old != "" {
+				known = append(known, EnvName(old))
+			}
 		}
 		return false
 	})

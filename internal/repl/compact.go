@@ -51,19 +51,24 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 	if c.cur.ID == "" {
 		return compactError(runner.ErrNothingToCompact)
 	}
+	plan, err := c.o.Runner.Plan(ctx, c.cur.ID, focus)
+	if err != nil {
+		return compactError(err)
+	}
 	if dry {
-		cut, err := c.o.Runner.Plan(ctx, c.cur.ID, focus)
-		if err != nil {
-			return compactError(err)
-		}
-		rep, cost := cut.DryRun(), 0.0
-		if m := c.o.Model(); m.Cost != nil && rep.Asks {
-			cost = m.Cost(rep.Cost)
-		}
-		for _, line := range transcript.WouldCompact(rep, cost) {
+		for _, line := range transcript.WouldCompact(plan.DryRun()) {
 			c.view.print("%s", line)
 		}
 		return nil
+	}
+	if price := transcript.Price(plan.Uses); price != "" {
+		c.view.note("the summary takes %s", price)
+	}
+	if plan.Uses.Cost.Total > c.o.AskAbove && c.o.Interactive {
+		if yes, err := c.chat.Confirm(ctx, "Make it?"); err != nil || !yes {
+			c.view.note("[nothing was compacted]")
+			return nil
+		}
 	}
 	var rec agent.Recorded
 	var cut compact.Cut

@@ -40,8 +40,7 @@ type Model struct {
 	Note            string // what the user should know about the choice
 	Budget          window.Budget
 	Tokens          window.Tokenizer
-	Prompt          window.Prompt           // with the tools
-	Cost            func(llm.Usage) float64 // of a call, in dollars; nil: not known
+	Prompt          window.Prompt // with the tools
 }
 
 // Options is what a chat works with. A field must be set unless its comment
@@ -73,6 +72,8 @@ type Options struct {
 	Decide func(ctx context.Context, s *session.Session) (m Model, problem string, err error)
 	Models func() []string // for completion; nil: none
 
+	// AskAbove is how many dollars a summary may cost before /compact asks.
+	AskAbove float64
 	// Spent returns the cost of a session's answers in dollars. nil: not known.
 	Spent func(ctx context.Context, id session.ID) (float64, error)
 	// Prepare waits for what turns need, and returns what the user should know

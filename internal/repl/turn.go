@@ -99,6 +99,9 @@ func (c *Chat) news(ctx context.Context) error {
 	return err
 }
 
+// Show shows an event of work that is not a turn.
+func (c *Chat) Show(ev agent.Event) { c.view.event(ev) }
+
 // show keeps up with one event of a turn, and shows it.
 func (c *Chat) show(ev agent.Event) {
 	switch ev := ev.(type) {

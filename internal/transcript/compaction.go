@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goclaw/compact"
+	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -25,12 +26,24 @@ func Compacted(c session.Compaction, cut compact.Cut) string {
 		window.Short(c.TokensBefore), window.Short(cut.After), by)
 }
 
+// Price says what a call of a model will probably use and cost; "" if it uses
+// nothing.
+func Price(u llm.Usage) string {
+	if u.Total() == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("about %s tokens in, %s out", window.Short(u.Prompt()), window.Short(u.Output))
+	if u.Cost.Total > 0 {
+		text += ", " + dollars(u.Cost.Total)
+	}
+	return text
+}
+
 // maxLost is how many identifiers a dry run names.
 const maxLost = 20
 
-// WouldCompact says what a compaction would do. cost is in dollars, 0 if it is
-// not known.
-func WouldCompact(r compact.Report, cost float64) []string {
+// WouldCompact says what a compaction would do.
+func WouldCompact(r compact.Report) []string {
 	if r.After >= r.Before {
 		return []string{(&compact.LargerError{Before: r.Before, After: r.After}).Error()}
 	}
@@ -41,10 +54,8 @@ func WouldCompact(r compact.Report, cost float64) []string {
 	switch {
 	case !r.Asks:
 		out = append(out, "no model call: checkpoint "+r.From+" has the summary")
-	case cost > 0:
-		out = append(out, fmt.Sprintf("one model call: about %s tokens in, %s out, %s", window.Short(r.Cost.Input), window.Short(r.Cost.Output), dollars(cost)))
 	default:
-		out = append(out, fmt.Sprintf("for the summary: about %s tokens in, %s out", window.Short(r.Cost.Input), window.Short(r.Cost.Output)))
+		out = append(out, "for the summary: "+Price(r.Cost))
 	}
 	if r.Pinned > 0 {
 		out = append(out, Count(r.Pinned, "pinned message")+" would be kept word for word")

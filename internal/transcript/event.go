@@ -2,7 +2,9 @@ package transcript
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"goclaw/agent"
 	"goclaw/llm"
@@ -23,7 +25,12 @@ func Event(ev agent.Event) string {
 		}
 		return "too long for the model: asking again with shorter tool results"
 	case agent.Compacting:
+		if price := Price(ev.Cut.Uses); price != "" {
+			return "the window is full: compacting the past (" + price + ")"
+		}
 		return "the window is full: compacting the past"
+	case agent.Retrying:
+		return fmt.Sprintf("%s, again in %s (%d of %d)", OneLine(Printable(ev.Why), 60), seconds(ev.Wait), ev.Try, ev.Of)
 	case agent.NotCompacted:
 		return ev.Err.Error()
 	case agent.Learnt:
@@ -62,6 +69,14 @@ func Event(ev agent.Event) string {
 		return fmt.Sprintf("waiting: this session has been locked by %s (pid %d) since %s", ev.By.Who, ev.By.PID, ev.By.Since.Local().Format("15:04:05"))
 	}
 	return ""
+}
+
+// seconds writes a wait: whole seconds, or tenths of the first.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", math.Ceil(d.Seconds()))
 }
 
 // leftOut says what an API refused.

@@ -19,7 +19,7 @@ func Example() {
 			return &retry.Again{Err: errors.New("overloaded")}
 		}
 		return nil
-	})
+	}, nil)
 	fmt.Println(tries, err)
 	// Output: 3 <nil>
 }

@@ -45,8 +45,10 @@ func (a *Again) Unwrap() error { return a.Err }
 
 // Do calls try until it succeeds, fails with an error that is not marked by
 // Again, or the policy gives up; it returns the last error without the mark.
-// When ctx ends while it waits it returns ctx.Err().
-func (p Policy) Do(ctx context.Context, try func() error) error {
+// When ctx ends while it waits it returns ctx.Err(). Before each wait it calls
+// tell, which may be nil, with the number of the next try, counted from one, and
+// how many there are at most; false from tell gives up.
+func (p Policy) Do(ctx context.Context, try func() error, tell func(err error, wait time.Duration, next, of int) bool) error {
 	for n := 0; ; n++ {
 		err := try()
 		var again *Again
@@ -55,6 +57,9 @@ func (p Policy) Do(ctx context.Context, try func() error) error {
 		}
 		wait, ok := p.Wait(n, again.After)
 		if !ok {
+			return again.Err
+		}
+		if tell != nil && !tell(again.Err, wait, n+2, p.retries()+1) {
 			return again.Err
 		}
 		if err := p.sleep(ctx, wait); err != nil {
@@ -68,11 +73,7 @@ func (p Policy) Do(ctx context.Context, try func() error) error {
 // A quarter of our own waits is jitter, so that clients that failed together
 // do not come back together.
 func (p Policy) Wait(n int, asked time.Duration) (time.Duration, bool) {
-	tries := p.Max
-	if tries == 0 {
-		tries = 4
-	}
-	if n >= tries {
+	if n >= p.retries() {
 		return 0, false
 	}
 	if asked > 0 {
@@ -90,6 +91,8 @@ func (p Policy) Wait(n int, asked time.Duration) (time.Duration, bool) {
 	}
 	return wait - time.Duration(random()*float64(wait)/4), true
 }
+
+func (p Policy) retries() int { return max(cmp.Or(p.Max, 4), 0) }
 
 func (p Policy) sleep(ctx context.Context, d time.Duration) error {
 	if p.Sleep != nil {

@@ -3,9 +3,12 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestWait(t *testing.T) {
@@ -70,24 +73,36 @@ func TestDo(t *testing.T) {
 	var waits int
 	p := Policy{Sleep: func(context.Context, time.Duration) error { waits++; return nil }}
 	tries := 0
+	var told []string
+	tell := func(err error, wait time.Duration, next, of int) bool {
+		told = append(told, fmt.Sprintf("%v, %d of %d", err, next, of))
+		return next < 4
+	}
 	err := p.Do(t.Context(), func() error {
 		if tries++; tries < 3 {
 			return &Again{Err: busy}
 		}
 		return bad
-	})
+	}, tell)
+	if d := cmp.Diff([]string{"busy, 2 of 5", "busy, 3 of 5"}, told); d != "" {
+		t.Errorf("told (-want +got)\n%s", d)
+	}
 	if err != bad || tries != 3 || waits != 2 {
 		t.Errorf("got %v after %d tries and %d waits, want bad after 3 and 2", err, tries, waits)
 	}
-	if err := p.Do(t.Context(), func() error { return &Again{Err: busy} }); err != busy {
+	if err := p.Do(t.Context(), func() error { return &Again{Err: busy} }, nil); err != busy {
 		t.Errorf("got %v, want the error without its mark", err)
+	}
+	tries = 0
+	if err := p.Do(t.Context(), func() error { tries++; return &Again{Err: busy} }, tell); err != busy || tries != 3 {
+		t.Errorf("got %v after %d tries, want busy after 3: whoever is told has left", err, tries)
 	}
 }
 
 func TestCancelledWhileWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	err := Policy{Base: time.Hour, Cap: time.Hour}.Do(ctx, func() error { return &Again{Err: errors.New("busy")} })
+	err := Policy{Base: time.Hour, Cap: time.Hour}.Do(ctx, func() error { return &Again{Err: errors.New("busy")} }, nil)
 	if err != context.Canceled {
 		t.Errorf("got %v, want context.Canceled", err)
 	}

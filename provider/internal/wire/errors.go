@@ -6,9 +6,12 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"goclaw/internal/secrets"
@@ -125,7 +128,11 @@ func Unlisted(err error) bool {
 // callers branch on. A reader who left has no error, and ctx.Err() is handed
 // on as it is.
 func (a API) Do(ctx context.Context, out *Sink, try func() error, judge func(error) (err error, again bool)) error {
-	return a.Retry.Do(ctx, func() error {
+	why := ""
+	tell := func(err error, wait time.Duration, next, of int) bool {
+		return out.Retry(llm.Retry{Why: why, Err: err, Wait: wait, Try: next, Of: of})
+	}
+	err := a.Retry.Do(ctx, func() error {
 		err := a.hide(try())
 		switch {
 		case err == nil || out.Stopped:
@@ -133,16 +140,42 @@ func (a API) Do(ctx context.Context, out *Sink, try func() error, judge func(err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		err, again := judge(err)
+		said, again := judge(err)
 		if !again || out.Sent {
-			return err
+			return said
 		}
+		why, err = inShort(err, said), said
 		var after time.Duration
 		if api := (*llm.APIError)(nil); errors.As(err, &api) {
 			after = api.RetryAfter
 		}
 		return &retry.Again{Err: err, After: after}
-	})
+	}, tell)
+	if out.Stopped {
+		return nil
+	}
+	return err
+}
+
+// inShort says in a few words why a call failed with err, of which judged is
+// made: the status, or what is wrong with the connection.
+func inShort(err, judged error) string {
+	api := (*llm.APIError)(nil)
+	var line net.Error
+	switch {
+	case errors.As(judged, &api) && api.Status != 0:
+		return strconv.Itoa(api.Status)
+	case api != nil && api.Kind != llm.ErrNetwork && api.Code != "":
+		return strings.TrimSuffix(api.Code, "_error")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.As(err, &line) && line.Timeout():
+		return "timeout"
+	case errors.Is(err, ErrCut):
+		return "the answer broke off"
+	}
+	reason, _ := Network(err)
+	return reason
 }
 
 // Fail is an error of ours about the server, not one that it worded.

@@ -274,6 +274,13 @@ func (s *Sink) Put(d llm.Delta) bool {
 	return !s.Stopped
 }
 
+// Retry tells the reader that the call is repeated. It reports false when the
+// reader has left.
+func (s *Sink) Retry(r llm.Retry) bool {
+	s.Stopped = s.Stopped || !s.yield(llm.Delta{Retry: &r}, nil)
+	return !s.Stopped
+}
+
 // End yields err, if there is one, to a reader that is still there.
 func (s *Sink) End(err error) {
 	if err != nil && !s.Stopped {

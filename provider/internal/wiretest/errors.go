@@ -87,6 +87,14 @@ func Recorded(t *testing.T, model string, provider func(url string) (llm.Provide
 			if n := len(srv.Requests()); n != len(answers) || len(*waits) != len(answers)-1 {
 				t.Errorf("%d requests with %d waits, want %d requests", n, len(*waits), len(answers))
 			}
+			for i, r := range got.Retries {
+				if r.Why == "" || r.Err == nil || r.Wait != (*waits)[i] || r.Try != i+2 || r.Of != 5 {
+					t.Errorf("retry %d was told as %+v", i, r)
+				}
+			}
+			if len(got.Retries) != len(*waits) {
+				t.Errorf("%d retries were told, want %d", len(got.Retries), len(*waits))
+			}
 			var over *llm.OverflowError
 			want := llm.OverflowError{Tokens: c.Tokens, Window: c.Window, Answer: c.Answer, Most: c.Most}
 			if errors.As(got.Err, &over) {

@@ -148,6 +148,7 @@ type Got struct {
 	Err            error
 	Deltas         int
 	Begun          llm.Usage // reported last before the end
+	Retries        []llm.Retry
 }
 
 // Collect reads a stream to its end and checks the promises that every
@@ -162,6 +163,10 @@ func Collect(t *testing.T, stream iter.Seq2[llm.Delta, error]) Got {
 		}
 		if err != nil {
 			g.Err = err
+			continue
+		}
+		if d.Retry != nil && d == (llm.Delta{Retry: d.Retry}) {
+			g.Retries = append(g.Retries, *d.Retry)
 			continue
 		}
 		if d.Begun != nil && d == (llm.Delta{Begun: d.Begun}) {
