@@ -73,7 +73,7 @@ func (t grep) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 		return llm.Failed(call, fmt.Sprintf("glob %s is no pattern", quoted(a.Glob))), nil
 	}
 	var rel string
-	if t.ws, rel, err = t.ws.find(cmp.Or(a.Path, ".")); err != nil {
+	if t.ws, rel, err = t.ws.look(cmp.Or(a.Path, ".")); err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}
 	out := &foundLines{re: re, around: int(a.Context), max: t.max}
@@ -145,6 +145,7 @@ func (t grep) file(name string, out *foundLines) error {
 		return err
 	}
 	defer f.Close()
+	name = t.ws.prefix + name
 	if info.Size() > maxSearched {
 		out.notes = append(out.notes, fmt.Sprintf("[%s was not searched: %s]", quoted(name), bytesOf(info.Size())))
 		return nil
@@ -239,7 +240,7 @@ func (t glob) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 		return llm.Failed(call, fmt.Sprintf("%s is no pattern", quoted(a.Pattern))), nil
 	}
 	var rel string
-	if t.ws, rel, err = t.ws.find(cmp.Or(a.Path, ".")); err != nil {
+	if t.ws, rel, err = t.ws.look(cmp.Or(a.Path, ".")); err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}
 	type found struct {
@@ -266,7 +267,7 @@ func (t glob) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.at, a.at) })
 	var b strings.Builder
 	for _, f := range all[:min(len(all), maxPaths)] {
-		b.WriteString(quoted(f.name) + "\n")
+		b.WriteString(quoted(t.ws.prefix+f.name) + "\n")
 	}
 	if more := len(all) - maxPaths; more > 0 {
 		fmt.Fprintf(&b, "[%d more; narrow the pattern or name a path]\n", more)

@@ -65,7 +65,7 @@ func (t listDirectory) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 		return llm.ToolResult{}, err
 	}
 	var rel string
-	t.ws, rel, err = t.ws.find(cmp.Or(a.Path, "."))
+	t.ws, rel, err = t.ws.look(cmp.Or(a.Path, "."))
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}

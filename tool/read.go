@@ -57,7 +57,7 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 		return llm.ToolResult{}, err
 	}
 	var rel string
-	t.ws, rel, err = t.ws.find(a.Path)
+	t.ws, rel, err = t.ws.look(a.Path)
 	if err != nil {
 		return llm.Failed(call, err.Error()), nil
 	}

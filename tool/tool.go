@@ -387,7 +387,7 @@ func openWorkspace(dir string, fence Fence) (*workspace, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil && !slices.Contains(bases, real) {
 		bases = append(bases, real)
 	}
-	w := &workspace{root: root, dir: abs, bases: bases, fence: fence, writing: make(chan struct{}, 1), patience: 10 * time.Second}
+	w := &workspace{root: root, dir: abs, bases: bases, fence: fence, beside: &readable{open: map[string]*workspace{}}, writing: make(chan struct{}, 1), patience: 10 * time.Second}
 	w.memory = w
 	return w, nil
 }

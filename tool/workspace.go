@@ -27,6 +27,8 @@ type workspace struct {
 	// memory is where the memory files are, whatever the workspace; it may be
 	// this one.
 	memory *workspace
+	beside *readable
+	prefix string // of names that are shown; "": they are relative to the workspace
 
 	// writing is held by whoever changes a file. One lock for all files,
 	// since two paths may be the same file (links, letter case).
@@ -58,6 +60,7 @@ func (w *workspace) isMemory(target string) bool {
 }
 
 func (w *workspace) close() error {
+	w.beside.close()
 	if w.memory != w {
 		w.memory.root.Close()
 	}
