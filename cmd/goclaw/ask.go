@@ -26,7 +26,8 @@ func askCmd(a *app) *cobra.Command {
 		Use:   "ask TEXT",
 		Short: "One turn: ask, stream the answer, exit",
 		Long: `Sends TEXT to a session, streams the answer and exits. Standard input is
-attached. With --json every event is a line: delta, recorded, tool, notice,
+attached. /name with arguments is a prompt template or a skill, as in the chat.
+With --json every event is a line: delta, recorded, tool, notice,
 error, done. An answer that was cut because it reached the limit on its length
 ("cut" in done) is kept, and the exit code is 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,7 +37,11 @@ error, done. An answer that was cut because it reached the limit on its length
 				}
 				return ask(cmd.Context(), a, ref, llm.Message{}, asJSON)
 			}
-			in, err := a.message(strings.Join(args, " "), attach)
+			text, err := expanded(a, ref, strings.Join(args, " "), asJSON)
+			if err != nil {
+				return err
+			}
+			in, err := a.message(text, attach)
 			if err != nil {
 				return err
 			}
@@ -49,6 +54,23 @@ error, done. An answer that was cut because it reached the limit on its length
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")
 	cmd.Flags().StringArrayVarP(&attach, "attach", "a", nil, "attach a file: a picture or text (can be repeated)")
 	return cmd
+}
+
+// expanded returns what is sent for text: what /name at its beginning stands for,
+// or text itself.
+func expanded(a *app, ref, text string, quiet bool) (string, error) {
+	if !strings.HasPrefix(text, "/") {
+		return text, nil
+	}
+	if _, err := a.config(); err != nil {
+		return "", err
+	}
+	sent, from, err := a.models.brief.expandAsked(text)
+	if from != "" && err == nil && !quiet {
+		name, _, _ := strings.Cut(text, " ")
+		a.note("%s sends %s", name, from)
+	}
+	return sent, err
 }
 
 // ask runs one turn in the session that ref names. An empty message

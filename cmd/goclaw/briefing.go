@@ -13,9 +13,9 @@ import (
 )
 
 // briefing is what the model is told about where it works: the day, the system,
-// the folder, and the user's instructions. It is read when a session is opened
-// and again after a compaction, so that the beginning of the requests stays the
-// same in between, and prompt caches keep working.
+// the folder, the user's instructions and skills. It is read when a session is
+// opened and again after a compaction, so that the beginning of the requests stays
+// the same in between, and prompt caches keep working.
 type briefing struct {
 	env *env
 
@@ -25,13 +25,18 @@ type briefing struct {
 	day, branch string
 	files       instructions.Files
 	problem     error
+	skills      instructions.Skills // as the model was told of them
+	room        int                 // for skills, in bytes
+	now         instructions.Skills // as they were found last
+	workspace   string              // of the session's agent of OpenClaw; "": it has none
 }
 
-// share is the share of the window that instructions may take, in percent;
-// most is the largest number of bytes.
+// share is the share of the window that instructions may take, in percent, and
+// skillShare that of the list of skills; the others are the largest numbers of
+// bytes.
 const (
-	share           = 10
-	mostInstruction = 64 << 10
+	share, mostInstruction = 10, 64 << 10
+	skillShare, mostSkills = 3, 16 << 10
 )
 
 // read reads the briefing of s if it was not read before.
@@ -44,6 +49,7 @@ func (b *briefing) read(s *session.Session, tokens int) {
 	b.day, b.branch = time.Now().Format(time.DateOnly), instructions.Branch(folder)
 	const bytesOfToken = 4
 	b.files, b.problem = instructions.Find(folder, b.env.getenv("HOME"), min(tokens*bytesOfToken*share/100, mostInstruction))
+	b.skills, b.room = b.find(), min(tokens*bytesOfToken*skillShare/100, mostSkills)
 }
 
 // prompt adds the briefing to p.
@@ -70,11 +76,38 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 		fmt.Fprintf(&out, "\n\n# %s\n%s", f.Path, text)
 		p.Sources = append(p.Sources, window.Source{Name: b.name(f.Path), Text: text})
 	}
+	if text := b.skillList(); text != "" {
+		out.WriteString("\n\n" + text)
+		p.Sources = append(p.Sources, window.Source{Name: "skills", Text: text})
+	}
 	p.System = out.String()
+	tell := func(format string, args ...any) {
+		p.Tail = strings.TrimPrefix(p.Tail+fmt.Sprintf("\n["+format+"]", args...), "\n")
+	}
 	for _, path := range b.files.Changed(b.env.conf.Workspace, b.env.getenv("HOME")) {
-		p.Tail = strings.TrimPrefix(p.Tail+fmt.Sprintf("\n[%s has changed since it was read: what it says now counts.]", b.name(path)), "\n")
+		tell("%s has changed since it was read: what it says now counts.", b.name(path))
+	}
+	for _, line := range b.find().News(b.skills) {
+		tell("%s", line)
 	}
 	return p
+}
+
+// skillList is what the model is told of skills.
+func (b *briefing) skillList() string {
+	listed, left := b.skills.Listed(b.room)
+	if len(listed) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	out.WriteString("Skills are instructions for certain tasks. If a task fits a description, read the file with read_file before you begin; paths in it are relative to its folder.")
+	for _, s := range listed {
+		out.WriteString("\n" + s.Line())
+	}
+	if left > 0 {
+		fmt.Fprintf(&out, "\n[%d more skills have no room here]", left)
+	}
+	return out.String()
 }
 
 // name returns a path as a person would write it here.

@@ -61,6 +61,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 	}
 	o.Prepare = run.servers.news
 	setModels(a, &o, run.tools)
+	o.Shortcuts, o.Expand, o.Skills = a.models.brief.shortcuts, a.models.brief.expand, a.models.brief.known
 	if o.Live {
 		defer warmUp(a, &o)()
 	}

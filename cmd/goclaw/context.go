@@ -152,6 +152,12 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
 	}
 	fmt.Fprintln(a.out, st.Dim(transcript.Name(m.name())+" "+x.Budget.String()))
+	if !file {
+		_, problems := a.models.brief.known()
+		for _, line := range problems {
+			fmt.Fprintln(a.out, st.Dim("  "+transcript.Printable(line)))
+		}
+	}
 	a.damage(s.Damage...)
 	return nil
 }

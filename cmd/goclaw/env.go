@@ -35,7 +35,7 @@ type env struct {
 	foreign string         // the folder that session.path names, if it is another program's
 	placed  string         // tells the user so
 
-	workspaces []openclaw.Workspace // OpenClaw's
+	openclaw openclaw.Installation // if its sessions are inherited
 
 	interrupted atomic.Bool // Ctrl-C was pressed
 	rescue      bool        // how to repair the database was said

@@ -24,13 +24,13 @@ func adopt(e *env, c *config.Loaded) {
 	if in.Config != nil {
 		c.Adopt(in.File, in.Config)
 	}
-	e.workspaces = in.Workspaces
+	e.openclaw = in
 }
 
 // beside returns OpenClaw's workspaces, without our own.
 func beside(e *env) (out []recall.Workspace) {
 	own, _ := os.Stat(e.conf.Memory)
-	for _, w := range e.workspaces {
+	for _, w := range e.openclaw.Workspaces {
 		if in, err := os.Stat(w.Path); err != nil || own != nil && os.SameFile(own, in) {
 			continue
 		}

@@ -58,8 +58,10 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			if a.models.flag == m.name() {
 				a.models.allowNamed(m)
 			}
+			prompt := a.models.prompt(m, s)
+			tools.SetReadable(a.models.brief.readable())
 			env := agent.Env{
-				Provider: m.Provider, Prompt: a.models.prompt(m, s), Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
+				Provider: m.Provider, Prompt: prompt, Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
 				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn, Before: func(ctx context.Context, used, next llm.Usage) (int, error) { return a.affordable(ctx, m, used, next) },
 			}

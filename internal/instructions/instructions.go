@@ -1,6 +1,7 @@
 // Package instructions finds what a person has written down for agents:
 // AGENTS.md, or CLAUDE.md where there is none, in the folder of a session, in
-// the folders above it up to the root of the repository, and in the home.
+// the folders above it up to the root of the repository, and in the home; skills
+// (folders with a SKILL.md); and prompt templates (Markdown files).
 package instructions
 
 import (

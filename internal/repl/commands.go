@@ -32,11 +32,13 @@ type commands struct {
 	cur  *current
 	view *view
 
-	list []command
+	list  []command
+	short *shortcuts
 }
 
 func newCommands(chat *Chat) *commands {
 	c := &commands{o: &chat.o, chat: chat, cur: chat.cur, view: chat.view}
+	c.short = &shortcuts{o: c.o, chat: chat, view: c.view, commands: c}
 	find := &finds{o: c.o, view: c.view}
 	tree := &branches{chat: chat, cur: c.cur, view: c.view}
 	tools := &toolCommands{o: c.o, cur: c.cur, view: c.view}
@@ -61,6 +63,7 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"checkpoints"}, "", "list the summaries made in advance", c.checkpoints, nil},
 		{[]string{"model"}, "[provider/model]", "show or change the model", c.model, c.o.Models},
 		{[]string{"mode"}, "[ask|edits|plan|all]", "show or change what is done without asking", tools.mode, func() []string { return modeNames }},
+		{[]string{"skills"}, "", "list the skills, with what they take of the window", c.short.skills, nil},
 		{[]string{"show"}, "N", "show the whole of record N, such as the output of a tool", tools.show, nil},
 		{[]string{"title"}, "[text]", "show or change this session's title", c.title, nil},
 		{[]string{"rewind"}, "[N]", "go back to before your last message, or message N, and change it", tree.rewind, nil},
@@ -94,10 +97,10 @@ func (c *commands) run(ctx context.Context, text string) error {
 	if i := strings.IndexByte(name, '\n'); i >= 0 {
 		name, arg = name[:i], name[i:]+" "+arg
 	}
-	name, arg = strings.ToLower(name), strings.TrimSpace(arg)
-	cmd := c.named(name)
+	arg = strings.TrimSpace(arg)
+	cmd := c.named(strings.ToLower(name))
 	if cmd == nil {
-		return unknown(name, c.list)
+		return c.short.send(ctx, name, arg)
 	}
 	if cmd.args == "" && arg != "" {
 		return fmt.Errorf("/%s takes no argument", cmd.names[0])
@@ -116,11 +119,15 @@ func (c *commands) run(ctx context.Context, text string) error {
 	return cmd.run(ctx, arg)
 }
 
-func unknown(name string, list []command) error {
+func (c *commands) unknown(name string) error {
 	var names []string
-	for _, c := range list {
-		names = append(names, c.names...)
+	for _, cmd := range c.list {
+		names = append(names, cmd.names...)
 	}
+	for _, s := range c.short.list() {
+		names = append(names, s.Name)
+	}
+	name = strings.ToLower(name)
 	if n := near.Nearest(name, names); n != "" {
 		return fmt.Errorf("there is no /%s: did you mean /%s?", name, n)
 	}
@@ -187,7 +194,7 @@ func (c *commands) complete(before string) (from int, options []string) {
 				}
 			}
 		}
-		return 0, options
+		return 0, append(options, c.short.complete(name)...)
 	}
 	cmd := c.named(name)
 	if cmd == nil || cmd.complete == nil {
@@ -226,6 +233,7 @@ func (c *commands) help(context.Context, string) error {
 		rows = append(rows, [2]string{strings.TrimRight("/"+cmd.names[0]+" "+cmd.args, " "), help})
 	}
 	c.view.terms(rows)
+	c.short.help()
 	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
 	c.view.print("Ctrl-C stops an answer, Tab completes, Ctrl-R searches what you typed before.")
 	return nil

@@ -27,6 +27,10 @@ func (c *commands) context(ctx context.Context, _ string) error {
 		}
 	}
 	c.view.window(x)
+	if c.o.Skills != nil {
+		_, problems := c.o.Skills()
+		c.short.wrong(problems)
+	}
 	if at, _, ok := s.Compaction(); ok {
 		c.view.note("  record %d is a summary of the earlier turns: /undo brings them back", s.Branch[at].Seq)
 	}

@@ -74,6 +74,14 @@ type Options struct {
 
 	// AskAbove is how many dollars a summary may cost before /compact asks.
 	AskAbove float64
+	// Shortcuts are what /name stands for besides commands. nil: there are none.
+	Shortcuts func() []Shortcut
+	// Expand returns what /name with args stands for, and where that is from.
+	Expand func(name, args string) (text, from string, ok bool, err error)
+	// Skills returns those that there are, and what is wrong with them and with
+	// the user's instructions. nil: there are none.
+	Skills func() (skills []Skill, problems []string)
+
 	// Spent returns the cost of a session's answers in dollars. nil: not known.
 	Spent func(ctx context.Context, id session.ID) (float64, error)
 	// Prepare waits for what turns need, and returns what the user should know
@@ -188,7 +196,7 @@ func (c *Chat) handle(ctx context.Context, text string) {
 		c.leaving = true
 	case strings.HasPrefix(trimmed, "//"):
 		c.turn(ctx, llm.UserText(trimmed[1:]))
-	case commandLike.MatchString(strings.TrimRight(word, "\n")):
+	case commandLike.MatchString(strings.TrimRight(word, "\n")), c.commands.short.has(word):
 		if err := c.commands.run(ctx, trimmed); err != nil {
 			c.view.problem(err)
 		}

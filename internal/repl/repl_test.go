@@ -905,7 +905,7 @@ func TestComplete(t *testing.T) {
 		from    int
 		options []string
 	}{
-		"/s":            {0, []string{"/sessions", "/switch", "/search", "/show"}},
+		"/s":            {0, []string{"/sessions", "/switch", "/search", "/skills", "/show"}},
 		"/li":           {0, []string{"/list"}},
 		"/switch ":      {8, []string{"main:cli:user", "ops:cli:user"}},
 		"/delete op":    {8, []string{"ops:cli:user"}},

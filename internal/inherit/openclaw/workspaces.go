@@ -13,6 +13,7 @@ import (
 
 // Installation is OpenClaw as it is set up on this machine.
 type Installation struct {
+	State  string // the folder of its state
 	File   string // its configuration, which may be missing
 	Config []byte
 	// Workspaces are the folders in which its agents have their memory files.
@@ -52,6 +53,7 @@ func Installed(home string, getenv func(string) string) (in Installation, ok boo
 		return in, false
 	}
 	state := states[0]
+	in.State = state
 	in.File = filepath.Join(state, Config)
 	in.Config, _ = wholefile.Read(in.File, maxConfig) // without it, the usual places count
 	if in.Config == nil && !hasAgents(state) {

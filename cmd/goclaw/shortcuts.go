@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goclaw/internal/instructions"
+	"goclaw/internal/repl"
+)
+
+// homeOf returns the folder of another program: the one that a variable names, or
+// else the usual one in the user's home. "" if there is neither.
+func homeOf(e *env, variable, usual string) string {
+	if dir := e.getenv(variable); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := e.getenv("HOME"); home != "" {
+		return filepath.Join(home, filepath.FromSlash(usual))
+	}
+	return ""
+}
+
+// below returns dir/name, or "" without a dir.
+func below(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+// skillPlaces are where skills are looked for, the nearest first: in the folder
+// and those above it, in the workspace of the session's agent of OpenClaw, if it
+// has one, and in the user's home.
+func (b *briefing) skillPlaces() []instructions.Place {
+	e, c := b.env, b.env.conf
+	places := instructions.Project(c.Workspace, ".goclaw/skills", ".agents/skills", ".claude/skills", ".pi/skills")
+	if at := b.workspace; at != "" {
+		places = append(places, instructions.Places(filepath.Join(at, "skills"), filepath.Join(at, ".agents", "skills"))...)
+	}
+	return append(places, instructions.Places(
+		filepath.Join(c.Home, "skills"),
+		below(e.getenv("HOME"), ".agents/skills"),
+		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "skills"),
+		below(e.openclaw.State, "skills"),
+		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "skills"),
+		below(homeOf(e, "CODEX_HOME", ".codex"), "skills"),
+	)...)
+}
+
+// templatePlaces are the same for prompt templates.
+func (b *briefing) templatePlaces() []instructions.Place {
+	e := b.env
+	return append(instructions.Project(e.conf.Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
+		filepath.Join(e.conf.Home, "prompts"),
+		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "commands"),
+		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "prompts"),
+		below(homeOf(e, "CODEX_HOME", ".codex"), "prompts"),
+	)...)
+}
+
+// shortcuts are what /name stands for besides the chat's own commands.
+func (b *briefing) shortcuts() []repl.Shortcut {
+	var out []repl.Shortcut
+	add := func(s repl.Shortcut) {
+		if !slices.ContainsFunc(out, func(o repl.Shortcut) bool { return o.Name == s.Name }) {
+			out = append(out, s)
+		}
+	}
+	list, _ := instructions.FindTemplates(b.templatePlaces())
+	for _, t := range list {
+		help := t.Description
+		if t.Group != "" {
+			help += " (" + t.Group + ")"
+		}
+		add(repl.Shortcut{Name: t.Name, Args: t.Hint, Help: help})
+	}
+	for _, s := range b.find().List {
+		add(repl.Shortcut{Name: s.Name, Help: s.Description, Skill: true})
+	}
+	slices.SortStableFunc(out, func(a, b repl.Shortcut) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// expand returns what /name with args stands for, and where that is from: a prompt
+// template, or a skill. ok is false if it stands for nothing.
+func (b *briefing) expand(name, args string) (text, from string, ok bool, err error) {
+	called, bySkill := strings.CutPrefix(name, "skill:")
+	if !bySkill {
+		list, _ := instructions.FindTemplates(b.templatePlaces())
+		if t, ok := instructions.FindTemplate(list, name); ok {
+			text, err = t.Expand(args)
+			return text, b.name(t.Path), true, err
+		}
+	}
+	s, ok := b.find().Named(called)
+	if !ok {
+		return "", "", false, nil
+	}
+	text, err = s.Expand(args)
+	return text, b.name(s.Path), true, err
+}
+
+// expandAsked is expand for a text that begins with /name. A text that stands for
+// nothing else is sent as it is.
+func (b *briefing) expandAsked(text string) (sent, from string, err error) {
+	rest, ok := strings.CutPrefix(text, "/")
+	if !ok {
+		return text, "", nil
+	}
+	name, args, _ := strings.Cut(rest, " ")
+	sent, from, ok, err = b.expand(name, args)
+	if !ok {
+		return text, "", nil
+	}
+	if err != nil {
+		err = fmt.Errorf("/%s: %w", name, err)
+	}
+	return sent, from, err
+}
+
+// find looks for the skills as they are now.
+func (b *briefing) find() instructions.Skills {
+	b.now = instructions.FindSkills(b.skillPlaces(), b.now)
+	return b.now
+}
+
+// known are the skills for the chat, and what is wrong with those and with the
+// instructions.
+func (b *briefing) known() (out []repl.Skill, problems []string) {
+	for _, s := range b.find().List {
+		line := s.Line()
+		if s.Hidden {
+			line = ""
+		}
+		out = append(out, repl.Skill{Name: s.Name, Description: s.Description, Path: b.name(s.Path), Line: line})
+	}
+	if b.problem != nil {
+		problems = strings.Split(b.problem.Error(), "\n")
+	}
+	_, wrong := instructions.FindTemplates(b.templatePlaces())
+	problems = slices.Concat(problems, b.now.Problems, wrong)
+	for i, p := range problems {
+		problems[i] = b.shorten(p)
+	}
+	return out, problems
+}
+
+// shorten writes the user's home as ~ in a text.
+func (b *briefing) shorten(text string) string {
+	if home := b.env.getenv("HOME"); len(home) > 1 {
+		text = strings.ReplaceAll(text, strings.TrimSuffix(home, "/")+"/", "~/")
+	}
+	return text
+}
+
+// readable are the folders besides the workspace that the model's tools may read:
+// those of skills, and the workspace of an agent of OpenClaw. Of goclaw's home only
+// the folder skills is one.
+func (b *briefing) readable() []string {
+	c := b.env.conf
+	f := fence(c)
+	var out []string
+	add := func(dir string) {
+		own := within(filepath.Join(c.Home, "skills"), dir)
+		if own || !within(c.Workspace, dir) && f.Check(dir) == nil {
+			out = append(out, dir)
+		}
+	}
+	for _, s := range b.now.List {
+		add(s.Dir())
+	}
+	if b.workspace != "" {
+		add(b.workspace)
+	}
+	return out
+}
