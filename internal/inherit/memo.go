@@ -51,9 +51,13 @@ func (m memoIndex) program() string {
 }
 
 type memoFile struct {
-	Stat  source.Stat    `json:"s"`
-	Sniff source.Sniffed `json:"w"`
+	Stat    source.Stat    `json:"s"`
+	Sniff   source.Sniffed `json:"w"`
+	Version int            `json:"v,omitempty"` // sniffVersion, when it was remembered
 }
+
+// sniffVersion grows when the first lines of files tell more than they did.
+const sniffVersion = 1
 
 // imported is how far a transcript was imported.
 type imported struct {
@@ -213,13 +217,13 @@ func (m *Memo) sniffed(path string, st source.Stat) (source.Sniffed, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, ok := m.data.Files[source.Text(path)]
-	return f.Sniff, ok && f.Stat == st
+	return f.Sniff, ok && f.Stat == st && f.Version == sniffVersion
 }
 
 func (m *Memo) setSniffed(path string, st source.Stat, s source.Sniffed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.data.Files[source.Text(path)] = memoFile{st, s}
+	m.data.Files[source.Text(path)] = memoFile{st, s, sniffVersion}
 	m.dirt = true
 }
 

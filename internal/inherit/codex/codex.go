@@ -4,10 +4,13 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"goclaw/internal/codec"
@@ -22,10 +25,14 @@ const Program = "codex"
 const form codec.Form = Program
 
 // New returns Codex as a source.
-func New() source.Source { return &program{names: map[string]map[string]string{}} }
+func New() source.Source {
+	return &program{names: map[string]map[string]string{}, rollouts: map[string]*rollouts{}, opened: map[string]*source.Transcript{}}
+}
 
 type program struct {
-	names map[string]map[string]string // of sessions by id, by the list that has them
+	names    map[string]map[string]string // of sessions by id, by the list that has them
+	rollouts map[string]*rollouts         // by the folder that they are in
+	opened   map[string]*source.Transcript
 }
 
 func (*program) Program() string { return Program }
@@ -50,10 +57,15 @@ func (*program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 		CWD    string          `json:"cwd"`
 		Source json.RawMessage `json:"source"`
 		Thread string          `json:"thread_source"`
+		Task   string          `json:"agent_path"`
+		Base   *base           `json:"history_base"`
 	}
 	if json.Unmarshal(l.Payload, &meta) == nil {
-		s.ID, s.CWD = meta.ID, meta.CWD
+		s.ID, s.CWD, s.Past = meta.ID, meta.CWD, meta.Base != nil
 		s.Side = meta.Thread == "subagent" || bytes.Contains(meta.Source, []byte(`"subagent"`))
+		if s.Side {
+			s.Title = path.Base(meta.Task)
+		}
 	} else if id, ok := l.ID.(string); ok && l.Type == "" {
 		s.ID = id
 	} else {
@@ -85,7 +97,7 @@ func isLine(l source.Line) bool {
 }
 
 // Open skips the packed form of a file that is next to it: Codex unpacks
-// a session before it continues it.
+// a session before it continues it. All files of a thread are one transcript.
 func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 	s := f.Sniffed
 	if f.DB != nil || !f.Forced && s.Program != Program {
@@ -95,17 +107,42 @@ func (p *program) Open(f *source.File) ([]*source.Transcript, error) {
 		return nil, nil
 	}
 	t := f.Transcript(Program)
+	newest := f.Path
+	if files := p.thread(f); files != nil {
+		if have, again := p.opened[files[0]]; again {
+			have.Named = have.Named || f.Named
+			return nil, nil
+		}
+		t.Path, newest = files[0], files[len(files)-1]
+		p.opened[t.Path] = t
+		if err := p.join(t, files); err != nil {
+			return nil, err
+		}
+	}
 	t.Stream = func() codec.Stream { return newStream() }
 	f.Listed(t)
-	t.Key, t.Title = source.ProjectKey(Program, s.CWD, t.ID), p.name(f, string(t.ID))
+	t.Key, t.Title = source.ProjectKey(Program, s.CWD, t.ID), cmp.Or(p.name(f, string(t.ID)), s.Title)
 	switch {
 	case t.Archive != "":
 	case s.Side:
 		t.Archive = session.Subagent
-	case strings.Contains(filepath.ToSlash(f.Path), "/archived_sessions/"):
+	case strings.Contains(filepath.ToSlash(newest), "/archived_sessions/"):
 		t.Archive = session.Archived
 	}
 	return []*source.Transcript{t}, nil
+}
+
+// folders are where Codex keeps sessions in its folder.
+var folders = []string{"sessions", "archived_sessions"}
+
+// homeOf returns the folder of Codex that the file at path is in.
+func homeOf(path string) (home string, ok bool) {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if slices.Contains(folders, filepath.Base(dir)) {
+			return filepath.Dir(dir), true
+		}
+	}
+	return "", false
 }
 
 // maxNames is how large the list of names may be.
@@ -114,14 +151,11 @@ const maxNames = 16 << 20
 // name returns the name of a session from the list next to the sessions folder;
 // the last entry wins.
 func (p *program) name(f *source.File, id string) string {
-	home := filepath.Dir(f.Path)
-	for b := filepath.Base(home); b != "sessions" && b != "archived_sessions"; b = filepath.Base(home) {
-		if home == filepath.Dir(home) {
-			return ""
-		}
-		home = filepath.Dir(home)
+	home, ok := homeOf(f.Path)
+	if !ok {
+		return ""
 	}
-	list := filepath.Join(filepath.Dir(home), "session_index.jsonl")
+	list := filepath.Join(home, "session_index.jsonl")
 	names, ok := p.names[list]
 	if !ok {
 		names = map[string]string{}

@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"goclaw/internal/codec/native"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/text"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -32,11 +34,49 @@ type stream struct {
 	held  *source.Draft   // an answer that the next lines, or its token count, may complete
 	done  bool            // that has come
 	total json.RawMessage // of the last token count: it is said again when a limit changes
-	turns []string        // what each prompt of the user continues
+	turns []prompt
+
+	marks map[mark]place // of files that others go on from
+	moved bool           // the file that begins goes on somewhere else than the last one ended
 }
 
-// maxTurns is how many prompts a rollback can take back.
-const maxTurns = 10_000
+// place is where a file of a thread can go on.
+type place struct {
+	leaf, model string
+	total       json.RawMessage
+	turns       []prompt
+}
+
+// prompt is what the user said, and what it continues.
+type prompt struct {
+	leaf, text string
+}
+
+// mark remembers a place in a file that was read up to there.
+func (c *stream) mark(m mark) {
+	if c.marks == nil {
+		c.marks = map[mark]place{}
+	}
+	c.marks[m] = place{c.leaf, c.model, c.total, slices.Clone(c.turns)}
+}
+
+// resume goes on where the past of a file ends. A past that ends with its file
+// is marked without its length.
+func (c *stream) resume(m mark) {
+	at, ok := c.marks[m]
+	if !ok {
+		at = c.marks[mark{m.path, 0}]
+	}
+	c.moved = c.leaf != at.leaf
+	c.leaf, c.model, c.total, c.turns = at.leaf, at.model, at.total, slices.Clone(at.turns)
+}
+
+// maxTurns is how many prompts a rollback can take back, and maxWords how many
+// of them are remembered word for word.
+const (
+	maxTurns = 10_000
+	maxWords = 200
+)
 
 func newStream() *stream { return &stream{maker: "openai"} }
 
@@ -111,6 +151,9 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		c.id, c.maker = p.ID, cmp.Or(p.ModelProvider, c.maker)
 		h := session.Header{Version: session.Version, ID: session.ID(p.ID), CWD: p.CWD}
 		return append(out, source.Carry(session.Record{Time: at, Body: h}, Program, line)), nil
+	case l.Type == "session_meta" && c.moved:
+		c.moved = false
+		return c.move(out, id, at, n, line), nil
 	case l.Type == "turn_context":
 		if p.Model == "" || p.Model == c.model {
 			return c.keep(out, n, line), nil
@@ -118,9 +161,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		c.model = p.Model
 		return c.put(out, id, at, session.ModelChange{Provider: c.maker, Model: p.Model}, line), nil
 	case l.Type == "compacted":
-		// Without a summary that can be read, nothing is compacted: what came
-		// before is all there is.
-		if sum := p.compacted(); sum != "" {
+		if sum := p.compacted(c.turns); sum != "" {
 			return c.put(out, id, at, session.Compaction{Summary: sum, FirstKept: id}, line), nil
 		}
 	case l.Type == "event_msg" && p.Type == "thread_name_updated" && strings.TrimSpace(p.ThreadName) != "" && (p.Thread == "" || p.Thread == c.id):
@@ -150,12 +191,9 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 }
 
 // compacted is the text that replaces what came before: what the user had
-// said, as far as Codex keeps it, and the summary after it. It is "" if the
-// summary is encrypted.
-func (p codexItem) compacted() string {
-	if strings.TrimSpace(p.Message) == "" {
-		return ""
-	}
+// said, as far as Codex keeps it, and the summary after it. Of a summary that is
+// encrypted the user's words are left.
+func (p codexItem) compacted(turns []prompt) string {
 	var texts []string
 	for _, raw := range p.Replacement {
 		var it codexItem
@@ -167,14 +205,53 @@ func (p codexItem) compacted() string {
 			texts = append(texts, "user: "+t)
 		}
 	}
-	return strings.Join(append(texts, p.Message), "\n\n")
+	if len(p.Replacement) == 0 {
+		texts = lastSaid(turns)
+	}
+	switch {
+	case strings.TrimSpace(p.Message) != "":
+		texts = append(texts, p.Message)
+	case len(texts) > 0:
+		texts = append(texts, encrypted)
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// encrypted stands for a summary that only the account can read that made it.
+const encrypted = "(That is what the user said before this point. The summary of the answers is encrypted and cannot be read here.)"
+
+// maxSaid is how much Codex keeps of what the user had said, if it does not write
+// down what it kept: 20,000 tokens of 4 bytes.
+const maxSaid = 4 * 20_000
+
+// lastSaid returns what the user said last, up to maxSaid. Of the oldest one that
+// is kept the middle may be missing.
+func lastSaid(turns []prompt) (texts []string) {
+	left := maxSaid
+	for _, t := range slices.Backward(turns) {
+		if left <= 0 {
+			break
+		}
+		said := text.Middle(t.text, left/2, left/2)
+		left -= len(t.text)
+		if said != "" {
+			texts = append(texts, "user: "+said)
+		}
+	}
+	slices.Reverse(texts)
+	return texts
 }
 
 // rollback takes the last prompts back, and what followed them.
 func (c *stream) rollback(out []session.Record, id string, at time.Time, turns, n int, line []byte) []session.Record {
 	out = c.End(out)
 	k := max(len(c.turns)-turns, 0)
-	c.leaf, c.turns = c.turns[k], c.turns[:k]
+	c.leaf, c.turns = c.turns[k].leaf, c.turns[:k]
+	return c.move(out, id, at, n, line)
+}
+
+// move says that the conversation goes on after c.leaf.
+func (c *stream) move(out []session.Record, id string, at time.Time, n int, line []byte) []session.Record {
 	if c.leaf == "" { // there is nothing before: the next record begins a new branch
 		return c.keep(out, n, line)
 	}
@@ -196,10 +273,7 @@ func (c *stream) put(out []session.Record, id string, at time.Time, b session.Bo
 	}
 	out = c.End(out)
 	if ok && m.Role == llm.User && len(m.Results()) == 0 {
-		if len(c.turns) == maxTurns {
-			c.turns = append(c.turns[:0], c.turns[maxTurns/2:]...)
-		}
-		c.turns = append(c.turns, c.leaf)
+		c.prompted(strings.TrimSpace(m.Text()))
 	}
 	r := session.Record{ID: id, Parent: c.leaf, Time: at, Body: b}
 	c.leaf = id
@@ -208,6 +282,18 @@ func (c *stream) put(out []session.Record, id string, at time.Time, b session.Bo
 		return out
 	}
 	return append(out, source.Carry(r, Program, line))
+}
+
+// prompted remembers what the user says. Of what was said long ago only the
+// places are needed.
+func (c *stream) prompted(said string) {
+	if len(c.turns) == maxTurns {
+		c.turns = append(c.turns[:0], c.turns[maxTurns/2:]...)
+	}
+	c.turns = append(c.turns, prompt{c.leaf, strings.Clone(text.Middle(said, maxSaid/2, maxSaid/2))})
+	if n := len(c.turns) - maxWords; n > 0 {
+		c.turns[n-1].text = ""
+	}
 }
 
 // keep takes in a line that is no part of the conversation.
@@ -265,17 +351,25 @@ func (c *stream) item(p codexItem, at time.Time) session.Body {
 			return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
 		}
 		return session.Message{Message: llm.Message{Role: llm.System, Blocks: blocks}, At: at}
+	case "agent_message": // what agents tell each other; a task is encrypted
+		var blocks []llm.Block
+		for _, b := range openaiContent(p.Content) {
+			if _, ok := b.(llm.Text); ok {
+				blocks = append(blocks, b)
+			}
+		}
+		return session.CustomMessage{Type: "codex.agent", Blocks: blocks, At: at}
 	case "reasoning":
 		// Its encrypted form is of use only to the account that made
 		// it; it is in the line that is kept.
-		text := llm.Message{Blocks: openaiContent(p.Summary)}.Text()
-		if text == "" {
-			text = llm.Message{Blocks: openaiContent(p.Content)}.Text()
+		thought := llm.Message{Blocks: openaiContent(p.Summary)}.Text()
+		if thought == "" {
+			thought = llm.Message{Blocks: openaiContent(p.Content)}.Text()
 		}
-		if text == "" {
+		if thought == "" {
 			return nil
 		}
-		return answer(llm.Thinking{Text: text})
+		return answer(llm.Thinking{Text: thought})
 	case "function_call":
 		return answer(llm.ToolCall{ID: p.CallID, Name: p.Name, Args: source.Arguments(json.RawMessage(p.Arguments))})
 	case "custom_tool_call":

@@ -37,20 +37,23 @@ type Position struct {
 }
 
 // Open opens the file of t for reading, unpacked.
-func (t *Transcript) Open() (io.ReadCloser, error) {
-	f, err := wholefile.Open(t.Path)
+func (t *Transcript) Open() (io.ReadCloser, error) { return t.open(t.Path) }
+
+// open opens one of the files that t is read from.
+func (t *Transcript) open(path string) (io.ReadCloser, error) {
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s is %s, not a file", t.Path, wholefile.KindOf(fi.Mode()))
+		err = fmt.Errorf("%s is %s, not a file", path, wholefile.KindOf(fi.Mode()))
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	if !strings.HasSuffix(t.Path, ".zst") {
+	if !strings.HasSuffix(path, ".zst") {
 		// No further than it goes now: the rest of a line that is being
 		// written must not be taken for the next one.
 		return limited{io.NewSectionReader(f, 0, fi.Size()), f, t}, nil
@@ -138,6 +141,10 @@ func (p packed) Close() error {
 // in *end, if end is not nil.
 func (t *Transcript) Lines(ctx context.Context, from Position, end *Position) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
+		if t.Pieces != nil {
+			t.pieces(ctx, end, yield)
+			return
+		}
 		f, err := t.Open()
 		if err != nil {
 			yield(session.Record{}, err)
@@ -154,28 +161,78 @@ func (t *Transcript) Lines(ctx context.Context, from Position, end *Position) it
 	}
 }
 
+// pieces yields the lines of all pieces.
+func (t *Transcript) pieces(ctx context.Context, end *Position, yield func(session.Record, error) bool) {
+	o := codec.Options{Header: t.Header(), Stream: t.Stream()}
+	lines := map[string]int{} // that were read of each file
+	for _, p := range t.Pieces {
+		if p.Enter != nil {
+			p.Enter(o.Stream)
+		}
+		o.Offset, o.Line = p.From, lines[p.Path]
+		if !t.piece(ctx, p, &o, end, yield) {
+			return
+		}
+		lines[p.Path] = o.Line
+	}
+}
+
+// piece yields the lines of one of them, and leaves in o where the next one
+// begins.
+func (t *Transcript) piece(ctx context.Context, p Piece, o *codec.Options, end *Position, yield func(session.Record, error) bool) bool {
+	f, err := t.open(p.Path)
+	if err == nil {
+		defer f.Close()
+		if s, ok := f.(io.Seeker); ok {
+			_, err = s.Seek(p.From, io.SeekStart)
+		} else if _, err = io.CopyN(io.Discard, f, p.From); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		yield(session.Record{}, err)
+		return false
+	}
+	r := io.Reader(f)
+	if p.To > 0 {
+		r = io.LimitReader(f, p.To-p.From)
+	}
+	s := codec.NewScanner(p.Path, r, *o)
+	more := t.scan(ctx, s, p.Path, end, func(r session.Record, err error) bool {
+		o.After = max(o.After, r.Seq)
+		return yield(r, err)
+	})
+	o.Line = s.Line()
+	return more
+}
+
 // Scan yields the lines of r, which is t from a position on.
 func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *Position, yield func(session.Record, error) bool) {
 	o := codec.Options{Form: t.Form, Header: t.Header(), Offset: from.Off, Line: from.Line, After: from.Seq}
 	if t.Stream != nil {
 		o.Form, o.Stream = "", t.Stream()
 	}
-	s := codec.NewScanner(t.Path, r, o)
+	t.scan(ctx, codec.NewScanner(t.Path, r, o), t.Path, end, yield)
+}
+
+// scan yields what s reads of the file at path. It is false once yield, or an
+// error, has ended it.
+func (t *Transcript) scan(ctx context.Context, s *codec.Scanner, path string, end *Position, yield func(session.Record, error) bool) bool {
 	for s.Next() {
 		if ctx.Err() != nil {
 			yield(session.Record{}, ctx.Err())
-			return
+			return false
 		}
 		if d := s.Damage(); d != nil {
 			if !yield(session.Record{}, d) {
-				return
+				return false
 			}
 			continue
 		}
 		rec := s.Record()
 		if strings.IndexByte(rec.ID, 0) >= 0 {
-			if !yield(session.Record{}, &session.Damage{File: t.Path, Line: s.Line(), After: rec.Seq - 1, Size: int64(len(rec.Raw)), Reason: "an id with a NUL"}) {
-				return
+			if !yield(session.Record{}, &session.Damage{File: path, Line: s.Line(), After: rec.Seq - 1, Size: int64(len(rec.Raw)), Reason: "an id with a NUL"}) {
+				return false
 			}
 			continue
 		}
@@ -189,12 +246,14 @@ func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *
 			debug.FreeOSMemory()
 		}
 		if !yield(rec, nil) {
-			return
+			return false
 		}
 	}
 	if err := s.Err(); err != nil {
 		yield(session.Record{}, err)
+		return false
 	}
+	return true
 }
 
 // Enters reports whether the file of t still holds, at p, what it held when p

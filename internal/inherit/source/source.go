@@ -115,7 +115,9 @@ type Sniffed struct {
 	Key     string     `json:"k,omitempty"`
 	CWD     string     `json:"d,omitempty"`
 	Version int        `json:"v,omitempty"`
+	Title   string     `json:"t,omitempty"`
 	Side    bool       `json:"side,omitempty"` // a subagent's own file
+	Past    bool       `json:"h,omitempty"`    // it continues another file
 	Empty   bool       `json:"e,omitempty"`
 	Zeros   bool       `json:"z,omitempty"` // it holds nothing else
 	Bare    bool       `json:"b,omitempty"` // it holds no conversation, only what is said of others

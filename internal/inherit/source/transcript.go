@@ -35,6 +35,9 @@ type Transcript struct {
 	// How a file of lines is read: by Stream, or if that is nil by Form.
 	Form   codec.Form
 	Stream func() codec.Stream
+	// Pieces are what is read, one after the other, by one Stream. nil: the
+	// file at Path.
+	Pieces []Piece
 
 	// How one of the sessions in a database is read; nil for a file of lines.
 	// Part names it among them, and Whole says that it is kept apart from the
@@ -47,6 +50,15 @@ type Transcript struct {
 	gate    chan struct{}   // limits how many transcripts with long lines are in memory, or nil
 	inside  bool            // t has passed it
 	pending int64           // bytes of the line that is being read
+}
+
+// Piece is a part of a file.
+type Piece struct {
+	Path     string
+	From, To int64 // bytes; To is 0 where it ends with the file
+	// Enter is called with the stream before the first line is read. nil:
+	// nothing is to be done.
+	Enter func(codec.Stream)
 }
 
 // Database reports whether t is in a database, among others.
