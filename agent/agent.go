@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"goclaw/compact"
 	"goclaw/llm"
@@ -234,10 +235,22 @@ type Said struct{ llm.Delta }
 // Calling says that a tool begins to run.
 type Calling struct{ Call llm.ToolCall }
 
+// Printed says what a tool that runs has printed so far: how many bytes, and the
+// last lines of them without secrets. It comes a few times a second at most; the
+// result follows with Called.
+type Printed struct {
+	Call  llm.ToolCall
+	Tail  string
+	Bytes int64
+}
+
 // Called says what a tool answered, before it is recorded.
 type Called struct {
 	Call   llm.ToolCall
 	Result llm.ToolResult
+	// Took is how long it ran, without the time that a question to the user
+	// took. 0: it did not run.
+	Took time.Duration
 }
 
 // Squeezed says that the request is too long for the model, which is asked
@@ -312,6 +325,7 @@ type Done struct {
 func (Recorded) event()     {}
 func (Said) event()         {}
 func (Calling) event()      {}
+func (Printed) event()      {}
 func (Called) event()       {}
 func (Squeezed) event()     {}
 func (Compacting) event()   {}

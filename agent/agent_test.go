@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -516,4 +517,65 @@ func TestTailTellsTheBudget(t *testing.T) {
 	if got, want := model.Requests()[0].Tail, "[Context: 504/1k tokens (50%)]"; got != want {
 		t.Errorf("tail %q, want %q", got, want)
 	}
+}
+
+// What a tool prints is an event of its own, and the time of a call is that of
+// its run, without a question before it.
+func TestPrinted(t *testing.T) {
+	clock := &Clock{}
+	tools := hands{"make": func(ctx context.Context) (string, error) {
+		p := llm.ProgressOf(ctx)
+		clock.Move(time.Hour) // the user is asked
+		p.Begun()
+		p.Output("one", 3)
+		clock.Move(time.Second)
+		p.Output("one\ntwo", 7)
+		return "all", nil
+	}, "refuse": func(context.Context) (string, error) { return "no", nil }}
+	model := llmtest.New(llmtest.Call("c1", "make", "{}"), llmtest.Call("c2", "refuse", "{}"), llmtest.Say("done"))
+	s := Replay(t)
+	var got []string
+	for ev, err := range agent.Turn(context.Background(), s, llm.UserText("go"), agent.Env{Provider: model, Tools: tools, Clock: clock}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case agent.Recorded:
+			if err := s.Apply(ev.Record); err != nil {
+				t.Fatal(err)
+			}
+		case agent.Printed:
+			got = append(got, fmt.Sprintf("%s %q %d", ev.Call.ID, ev.Tail, ev.Bytes))
+		case agent.Called:
+			got = append(got, fmt.Sprintf("%s %s", ev.Call.ID, ev.Took))
+		}
+	}
+	if diff := cmp.Diff([]string{`c1 "one" 3`, `c1 "one\ntwo" 7`, "c1 1s", "c2 0s"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A tool that prints does not hang when nobody looks on any more.
+func TestPrintedToNobody(t *testing.T) {
+	tools := hands{"make": func(ctx context.Context) (string, error) {
+		for range 100 {
+			llm.ProgressOf(ctx).Output("x", 1)
+		}
+		return "", ctx.Err()
+	}}
+	s := Replay(t)
+	for ev, err := range agent.Turn(context.Background(), s, llm.UserText("go"), agent.Env{Provider: llmtest.New(llmtest.Call("c1", "make", "{}")), Tools: tools, Clock: &Clock{}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case agent.Recorded:
+			if err := s.Apply(ev.Record); err != nil {
+				t.Fatal(err)
+			}
+		case agent.Printed:
+			return
+		}
+	}
+	t.Error("nothing was printed")
 }

@@ -677,6 +677,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	limit := min(t.env.maxCalls(), len(calls))
 	calls, rest := calls[:limit], calls[limit:]
 	var failed error
+	printed := make(chan Printed)
 	for len(calls) > 0 {
 		n := t.parallel(calls)
 		now := calls[:n]
@@ -696,13 +697,13 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 				outs[i] <- outcome{ToolResult: llm.Failed(c, why)}
 				continue
 			}
-			running.Go(func() {
-				r, err := t.run(ctx, c)
-				outs[i] <- outcome{r, err}
-			})
+			running.Go(func() { outs[i] <- t.run(ctx, c, printed) })
 		}
 		for i, c := range now {
-			out := <-outs[i]
+			out, ok := await(outs[i], printed, t.yield)
+			if !ok {
+				return false
+			}
 			r := out.ToolResult
 			if out.err != nil {
 				if failed == nil {
@@ -716,14 +717,14 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 				cancel()
 			}
 			r.CallID, r.Name = c.ID, c.Name
-			if !t.yield(Called{c, r}, nil) || !t.result(r) {
+			if !t.yield(Called{c, r, out.took}, nil) || !t.result(r) {
 				return false
 			}
 		}
 	}
 	for i, c := range rest { // the user sees the first
 		r := llm.Failed(c, fmt.Sprintf("not run: too many calls in one answer. It has %d, and only the first %d were run. Look at their results, and call again for what is still needed.", limit+len(rest)+t.beyond, limit))
-		if i == 0 && !t.yield(Called{c, r}, nil) || !t.result(r) {
+		if i == 0 && !t.yield(Called{Call: c, Result: r}, nil) || !t.result(r) {
 			return false
 		}
 	}
@@ -742,7 +743,23 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 // outcome is what came of a call.
 type outcome struct {
 	llm.ToolResult
-	err error
+	err  error
+	took time.Duration
+}
+
+// await shows what tools print until out is there. It returns false if nobody
+// looks on.
+func await(out <-chan outcome, printed <-chan Printed, yield func(Event, error) bool) (outcome, bool) {
+	for {
+		select {
+		case o := <-out:
+			return o, true
+		case p := <-printed:
+			if !yield(p, nil) {
+				return outcome{}, false
+			}
+		}
+	}
 }
 
 // parallel returns how many of the first calls run in parallel, at least 1: one
@@ -775,16 +792,28 @@ func stopped(r llm.ToolResult, why string) llm.ToolResult {
 }
 
 // run runs one tool. A tool that panics has failed; the turn continues.
-func (t *turn) run(ctx context.Context, c llm.ToolCall) (r llm.ToolResult, err error) {
+func (t *turn) run(ctx context.Context, c llm.ToolCall, printed chan<- Printed) (out outcome) {
+	began := t.env.Clock.Now()
 	defer func() {
+		out.took = t.env.Clock.Now().Sub(began)
 		if p := recover(); p != nil {
-			r, err = llm.Failed(c, fmt.Sprintf("the tool %s panicked: %v\n%s", c.Name, p, debug.Stack())), nil
+			out.ToolResult, out.err = llm.Failed(c, fmt.Sprintf("the tool %s panicked: %v\n%s", c.Name, p, debug.Stack())), nil
 		}
 	}()
 	if t.env.Tools == nil {
-		return llm.Failed(c, "there are no tools here"), nil
+		return outcome{ToolResult: llm.Failed(c, "there are no tools here")}
 	}
-	return t.env.Tools.Run(ctx, c)
+	ctx = llm.WithProgress(ctx, llm.Progress{
+		Begun: func() { began = t.env.Clock.Now() },
+		Output: func(tail string, bytes int64) {
+			select {
+			case printed <- Printed{c, tail, bytes}:
+			case <-ctx.Done():
+			}
+		},
+	})
+	out.ToolResult, out.err = t.env.Tools.Run(ctx, c)
+	return out
 }
 
 // cutCall returns the call in which the newest answer reached the limit on its

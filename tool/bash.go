@@ -2,11 +2,13 @@ package tool
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,14 +56,14 @@ func newBash(dir string, o Options) *bash {
 func (b *bash) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name: "bash",
-		Description: fmt.Sprintf("Run a shell command in the workspace and return its output (stdout and stderr together) and exit code. "+
-			"The user is asked first. There is no input to read. A command is ended after %d seconds unless timeout says otherwise.",
+		Description: fmt.Sprintf("Run a shell command in the workspace. Returns stdout and stderr together, and the exit code. The user is asked first. "+
+			"There is no input to read. It ends after %d seconds or timeout, with what it left in the background.",
 			int(b.timeout.Seconds())),
 		Schema: []byte(`{
   "type": "object",
   "properties": {
     "command": {"type": "string", "minLength": 1, "description": "the command, as for bash -c"},
-    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 600, "description": "seconds after which the command is ended"}
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 600, "description": "seconds"}
   },
   "required": ["command"],
   "additionalProperties": false
@@ -104,19 +106,25 @@ func (b *bash) Request(call llm.ToolCall) (r Request, needed bool) {
 	}, true
 }
 
+// markName is the variable that tells the processes of a command from others.
+const markName = "GOCLAW_COMMAND"
+
 // run runs command until its shell ends, or the time is up, or ctx is done.
-// What the command leaves in the background keeps running, and its output is
-// read and dropped so that it does not die of a closed pipe. If this process is
-// killed while the command runs, the command ends too.
+// Nothing of the command's group outlives it. What has left the group (setsid) is
+// ended with a command that is made to end; after one that ends by itself it goes
+// on, as daemons do, and its output is read and dropped so that it does not die
+// of a closed pipe. If this process is killed while the command runs, all of it
+// ends too.
 func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeout time.Duration) (llm.ToolResult, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return llm.Failed(call, fmt.Sprintf("the command could not be started: %v", err)), nil
 	}
+	mark := markName + "=" + rand.Text()
 	cmd := exec.Command(b.shell, "-c", command)
-	cmd.Dir, cmd.Env = b.dir, b.env
+	cmd.Dir, cmd.Env = b.dir, append(slices.Clone(b.env), mark)
 	cmd.Stdout, cmd.Stderr = w, w // files: Wait waits for the shell alone
-	slip, err := leash(cmd)
+	slip, err := leash(cmd, mark)
 	w.Close()
 	if err != nil {
 		r.Close()
@@ -124,6 +132,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	}
 	defer slip()
 	out := newCapture(b.max)
+	defer out.tell(llm.ProgressOf(ctx).Output)()
 	silent := b.listen(r, out)
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
@@ -140,6 +149,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	}
 	if why != "" {
 		endGroup(cmd, b.grace, silent)
+		endStrays(mark)
 		select {
 		case err = <-exited:
 		case <-time.After(b.grace):
@@ -147,30 +157,52 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 			return llm.Failed(call, withNote(out.String(), "["+why+"; it does not end]")), ctx.Err()
 		}
 	}
-	held := !within(silent, b.linger)
-
+	left := b.leftovers(cmd, silent)
+	status, failed := ended(cmd, why, err)
 	text := out.String()
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"
 	}
-	res := llm.Result(call, "")
-	status := ""
+	res := llm.Result(call, withNote(text, "["+status+left+"]"))
+	res.IsError = failed
+	return res, ctx.Err()
+}
+
+// leftovers ends what a command whose shell has ended left in its group, and
+// says what became of it.
+func (b *bash) leftovers(cmd *exec.Cmd, silent <-chan struct{}) string {
+	began := time.Now()
+	held := !within(silent, b.linger)
+	note, left := "", alive(cmd.Process.Pid)
+	for left && time.Since(began) < b.linger { // it may be about to end
+		time.Sleep(b.linger / 50)
+		left = alive(cmd.Process.Pid)
+	}
+	if left {
+		endGroup(cmd, b.grace, silent)
+		note = "; what it had left in the background was ended"
+		held = !within(silent, b.linger)
+	}
+	if held {
+		note += "; something it started still runs on its own, what that prints is not shown"
+	}
+	return note
+}
+
+// ended says how a command ended: why it was made to, or by itself, for which
+// Wait returned err.
+func ended(cmd *exec.Cmd, why string, err error) (status string, failed bool) {
 	var exit *exec.ExitError
 	switch code, signal := ending(cmd.ProcessState); {
 	case why != "":
-		status, res.IsError = why, true
+		return why, true
 	case err != nil && !errors.As(err, &exit):
-		status, res.IsError = err.Error(), true
+		return err.Error(), true
 	case signal != "":
-		status, res.IsError = fmt.Sprintf("exit code %d, killed by a signal: %s", code, signal), true
+		return fmt.Sprintf("exit code %d, killed by a signal: %s", code, signal), true
 	default:
-		status, res.IsError = fmt.Sprintf("exit code %d", code), code != 0
+		return fmt.Sprintf("exit code %d", code), code != 0
 	}
-	if held {
-		status += "; something it started still runs in the background, what that prints is not shown"
-	}
-	res.Blocks = []llm.Block{llm.Text{Text: withNote(text, "["+status+"]")}}
-	return res, ctx.Err()
 }
 
 // listen copies r to out until its last writer is gone. The channel it returns

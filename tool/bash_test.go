@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/secrets"
+	"goclaw/llm"
 )
 
 var yes = ApproverFunc(func(context.Context, Request) (Decision, error) { return Once, nil })
@@ -323,23 +324,111 @@ func TestCancelEndsTheGroup(t *testing.T) {
 	gone(t, pid(t, p))
 }
 
-// Something in the background that holds the output open does not hold up the
-// result; it goes on running, also if it writes.
-func TestBackground(t *testing.T) {
+// What a command leaves in its group ends with it, whether it holds the output
+// open or not, and whether it listens to signals or not; a result is not held up.
+func TestBackgroundEnds(t *testing.T) {
+	for name, command := range map[string]string{
+		"writes":         `(while :; do echo tick; sleep 0.05; done) & echo $! > p; echo started`,
+		"silent":         `sleep 300 > /dev/null 2>&1 & echo $! > p; echo started`,
+		"nohup":          `nohup sleep 300 > /dev/null 2>&1 & echo $! > p; echo started`,
+		"deaf":           `(trap "" TERM HUP; echo $BASHPID > p; while :; do sleep 1; done) & while [ ! -s p ]; do sleep 0.01; done; echo started`,
+		"disowned":       `sleep 300 & echo $! > p; disown; echo started`,
+		"grandchild":     `(sleep 300 & echo $! > p); echo started`,
+		"holds the pipe": `(exec 7>&1; exec > /dev/null 2>&1; sleep 300) & echo $! > p; echo started`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, Options{Ask: yes}, nil)
+			s.bash.grace = 300 * time.Millisecond
+			got := ok(t, s, "bash", o{"command": command})
+			contains(t, got, "started\n", "[exit code 0; what it had left in the background was ended]")
+			gone(t, pid(t, filepath.Join(s.ws.dir, "p")))
+		})
+	}
+	// What has ended by itself is not worth a word.
 	s := open(t, Options{Ask: yes}, nil)
-	began := time.Now()
-	got := ok(t, s, "bash", o{"command": `(while :; do echo tick; sleep 0.05; done) & echo $! > p; echo started`})
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("took %s", took)
+	if got := ok(t, s, "bash", o{"command": `(sleep 0.02; echo late) & (true &) ; echo now`}); got != "now\nlate\n[exit code 0]" {
+		t.Errorf("got %q", got)
 	}
-	contains(t, got, "started\n", "[exit code 0; something it started still runs in the background")
-	p := pid(t, filepath.Join(s.ws.dir, "p"))
-	time.Sleep(300 * time.Millisecond)
-	if !lives(p) {
-		t.Error("it did not go on")
+}
+
+// What a command prints is told while it runs, without secrets, and the result
+// is what it would be.
+func TestOutputIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	begun := 0
+	seen := func(text string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(strings.Join(told, "\x00"), text)
 	}
-	syscall.Kill(p, syscall.SIGKILL)
-	gone(t, p)
+	s := open(t, Options{Ask: ApproverFunc(func(context.Context, Request) (Decision, error) {
+		if begun != 0 {
+			t.Error("it began before it was allowed")
+		}
+		return Once, nil
+	})}, nil)
+	ctx := llm.WithProgress(t.Context(), llm.Progress{
+		Begun: func() { begun++ },
+		Output: func(tail string, bytes int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, tail)
+		},
+	})
+	const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	wait := func(name string) string { return fmt.Sprintf("while [ ! -e %s ]; do sleep 0.01; done; ", name) }
+	command := "seq 1 100; " + wait("a") + "printf 'half '; " + wait("b") + "echo line; printf '10%%\\r50%%'; " + wait("c") + "echo; echo " + token + "; printf 'a\\033[31mb\\n'; " + wait("d") + "echo end"
+	done := make(chan llm.ToolResult)
+	go func() {
+		r, err := s.Run(ctx, call("bash", o{"command": command}))
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}()
+	for _, step := range []struct{ seen, touch string }{{"99\n100", "a"}, {"100\nhalf ", "b"}, {"half line\n50%", "c"}, {"[redacted]\na\x1b[31mb", "d"}} {
+		for end := time.Now().Add(10 * time.Second); !seen(step.seen); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%q is not told: %q", step.seen, told)
+			}
+		}
+		put(t, filepath.Join(s.ws.dir, step.touch), "")
+	}
+	r := <-done
+	contains(t, r.Text(), "1\n2\n3\n", "half line\n10%\r50%\n"+token+"\n", "end\n[exit code 0]")
+	if seen(token) || seen("10%") || begun != 1 {
+		t.Errorf("begun %d times, told %q", begun, told)
+	}
+	for _, tail := range told {
+		if strings.Count(tail, "\n") >= tellLines || len(tail) > tellBytes {
+			t.Errorf("too much is told at once: %q", tail)
+		}
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	long := strings.Repeat("ä", tellBytes)
+	for _, tt := range []struct {
+		out    string
+		rested bool
+		want   string
+	}{
+		{"", false, ""},
+		{"a\nb", false, "a"},
+		{"a\nb", true, "a\nb"},
+		{"a\r\nb\r\n", false, "a\nb"},
+		{"10%\r20%\r", true, "20%"},
+		{strings.Repeat("x\n", 30), false, strings.Repeat("x\n", tellLines-1) + "x"},
+		{"\xa4\nb\n", false, "\nb"},
+		{long, true, long[len(long)-tellBytes:]},
+		{"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\nBgkqhkiG9w0B\n", false, "[redacted]"},
+	} {
+		if got := lastLines([]byte(tt.out), tt.rested); got != tt.want {
+			t.Errorf("%.40q: got %.80q, want %.80q", tt.out, got, tt.want)
+		}
+	}
 }
 
 // A command ends with the process that runs it, also if that is killed: its
@@ -352,6 +441,7 @@ func TestKilledProcessEndsItsCommand(t *testing.T) {
 	for name, command := range map[string]string{
 		"children":   `(sleep 300 & echo $! > p1; wait) & echo $$ > p2; wait`,
 		"deaf child": `bash -c 'trap "" TERM; echo $$ > p1; while :; do sleep 1; done' & echo $$ > p2; trap "" TERM; wait`,
+		"daemon":     `setsid bash -c 'trap "" TERM; echo $$ > p1; while :; do sleep 1; done' > /dev/null 2>&1 & echo $$ > p2; nohup sleep 300`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

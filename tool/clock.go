@@ -18,7 +18,7 @@ func (clock) Spec() llm.ToolSpec {
 		Schema: []byte(`{
   "type": "object",
   "properties": {
-    "timezone": {"type": "string", "description": "IANA time zone such as Europe/Berlin or UTC; the local one if not given"}
+    "timezone": {"type": "string", "description": "such as Europe/Berlin"}
   },
   "additionalProperties": false
 }`),

@@ -16,16 +16,15 @@ type editFile struct{ ws *workspace }
 
 func (editFile) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
-		Name: "edit_file",
-		Description: "Replace a text in a file of the workspace by another. old_string must be in the file exactly once, " +
-			"white space included, unless replace_all is set. Returns a diff.",
+		Name:        "edit_file",
+		Description: "Replace a text in a file. old_string must be in it exactly once, white space included, unless replace_all is set.",
 		Schema: []byte(`{
   "type": "object",
   "properties": {
-    "path": {"type": "string", "minLength": 1, "description": "path of the file, relative to the workspace"},
-    "old_string": {"type": "string", "minLength": 1, "description": "the exact text to replace"},
-    "new_string": {"type": "string", "description": "the text to put in its place"},
-    "replace_all": {"type": "boolean", "description": "replace every occurrence"}
+    "path": {"type": "string", "minLength": 1},
+    "old_string": {"type": "string", "minLength": 1},
+    "new_string": {"type": "string"},
+    "replace_all": {"type": "boolean"}
   },
   "required": ["path", "old_string", "new_string"],
   "additionalProperties": false

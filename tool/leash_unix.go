@@ -13,13 +13,17 @@ import (
 // second shell waits on a pipe for the end of this process, and ends the
 // command's group then. The command itself begins only when that shell knows it.
 //
-// It does not reach processes that have left the group (setsid, job control).
-// slip takes the leash off: call it when the command is over.
-func leash(cmd *exec.Cmd) (slip func(), err error) {
+// Processes that have left the group (setsid, job control) are found by mark,
+// which cmd has in its environment, where there is a /proc. slip takes the leash
+// off: call it when the command is over.
+func leash(cmd *exec.Cmd, mark string) (slip func(), err error) {
 	const (
 		sh    = "/bin/sh"
 		await = `read -r go <&3 || exit 125; exec 3<&-; exec "$@"`
-		watch = `read -r group || exit; read -r over && exit; kill -TERM -"$group"; kill -CONT -"$group"; sleep 1; kill -KILL -"$group"`
+		watch = `strays() { grep -ls -e "$1" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill "$2" "$pid"; done; }
+read -r group || exit; read -r over && exit
+kill -TERM -"$group"; kill -CONT -"$group"; strays "$1" -TERM
+sleep 1; kill -KILL -"$group"; strays "$1" -KILL; strays "$1" -KILL`
 	)
 	detach(cmd)
 	if _, err := os.Stat(sh); err != nil {
@@ -41,7 +45,7 @@ func leash(cmd *exec.Cmd) (slip func(), err error) {
 		return nil, err
 	}
 	defer end.Close()
-	watcher := exec.Command(sh, "-c", watch)
+	watcher := exec.Command(sh, "-c", watch, "sh", mark)
 	watcher.Dir, watcher.Env, watcher.Stdin = "/", []string{"PATH=" + systemPath}, end
 	watcher.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this group leaves it alone
 	if err := watcher.Start(); err != nil {

@@ -32,12 +32,12 @@ var unentered = map[string]bool{".git": true, "node_modules": true}
 func (listDirectory) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
 		Name:        "list_directory",
-		Description: "List a directory in the workspace: directories first, then files with their sizes. With depth, a tree of everything below.",
+		Description: "List a directory with the sizes of files; with depth, all below it.",
 		Schema: []byte(`{
   "type": "object",
   "properties": {
-    "path": {"type": "string", "description": "path of the directory, relative to the workspace; the workspace itself if not given"},
-    "depth": {"type": "integer", "minimum": 1, "maximum": 20, "description": "levels to show, 1 if not given"}
+    "path": {"type": "string"},
+    "depth": {"type": "integer", "minimum": 1, "maximum": 20}
   },
   "additionalProperties": false
 }`),

@@ -29,16 +29,15 @@ const (
 
 func (readFile) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
-		Name: "read_file",
-		Description: "Read a file in the workspace. Text is returned as it is, up to 2000 lines at a time; a note at the end says how to read on. " +
-			"PNG, JPEG, GIF and WebP images are shown; other binary files are described.",
+		Name:        "read_file",
+		Description: "Read a file: up to 2000 lines of text, and a note how to read on. Images are shown.",
 		Schema: []byte(`{
   "type": "object",
   "properties": {
-    "path": {"type": "string", "minLength": 1, "description": "path of the file, relative to the workspace"},
-    "offset": {"type": "integer", "minimum": 1, "description": "first line to read, counted from 1"},
-    "limit": {"type": "integer", "minimum": 1, "description": "number of lines to read, 2000 if not given"},
-    "column": {"type": "integer", "minimum": 1, "description": "byte of the first line to begin at, counted from 1; for very long lines"}
+    "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+    "offset": {"type": "integer", "minimum": 1},
+    "limit": {"type": "integer", "minimum": 1},
+    "column": {"type": "integer", "minimum": 1, "description": "for very long lines"}
   },
   "required": ["path"],
   "additionalProperties": false

@@ -98,6 +98,19 @@ func (c *capture) String() string {
 	return clean(fmt.Sprintf("%s\n[... %d of %d bytes cut ...]\n%s", head, cut, c.total, tail))
 }
 
+// end returns the last bytes of what was written, at most n of them and no more
+// than are kept, and how many bytes were written.
+func (c *capture) end(n int) ([]byte, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b []byte
+	if int64(len(c.head)+len(c.tail)) == c.total {
+		b = append(b, c.head...)
+	}
+	b = append(b, c.tail...)
+	return b[max(0, len(b)-n):], c.total
+}
+
 // withNote adds a note on a separate line after text.
 func withNote(text, note string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {

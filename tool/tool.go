@@ -324,6 +324,9 @@ func (e *entry) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, err
 	if refused != "" {
 		return llm.Failed(call, clean(refused)), nil
 	}
+	if begun := llm.ProgressOf(ctx).Begun; begun != nil {
+		begun()
+	}
 	r, err := e.tool.Run(ctx, call)
 	r.CallID, r.Name = call.ID, call.Name
 	r.Blocks = e.tidy(r.Blocks)

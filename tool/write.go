@@ -20,15 +20,14 @@ const maxEdited = 32 << 20
 
 func (writeFile) Spec() llm.ToolSpec {
 	return llm.ToolSpec{
-		Name: "write_file",
-		Description: "Write a file in the workspace, replacing its content, or with append adding at its end on a new line. " +
-			"Missing directories are made. To change a part of a file use edit_file.",
+		Name:        "write_file",
+		Description: "Write a file, replacing its content, or with append adding a new line at its end. Missing directories are made.",
 		Schema: []byte(`{
   "type": "object",
   "properties": {
-    "path": {"type": "string", "minLength": 1, "description": "path of the file, relative to the workspace"},
-    "content": {"type": "string", "description": "what to write"},
-    "append": {"type": "boolean", "description": "add to the end of the file instead of replacing it"}
+    "path": {"type": "string", "minLength": 1},
+    "content": {"type": "string"},
+    "append": {"type": "boolean"}
   },
   "required": ["path", "content"],
   "additionalProperties": false

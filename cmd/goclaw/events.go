@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"time"
 
 	"goclaw/agent"
 	"goclaw/internal/transcript"
@@ -27,7 +26,6 @@ func (e *env) plainEvents() func(agent.Event, error) error {
 	st := e.style()
 	var answer *transcript.Answer
 	var failed error // the first error of standard output
-	began := map[string]time.Time{}
 	return func(ev agent.Event, err error) error {
 		said, _ := ev.(agent.Said)
 		if answer != nil && (err != nil || said.Text == "" && said.Thinking == "") {
@@ -49,14 +47,9 @@ func (e *env) plainEvents() func(agent.Event, error) error {
 			answer.Write(transcript.Printable(ev.Text))
 			return failed
 		case agent.Calling:
-			began[ev.Call.ID] = time.Now()
 			fmt.Fprintln(e.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))
 		case agent.Called:
-			var took time.Duration
-			if at, ok := began[ev.Call.ID]; ok {
-				took = time.Since(at)
-			}
-			for _, line := range transcript.Result(ev.Call, ev.Result, took, "", st) {
+			for _, line := range transcript.Result(ev.Call, ev.Result, ev.Took, "", st) {
 				fmt.Fprintln(e.err, line)
 			}
 		case addressed:
@@ -109,8 +102,10 @@ func eventJSON(ev agent.Event) map[string]any {
 		return nil
 	case agent.Calling:
 		return map[string]any{"type": "tool", "state": "running", "id": ev.Call.ID, "name": ev.Call.Name, "input": ev.Call.Args}
+	case agent.Printed:
+		return map[string]any{"type": "tool", "state": "output", "id": ev.Call.ID, "name": ev.Call.Name, "tail": ev.Tail, "bytes": ev.Bytes}
 	case agent.Called:
-		return map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text()}
+		return map[string]any{"type": "tool", "state": "done", "id": ev.Call.ID, "name": ev.Call.Name, "isError": ev.Result.IsError, "output": ev.Result.Text(), "milliseconds": ev.Took.Milliseconds()}
 	case agent.Done:
 		u := ev.Usage
 		return map[string]any{"type": "done", "stopReason": ev.Stop, "cut": ev.Stop == llm.StopLength, "usage": map[string]any{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite, "cost": u.Cost.Total}}

@@ -307,3 +307,35 @@ func TestTerminalSpinner(t *testing.T) {
 	p.Press("\x04")
 	over()
 }
+
+// printing are tools that print while they run.
+type printing struct {
+	tools
+	gate chan struct{}
+}
+
+func (p printing) Run(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	for _, tail := range []string{"one", "one\n\x1b[2Jtwo\tthree\n4\n5\n6\n" + strings.Repeat("long ", 40), "7"} {
+		llm.ProgressOf(ctx).Output(tail, 100)
+		<-p.gate
+	}
+	return llm.Result(c, "1\n2"), nil
+}
+
+// What a tool prints is seen while it runs, and replaced by its result.
+func TestTerminalLiveOutput(t *testing.T) {
+	b := newBench(llmtest.Call("c1", "look", `{}`), llmtest.Say("done"))
+	gate := make(chan struct{})
+	b.tools = printing{gate: gate}
+	p, over := b.sit(t, context.Background(), func(o *Options) { o.Width = func() int { return 80 } })
+	p.Press("go\r")
+	p.See("> go\n→ look()\n  one\n")
+	gate <- struct{}{}
+	p.See("→ look()\n  \uFFFD[2Jtwo three\n  4\n  5\n  6\n  long long long long long long long long long long long long long long long l…\n")
+	gate <- struct{}{}
+	p.See("→ look()\n  7\n")
+	gate <- struct{}{}
+	p.See("> go\n→ look()\n  1\n  2\n← 1.0 s\ndone\n\n>")
+	p.Press("\x04")
+	over()
+}

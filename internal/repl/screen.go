@@ -12,8 +12,8 @@ import (
 )
 
 // screen is where a chat is shown, by several goroutines: the turn, a question
-// from a tool, and a spinner while nothing else happens. The spinner has its
-// line to itself.
+// from a tool, and a spinner while nothing else happens, below the last lines
+// that a running tool has printed. The spinner has its line to itself.
 type screen struct {
 	out, notes io.Writer
 	style      transcript.Style
@@ -26,7 +26,9 @@ type screen struct {
 	think  *transcript.Wrapper // of the thinking under way
 	label  string              // of the spinner; "": there is none
 	since  time.Time
+	tail   []string // what a tool printed last
 	drawn  bool
+	above  int // lines of tail that are drawn above the spinner
 	paused bool
 	err    error // the first error of out
 }
@@ -35,8 +37,9 @@ type screen struct {
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const (
-	tick     = 100 * time.Millisecond
-	patience = 3 // ticks until the spinner appears
+	tick      = 100 * time.Millisecond
+	patience  = 3 // ticks until the spinner appears
+	tailLines = 5 // of what a running tool prints
 )
 
 // spin shows the spinner until stop is called.
@@ -75,9 +78,38 @@ func (s *screen) frame(n int) {
 	if s.label == "" || s.paused || s.think != nil || s.text != nil && s.text.Open() || took < patience*tick {
 		return
 	}
-	line := spinner(n, s.label, took, s.width())
-	s.write(s.out, terminal.Return()+s.style.Dim(line)+terminal.Control("K"))
-	s.drawn = true
+	width := s.width()
+	text := s.top()
+	for _, l := range s.tail {
+		text += s.style.Dim("  "+transcript.OneLine(l, max(width-3, 1))) + terminal.Control("K") + "\n"
+	}
+	text += s.style.Dim(spinner(n, s.label, took, width)) + terminal.Control("K")
+	if len(s.tail) < s.above {
+		text += terminal.Control("J")
+	}
+	s.write(s.out, text)
+	s.drawn, s.above = true, len(s.tail)
+}
+
+// top moves the cursor to the beginning of what frame has drawn.
+func (s *screen) top() string {
+	if s.above == 0 {
+		return terminal.Return()
+	}
+	return terminal.Return() + terminal.Control(fmt.Sprintf("%dA", s.above))
+}
+
+// printed shows the last lines of tail, which a running tool has printed, until
+// something else is shown.
+func (s *screen) printed(tail string) {
+	tail = strings.TrimRight(transcript.Printable(tail), "\n")
+	var lines []string
+	if tail != "" {
+		lines = strings.Split(tail, "\n")
+	}
+	s.mu.Lock()
+	s.tail = lines[max(0, len(lines)-tailLines):]
+	s.mu.Unlock()
 }
 
 // spinner returns the spinner's line for a terminal of that width. The last
@@ -99,11 +131,11 @@ func (s *screen) waiting(label string) {
 	s.mu.Unlock()
 }
 
-// clear removes the spinner.
+// clear removes the spinner, and what is above it.
 func (s *screen) clear() {
 	if s.drawn {
-		s.write(s.out, terminal.Return()+terminal.Control("K"))
-		s.drawn = false
+		s.write(s.out, s.top()+terminal.Control("J"))
+		s.drawn, s.above = false, 0
 	}
 	s.since = time.Now()
 }

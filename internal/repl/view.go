@@ -25,20 +25,18 @@ type view struct {
 	terminal    func() int // its columns; nil: there is no terminal
 	model       func() Model
 	hint        func(error) string
-	thinking    bool // is shown
-	clock       session.Clock
+	thinking    bool                // is shown
 	calls       map[string]*started // by their ids
 }
 
-// started is a tool call and when it began, or how long it took.
+// started is a tool call, and how long it took.
 type started struct {
 	call llm.ToolCall
-	at   time.Time
 	took time.Duration
 }
 
 func newView(o Options) *view {
-	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, clock: o.Clock, calls: map[string]*started{}}
+	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, calls: map[string]*started{}}
 	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width, columns: v.columns}
 	return v
 }
@@ -113,16 +111,15 @@ func (v *view) event(ev agent.Event) {
 			v.screen.waiting("thinking")
 		}
 	case agent.Calling:
-		v.calls[ev.Call.ID] = &started{call: ev.Call, at: v.clock.Now()}
+		v.calls[ev.Call.ID] = &started{call: ev.Call}
 		v.tell(v.style.Yellow("→ " + transcript.CallLine(ev.Call)))
 		v.screen.waiting(cell(ev.Call.Name, 40))
 	case agent.Called:
-		if c := v.calls[ev.Call.ID]; c != nil {
-			c.took = v.clock.Now().Sub(c.at)
-		} else { // it was not begun
-			v.calls[ev.Call.ID] = &started{call: ev.Call}
-		}
+		v.calls[ev.Call.ID] = &started{ev.Call, ev.Took}
+		v.screen.printed("")
 		v.awaitModel()
+	case agent.Printed:
+		v.screen.printed(ev.Tail)
 	case agent.Silent:
 		v.note("[%s]", transcript.Event(ev))
 	case agent.Recorded:
