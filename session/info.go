@@ -20,7 +20,7 @@ type Info struct {
 	Parent  string
 	CWD     string
 	Created time.Time
-	Updated time.Time // time of the latest record, but not before Created: a fork of old records is new
+	Updated time.Time // time of the latest record that has one, but not before Created: a fork of old records is new
 	Trashed time.Time // zero unless it is in the trash; the store knows it, not the log
 
 	Records     int       // how many
@@ -121,7 +121,9 @@ func (in *Info) Add(r Record, find func(id string) Seq) bool {
 func (in *Info) log(r Record) {
 	in.Records++
 	in.Last = r.Seq
-	in.Updated = r.Time
+	if !r.Time.IsZero() { // other programs write lines without a time
+		in.Updated = r.Time
+	}
 	switch b := r.Body.(type) {
 	case Header:
 		if in.Records == 1 {

@@ -433,7 +433,7 @@ func (im *importer) source(ctx context.Context, t *Transcript, end *source.Posit
 func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) error {
 	w := &writer{im: im, id: j.log, o: o, last: 0}
 	var pos source.Position
-	for r, err := range im.source(ctx, j.t, &pos) {
+	for r, err := range source.Dated(im.source(ctx, j.t, &pos)) {
 		if err == nil && w.last == 0 {
 			r = j.t.Opened(r, j.log)
 			if again > 0 { // newer than the log before it
@@ -444,7 +444,9 @@ func (im *importer) begin(ctx context.Context, j job, o *Outcome, again int) err
 				return err
 			}
 			if j.t.Title != "" {
-				if err := w.add(ctx, titled(j.t.Title, "")); err != nil {
+				title := titled(j.t.Title, "")
+				title.Time = r.Time
+				if err := w.add(ctx, title); err != nil {
 					return err
 				}
 			}

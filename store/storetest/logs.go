@@ -108,13 +108,14 @@ func (s suite) bent(t *testing.T) {
 		"dead end kept":      {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "b")}},
 		"second header":      {{ID: "a", Body: user}, {Body: session.Header{Version: 3, ID: "x", Key: "y"}}, {ID: "b", Parent: "a", Body: user}},
 		"time runs back":     {{ID: "a", Body: user}, {ID: "b", Parent: "a", Body: user, Time: sessiontest.Start.Add(-9 * time.Second)}},
+		"no time":            {{ID: "a", Body: user, Time: sessiontest.Start.Add(time.Hour)}, {ID: "b", Parent: "a", Body: user}, {ID: "c", Parent: "a", Side: true, Body: user}},
 		"straight after it":  {{ID: "a", Body: user}, {ID: "b", Body: user}, {ID: "c", Parent: "b", Body: user}, {ID: "f", Parent: "c", Body: sessiontest.Compaction("s", "c")}, {ID: "d", Parent: "f", Body: user}},
 	} {
 		id := session.ID(name)
 		log := []session.Record{header(id, "k")}
 		for i, r := range recs {
 			r.Seq = session.Seq(i) + 2
-			if r.Time.IsZero() {
+			if r.Time.IsZero() && name != "no time" {
 				r.Time = sessiontest.Start
 			}
 			log = append(log, r)
@@ -125,6 +126,17 @@ func (s suite) bent(t *testing.T) {
 		}
 		wantLog(t, st, id, log)
 		wantOpen(t, st, id)
+	}
+	// Without a time of its own a log began with its first record that has one.
+	undated := header("undated", "k")
+	undated.Time = time.Time{}
+	add(t, st, "undated", undated, session.Record{Seq: 2, ID: "a", Time: sessiontest.Start, Body: user}, session.Record{Seq: 3, ID: "b", Parent: "a", Body: user})
+	for id, updated := range map[session.ID]time.Time{"undated": sessiontest.Start, "no time": sessiontest.Start.Add(time.Hour)} {
+		in, err := session.Stat(bg, st, id)
+		must(t, err)
+		if !in.Created.Equal(sessiontest.Start) || !in.Updated.Equal(updated) {
+			t.Errorf("%s: created %v, updated %v, want %v and %v", id, in.Created, in.Updated, sessiontest.Start, updated)
+		}
 	}
 }
 

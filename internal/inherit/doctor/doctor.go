@@ -343,6 +343,9 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 	for i, r := range branch {
 		place[r.Seq] = i
 	}
+	if len(all.Log) > 0 && all.Log[0].Time.IsZero() {
+		all.Log[0].Time = cmp.Or(all.Created, t.Stat.Time())
+	}
 	next := 0
 	for i, r := range all.Log {
 		_, header := r.Body.(session.Header)
@@ -354,9 +357,6 @@ func Repair(ctx context.Context, t *source.Transcript, w io.Writer) error {
 			}
 		case i > 0 && (header || r.ID != "" && c.seen[r.ID]):
 		default:
-			if i == 0 && r.Time.IsZero() {
-				r.Time = t.Stat.Time()
-			}
 			c.put(r)
 		}
 		for _, l := range c.long[r.Seq] {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"goclaw/internal/codec"
 	"goclaw/internal/codec/native"
@@ -33,6 +34,57 @@ func Replay(id session.ID, recs iter.Seq2[session.Record, error]) (Replayed, err
 	})
 	out.Session = s
 	return out, err
+}
+
+// maxUndated is how many records without a time are looked at for the time of a
+// log's beginning, and maxUndatedSize how large they may be together.
+const (
+	maxUndated     = 1000
+	maxUndatedSize = 4 << 20
+)
+
+// Dated yields recs, the first of which has a time if one of them does: its own,
+// or that of the first one that has. Files may begin with lines without a time.
+func Dated(recs iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		type one struct {
+			rec session.Record
+			err error
+		}
+		var held []one
+		size, done := 0, false
+		flush := func() bool {
+			done = true
+			for _, h := range held {
+				if !yield(h.rec, h.err) {
+					return false
+				}
+			}
+			held = nil
+			return true
+		}
+		for r, err := range recs {
+			if done {
+				if !yield(r, err) {
+					return
+				}
+				continue
+			}
+			held = append(held, one{r, err})
+			size += len(r.Raw)
+			known := err == nil && !r.Time.IsZero()
+			if known {
+				i := slices.IndexFunc(held, func(h one) bool { return h.err == nil })
+				held[i].rec.Time = r.Time
+			}
+			if (known || len(held) > maxUndated || size > maxUndatedSize) && !flush() {
+				return
+			}
+		}
+		if !done {
+			flush()
+		}
+	}
 }
 
 // Chain yields records one after the other.

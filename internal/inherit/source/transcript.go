@@ -81,7 +81,7 @@ func (t *Transcript) Ref() string {
 func (t *Transcript) Records(ctx context.Context) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		first := true
-		for r, err := range t.Raw(ctx, nil) {
+		for r, err := range Dated(t.Raw(ctx, nil)) {
 			if err == nil && first {
 				first = false
 				r = t.Opened(r, t.ID)
