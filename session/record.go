@@ -86,9 +86,13 @@ type Message struct {
 	Usage    llm.Usage
 	Stop     llm.Stop
 	Error    string
-	Cut      bool            // answers a request whose long tool results were cut: Usage is not of the whole context
-	Excluded bool            // stays in the history, and is never sent to a model
-	Details  json.RawMessage // for people and programs, never sent
+	// Continues is the id of the record that holds the beginning of this answer, if
+	// results of its calls lie between: another program ran them while the answer
+	// arrived. Both are sent as one answer.
+	Continues string
+	Cut       bool            // answers a request whose long tool results were cut: Usage is not of the whole context
+	Excluded  bool            // stays in the history, and is never sent to a model
+	Details   json.RawMessage // for people and programs, never sent
 }
 
 // Synthetic reports whether a program wrote m in a model's name, for people

@@ -42,6 +42,13 @@ func redacted(m session.Message) session.Message {
 	return m
 }
 
+// continuing returns an answer that goes on with the one that the record id holds.
+func continuing(id string, b session.Body) session.Body {
+	m := b.(session.Message)
+	m.Continues = id
+	return m
+}
+
 func TestBuild(t *testing.T) {
 	interrupted := "result c1 true " + window.Interrupted
 	for _, c := range []struct {
@@ -55,6 +62,10 @@ func TestBuild(t *testing.T) {
 		{"parallel calls, results in call order", []session.Body{User("q"),
 			Calls(llm.ToolCall{ID: "c1", Name: "a"}, llm.ToolCall{ID: "c2", Name: "b"}), Result("c2", "two"), Result("c1", "one")},
 			[]string{"user q", "call c1 a {}", "call c2 b {}", "result c1 false one", "result c2 false two"}},
+		{"an answer whose first call was answered while it arrived", []session.Body{User("q"), Call("c1", "a"), Result("c1", "one"), continuing("e2", Call("c2", "b")), Result("c2", "two"), continuing("e4", Answer("and so"))},
+			[]string{"user q", "call c1 a {}", "call c2 b {}", "assistant and so", "result c1 false one", "result c2 false two"}},
+		{"an answer that the user spoke into", []session.Body{User("q"), Call("c1", "a"), Result("c1", "one"), User("wait"), continuing("e2", Call("c2", "b"))},
+			[]string{"user q", "call c1 a {}", "result c1 false one", "user wait", "call c2 b {}", "result c2 true " + window.Interrupted}},
 		{"a call without a result was interrupted", []session.Body{User("q"), Call("c1", "read"), User("go on")},
 			[]string{"user q", "call c1 read {}", interrupted, "user go on"}},
 		{"a result without a call is left out", []session.Body{User("q"), Result("c9", "lost"), Answer("a")},

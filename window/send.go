@@ -70,19 +70,19 @@ func SummaryText(summary string) string { return summaryOpen + summary + summary
 // item is one message on its way into the request.
 type item struct {
 	llm.Message
-	turn   int    // which turn it belongs to, counted from the first one sent
-	record string // the id of its record; "" for a summary
-	from   []int  // the block of the record that each block was made of
+	turn   int     // which turn it belongs to, counted from the first one sent
+	record string  // the id of its record, the last one of an answer in parts; "" for a summary
+	from   []Place // the block in the log that each block was made of
 }
 
-func (it item) place(block int) Place { return Place{it.record, it.from[block]} }
+func (it item) place(block int) Place { return it.from[block] }
 
 // emit turns the context of s into messages, record by record.
 func emit(s *session.Session, p Prompt) []item {
 	c, recs := Sent(s)
 	out := make([]item, 0, len(recs)+1)
 	if c != nil {
-		out = append(out, item{Message: llm.UserText(SummaryText(c.Summary)), from: []int{0}})
+		out = append(out, item{Message: llm.UserText(SummaryText(c.Summary)), from: []Place{{}}})
 	}
 	changes, turn := changesOf(recs), 0
 	for _, r := range recs {
@@ -90,10 +90,37 @@ func emit(s *session.Session, p Prompt) []item {
 			turn++
 		}
 		if role, blocks, from := send(r, changes[r.ID], p); len(blocks) > 0 {
-			out = append(out, item{llm.Message{Role: role, Blocks: blocks}, turn, r.ID, from})
+			it := item{Message: llm.Message{Role: role, Blocks: blocks}, turn: turn, record: r.ID, from: make([]Place, len(from))}
+			for i, block := range from {
+				it.from[i] = Place{r.ID, block}
+			}
+			if !goesOn(out, it, r) {
+				out = append(out, it)
+			}
 		}
 	}
 	return out
+}
+
+// goesOn adds it to the answer in out that its record continues, and reports
+// whether there is one: only results may lie between.
+func goesOn(out []item, it item, r session.Record) bool {
+	m, ok := r.Body.(session.Message)
+	if !ok || m.Continues == "" {
+		return false
+	}
+	for i := len(out) - 1; i >= 0; i-- {
+		switch {
+		case out[i].record == m.Continues && out[i].Role == llm.Assistant:
+			a := &out[i]
+			a.Blocks, a.from = slices.Concat(a.Blocks, it.Blocks), slices.Concat(a.from, it.from)
+			a.record = it.record
+			return true
+		case len(out[i].Results()) < len(out[i].Blocks):
+			return false
+		}
+	}
+	return false
 }
 
 // change is what later records change in what is sent of a record.

@@ -42,7 +42,7 @@ func everyKind() []session.Record {
 		session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{llm.ToolResult{CallID: "c2", Name: "list", IsError: true,
 			Blocks: []llm.Block{llm.Text{Text: "no such folder"}}}}}, At: at},
 		session.Message{Message: llm.AssistantText("broke off"), At: at, Provider: "openai", API: "openai-completions", Model: "gpt-5", Stop: llm.StopError, Error: "boom"},
-		session.Message{Message: llm.AssistantText("in short"), At: at, Provider: "openai", API: "openai-completions", Model: "gpt-5", Usage: usage, Stop: llm.StopEnd, Cut: true},
+		session.Message{Message: llm.AssistantText("in short"), At: at, Provider: "openai", API: "openai-completions", Model: "gpt-5", Usage: usage, Stop: llm.StopEnd, Continues: "e3", Cut: true},
 		session.Message{Message: llm.UserText("never sent"), At: at, Excluded: true},
 		session.Message{Message: llm.Message{Role: llm.System, Blocks: []llm.Block{llm.Text{Text: "be kind"}}}, At: at},
 		session.Shell{Command: "ls -l", Output: "total 0\n", ExitCode: &code, Truncated: true, FullOutput: "/tmp/out", At: at},

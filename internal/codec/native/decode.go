@@ -240,16 +240,17 @@ func (d *Decoder) message(n int) session.Body {
 	}
 	get := func(key string) int { return d.Get(n, key) }
 	m := session.Message{
-		API:      d.Same(get("api"), &d.api),
-		Provider: d.Same(get("provider"), &d.provider),
-		Model:    d.Same(get("model"), &d.model),
-		Usage:    d.usage(get("usage")),
-		Stop:     stop(d.Text(get("stopReason"))),
-		Error:    d.String(get("errorMessage")),
-		Cut:      d.True(get("cutRequest")),
-		Excluded: d.True(get("excludeFromContext")),
-		Details:  d.keep(get("details")),
-		At:       d.Time(get("timestamp")),
+		API:       d.Same(get("api"), &d.api),
+		Provider:  d.Same(get("provider"), &d.provider),
+		Model:     d.Same(get("model"), &d.model),
+		Usage:     d.usage(get("usage")),
+		Stop:      stop(d.Text(get("stopReason"))),
+		Error:     d.String(get("errorMessage")),
+		Continues: d.String(get("continues")),
+		Cut:       d.True(get("cutRequest")),
+		Excluded:  d.True(get("excludeFromContext")),
+		Details:   d.keep(get("details")),
+		At:        d.Time(get("timestamp")),
 	}
 	switch role := get("role"); string(d.Text(role)) {
 	case "user":

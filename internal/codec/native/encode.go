@@ -339,6 +339,7 @@ func (w *writer) message(m session.Message) {
 	w.usage(m.Usage, answer)
 	w.Opt("stopReason", string(m.Stop))
 	w.Opt("errorMessage", m.Error)
+	w.Opt("continues", m.Continues)
 	w.Flag("cutRequest", m.Cut)
 	w.Flag("excludeFromContext", m.Excluded)
 	w.ms("timestamp", m.At)
