@@ -116,7 +116,7 @@ func TestClaudeCode(t *testing.T) {
 			cc("assistant", "a2", "a1", answer("m1", `{"type":"tool_use","id":"t2","name":"Read","input":{}}`)),
 			cc("user", "r2", "a2", result("t2", "two")),
 			cc("assistant", "a3", "r2", answer("m2", `{"type":"text","text":"done"}`)),
-		}, []string{"user go", "call t1 Read {}", "result t1 true one", "call t2 Read {}", "result t2 true two", "assistant done"}},
+		}, []string{"user go", "call t1 Read {}", "call t2 Read {}", "result t1 true one", "result t2 true two", "assistant done"}},
 		"said while it was busy": {[]string{
 			cc("user", "u1", "", user("go")),
 			cc("assistant", "a1", "u1", answer("m1", `{"type":"tool_use","id":"t1","name":"Read","input":{}}`)),

@@ -3,11 +3,17 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"io"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
+	"goclaw/internal/wholefile"
 	"goclaw/session"
 )
 
@@ -42,10 +48,23 @@ func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 	}
 	if l.UUID != "" { // a subagent may come before the conversation
 		s.Side = l.Sidechain && (s.Bare || s.Side)
-		s.Bare = false
+		if isWarmup(l) {
+			s.Maybe = warmup
+		} else if !l.Sidechain || l.Type == "user" && l.ParentUUID == nil {
+			s.Maybe = ""
+		}
+		s.Bare = s.Side && s.Maybe == warmup
 	}
 	s.CWD = cmp.Or(s.CWD, l.CWD)
 	return true, s.ID != "" && s.CWD != "" && !s.Bare && !s.Side
+}
+
+const warmup = "Warmup"
+
+// isWarmup reports whether a line is the prompt of a subagent that the program
+// starts so that its next one starts faster. Nobody has asked it anything.
+func isWarmup(l source.Line) bool {
+	return l.Sidechain && l.Type == "user" && l.ParentUUID == nil && bytes.Contains(l.Raw, []byte(`"content":"`+warmup+`"`))
 }
 
 func isLine(l source.Line) bool {
@@ -58,6 +77,8 @@ func isLine(l source.Line) bool {
 		return l.MessageID != ""
 	case "queue-operation", "custom-title", "ai-title", "permission-mode", "last-prompt", "agent-name", "tag", "mode":
 		return l.SessionID != ""
+	case forkRef:
+		return bytes.Contains(l.Raw, []byte(`"parentSessionId"`))
 	}
 	return false
 }
@@ -72,7 +93,7 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 		return nil, nil
 	}
 	t := f.Transcript(Program)
-	t.Stream = func() codec.Stream { return newStream(s.Side) }
+	t.Stream = func() codec.Stream { return newStream(s.Side, sessions(f.Path).open) }
 	if s.Side || uuidForm.MatchString(string(f.ID)) {
 		t.ID = f.ID
 	}
@@ -81,7 +102,33 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 	if s.Side {
 		// Its lines carry the id of the session that it worked for.
 		t.Key = source.ProjectKey("claude", s.CWD, session.ID(s.ID)) + ":" + session.Key(f.ID)
-		t.Archive = session.Subagent
+		t.Archive, t.Title = session.Subagent, described(f)
 	}
 	return []*source.Transcript{t}, nil
+}
+
+// maxMeta is how large the file is that describes a subagent.
+const maxMeta = 1 << 20
+
+// described returns the task of a subagent in a few words, which its session gave
+// it with the prompt.
+func described(f *source.File) string {
+	data, err := wholefile.Read(strings.TrimSuffix(f.Path, source.Ext)+".meta.json", maxMeta)
+	if err != nil {
+		return ""
+	}
+	var meta struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(data, &meta) // what cannot be read says nothing
+	return strings.TrimSpace(meta.Description)
+}
+
+// sessions is the path of a subagent's file: <project>/<session>/subagents/<agent>.
+type sessions string
+
+// open opens the file of a session of the same project.
+func (s sessions) open(id string) (io.ReadCloser, error) {
+	project := filepath.Dir(filepath.Dir(filepath.Dir(string(s))))
+	return (&source.Transcript{Path: filepath.Join(project, filepath.Base(id)+source.Ext)}).Open()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"strings"
 	"time"
 
@@ -19,10 +20,12 @@ import (
 // as a boundary and a user line with the summary.
 //
 // A line is a record with the line's uuid, and carries the line in the field
-// "claude-code"; consecutive lines of one answer are one record. Lines without
-// text for a model that others continue (system, progress, attachment) are
-// custom data; titles are titles; anything else is kept verbatim, outside of
-// the conversation.
+// "claude-code"; consecutive lines of one answer are one record. A line that
+// holds several results, or a result and a text, is several records, of which the
+// first carries the line. What the program itself told the model (attached files,
+// notifications, its own commands) are messages on its behalf. Other lines that
+// others continue (system, progress, attachment) are custom data; titles are
+// titles; anything else is kept verbatim, outside of the conversation.
 //
 // Parallel calls put their results on separate branches: a line whose parent is
 // anywhere in the current turn continues the line before it.
@@ -33,20 +36,26 @@ type stream struct {
 	at     map[uint64]bool // all uuids, by hash
 	calls  map[string]string
 	held   *source.Draft // an answer that the next lines may continue
-	answer string        // its id
+	answer string        // its id, or that of the last one
+	part   string        // the record with the end of the last one
 	// counted are the answers whose usage was counted.
 	counted map[uint64]bool
-	// merged are the uuids that are part of an answer, and its id.
+	// merged are the uuids of lines whose record has another id: that of an answer,
+	// or of the last of several records.
 	merged map[uint64]string
 	parts  []string // of the answer that is held
 
 	titles  map[string]string // of lines that are still to come
 	named   bool              // the user has given a title
 	compact claudeCompact     // the boundary whose summary is still to come
+
+	past   func(session string) (io.ReadCloser, error) // opens the file of the session that a subagent is a fork of
+	forked bool                                        // its past was read
+	copied bool                                        // it is such a past: its usage was counted there
 }
 
-func newStream(side bool) *stream {
-	return &stream{side: side, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
+func newStream(side bool, past func(session string) (io.ReadCloser, error)) *stream {
+	return &stream{side: side, past: past, turn: map[string]bool{}, at: map[uint64]bool{}, calls: map[string]string{}, counted: map[uint64]bool{}, merged: map[uint64]string{}, titles: map[string]string{}}
 }
 
 // hash shortens a uuid: a long file has many.
@@ -55,16 +64,26 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 var seed = maphash.MakeSeed()
 
 // claudeCompact says what a compaction keeps word for word: the lines from
-// Head to Tail, or those of UUIDs.
+// Head to Tail, or those of UUIDs. They follow the line Anchor, which is the
+// summary, or the boundary if they come before the summary.
 type claudeCompact struct {
 	PreTokens int `json:"preTokens"`
 	Segment   struct {
-		Head string `json:"headUuid"`
-		Tail string `json:"tailUuid"`
+		Head   string `json:"headUuid"`
+		Anchor string `json:"anchorUuid"`
+		Tail   string `json:"tailUuid"`
 	} `json:"preservedSegment"`
 	Messages struct {
-		UUIDs []string `json:"uuids"`
+		Anchor string   `json:"anchorUuid"`
+		UUIDs  []string `json:"uuids"`
 	} `json:"preservedMessages"`
+}
+
+// keepsBefore reports whether the boundary l keeps what comes before the summary:
+// "Summarize from here". The branch then continues where the boundary says.
+func (l claudeLine) keepsBefore() bool {
+	k := l.Compacted
+	return l.Subtype == "compact_boundary" && l.UUID != "" && cmp.Or(k.Segment.Anchor, k.Messages.Anchor) == l.UUID
 }
 
 // kept returns the first line that is kept, and all that are known by name.
@@ -93,17 +112,26 @@ type claudeLine struct {
 	Compact       bool    `json:"isCompactSummary"`
 	ShownOnly     bool    `json:"isVisibleInTranscriptOnly"`
 	APIError      bool    `json:"isApiErrorMessage"`
-	Summary       string  `json:"summary"`
-	CustomTitle   string  `json:"customTitle"`
-	AITitle       string  `json:"aiTitle"`
-	LeafUUID      string  `json:"leafUuid"`
-	Attachment    struct {
-		Type   string          `json:"type"`
-		Prompt json.RawMessage `json:"prompt"`
-		Mode   string          `json:"commandMode"`
-	} `json:"attachment"`
-	Compacted claudeCompact `json:"compactMetadata"`
-	Message   struct {
+	Origin        struct {
+		Kind string `json:"kind"`
+	} `json:"origin"`
+	Summarize struct {
+		Direction string `json:"direction"`
+	} `json:"summarizeMetadata"`
+	ParentSession string          `json:"parentSessionId"`
+	ParentLast    string          `json:"parentLastUuid"`
+	Content       json.RawMessage `json:"content"`
+	Summary       string          `json:"summary"`
+	CustomTitle   string          `json:"customTitle"`
+	AITitle       string          `json:"aiTitle"`
+	LeafUUID      string          `json:"leafUuid"`
+	Attachment    attachment      `json:"attachment"`
+	Rendered      []struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"rendered"`
+	RenderedRole string        `json:"renderedRole"`
+	Compacted    claudeCompact `json:"compactMetadata"`
+	Message      struct {
 		ID      string          `json:"id"`
 		Role    string          `json:"role"`
 		Model   string          `json:"model"`
@@ -129,6 +157,9 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	}
 	at := source.ISOTime(l.Timestamp)
 	if l.UUID == "" {
+		if l.Type == forkRef {
+			out = c.fork(out, l)
+		}
 		if title := c.title(l); title != "" {
 			r := session.Record{ID: native.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
 			return c.aside(out, source.Carry(r, Program, line)), nil
@@ -156,9 +187,13 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		return c.late(out, l.UUID), nil
 	}
 	out = c.End(out)
+	if answer && l.Message.ID == c.answer {
+		m.Continues = c.part
+		body = m
+	}
 	r := session.Record{ID: l.UUID, Parent: c.parent(l), Side: side, Time: at, Body: body}
 	if !side {
-		if prompt(l, body) {
+		if c.prompt(l, body) {
 			clear(c.turn)
 		}
 		c.turn[l.UUID], c.leaf = true, l.UUID
@@ -167,7 +202,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	case answer:
 		c.held, c.answer = source.NewDraft(r, line), l.Message.ID
 	default:
-		out = append(out, source.Carry(r, Program, line))
+		out = c.split(out, r, line)
 	}
 	if l.Subtype == "compact_boundary" {
 		c.compact = l.Compacted
@@ -181,6 +216,43 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		c.compact = claudeCompact{}
 	}
 	return c.late(out, l.UUID), nil
+}
+
+// split adds the record of a line, or several if it holds more than one result:
+// each result is a record for itself, and a text next to them is one, too. The
+// first carries the line.
+func (c *stream) split(out []session.Record, r session.Record, line []byte) []session.Record {
+	m, ok := r.Body.(session.Message)
+	if !ok || len(m.Blocks) < 2 || len(m.Results()) == 0 {
+		return append(out, source.Carry(r, Program, line))
+	}
+	var parts [][]llm.Block
+	var said []llm.Block
+	for _, b := range m.Blocks {
+		if _, result := b.(llm.ToolResult); result {
+			parts = append(parts, []llm.Block{b})
+		} else {
+			said = append(said, b)
+		}
+	}
+	if len(said) > 0 {
+		parts = append(parts, said)
+	}
+	uuid := r.ID
+	for i, blocks := range parts {
+		m.Blocks = blocks
+		r.Body = m
+		if i == 0 {
+			out = append(out, source.Carry(r, Program, line))
+			continue
+		}
+		r.Parent, r.ID = r.ID, fmt.Sprintf("%s.%d", uuid, i+1)
+		out = append(out, source.Made(r))
+	}
+	if c.merged[hash(uuid)] = r.ID; !r.Side {
+		c.leaf = r.ID
+	}
+	return out
 }
 
 // title returns what a line without a place says that the session is called.
@@ -222,15 +294,36 @@ func (c *stream) aside(out []session.Record, r session.Record) []session.Record 
 
 // End implements codec.Stream.
 func (c *stream) End(out []session.Record) []session.Record {
+	if c.held != nil {
+		c.part = c.held.Rec.ID
+	}
 	out = c.held.Emit(Program, out)
 	c.held, c.parts = nil, nil
 	return out
 }
 
 // prompt reports whether a line begins a turn.
-func prompt(l claudeLine, b session.Body) bool {
-	return l.Type == "user" && !l.Meta && session.IsTurn(b)
+func (c *stream) prompt(l claudeLine, b session.Body) bool {
+	return l.Type == "user" && !l.Meta && (session.IsTurn(b) || isNotification(l, b))
 }
+
+// isNotification reports whether a line tells the model that a task in the
+// background has ended. The program wrote it, not the user.
+func isNotification(l claudeLine, b session.Body) bool {
+	if l.Origin.Kind == notification {
+		return true
+	}
+	var blocks []llm.Block
+	switch b := b.(type) {
+	case session.Message:
+		blocks = b.Blocks
+	case session.CustomMessage:
+		blocks = b.Blocks
+	}
+	return l.Type == "user" && strings.HasPrefix(llm.Message{Blocks: blocks}.Text(), "<"+notification+">")
+}
+
+const notification = "task-notification"
 
 // parent returns what a line continues.
 func (c *stream) parent(l claudeLine) string {
@@ -241,11 +334,13 @@ func (c *stream) parent(l claudeLine) string {
 	switch {
 	case l.Sidechain && !c.side:
 		return up
+	case l.keepsBefore() && c.at[hash(up)]:
+		return cmp.Or(c.merged[hash(up)], up)
 	case up != "" && c.turn[up], l.Subtype == "compact_boundary" && !c.at[hash(up)]:
 		return c.leaf
 	case up != "" && c.at[hash(up)]:
 		return cmp.Or(c.merged[hash(up)], up)
-	case up != "": // not in this file: everything in it comes before
+	case up != "", c.forked: // not in this file: everything in it comes before
 		return c.leaf
 	}
 	return ""
@@ -255,6 +350,9 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 	switch l.Type {
 	case "user":
 		blocks := source.Anthropic(l.Message.Content)
+		if l.Compact && l.Summarize.Direction == "from" { // of a branch that was left: what comes before is kept
+			return session.CustomMessage{Type: "claude-code.summary", Blocks: blocks, At: at}
+		}
 		if l.Compact {
 			first, _ := c.compact.kept()
 			if !c.at[hash(first)] {
@@ -270,8 +368,11 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 			}
 		}
 		m := session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at, Excluded: l.ShownOnly}
-		if l.Meta {
+		switch {
+		case l.Meta:
 			return session.CustomMessage{Type: "claude-code.meta", Blocks: blocks, At: at}
+		case isNotification(l, m):
+			return session.CustomMessage{Type: "claude-code." + notification, Blocks: blocks, At: at}
 		}
 		return m
 	case "assistant":
@@ -291,19 +392,20 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 		}
 		// Each line of an answer repeats the usage of the whole: only the last
 		// of a consecutive run counts.
-		if c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[hash(l.Message.ID)] {
+		if !c.copied && (c.held != nil && l.Message.ID == c.answer || l.Message.ID == "" || !c.counted[hash(l.Message.ID)]) {
 			u := l.Message.Usage
 			m.Usage = llm.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 			c.counted[hash(l.Message.ID)] = true
 		}
 		return m
 	case "attachment":
-		// Input that came while the program was busy is nowhere else.
-		if blocks := source.Anthropic(l.Attachment.Prompt); l.Attachment.Type == "queued_command" && len(blocks) > 0 {
-			if l.Attachment.Mode == "prompt" || l.Attachment.Mode == "" {
-				return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
-			}
-			return session.CustomMessage{Type: "claude-code." + l.Attachment.Mode, Blocks: blocks, At: at}
+		if b := l.attached(at); b != nil {
+			return b
+		}
+	case "system":
+		// What a command of the program's own did.
+		if blocks := source.Anthropic(l.Content); l.Subtype == "local_command" && len(blocks) > 0 {
+			return session.CustomMessage{Type: "claude-code.local_command", Blocks: blocks, At: at}
 		}
 	}
 	kind := l.Type

@@ -38,6 +38,20 @@ func Carry(r session.Record, name string, line []byte) session.Record {
 	return recs[0]
 }
 
+// Made returns r as it is read from its native line. Another record carries the
+// line that it was made of.
+func Made(r session.Record) session.Record {
+	own, err := native.Bare(r)
+	if err != nil {
+		return r
+	}
+	recs, err := codec.Native.Decode(own)
+	if err != nil || len(recs) != 1 {
+		return r
+	}
+	return recs[0]
+}
+
 // Draft is an answer that is written on several lines, as far as it is read.
 // Its id is that of its last line: when more of it comes, it is another record
 // in the place of this one, and a log that has this one continues next to it.
