@@ -1,0 +1,430 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/internal/catalogue"
+	"goclaw/internal/mirrors"
+	"goclaw/internal/naming"
+	"goclaw/internal/query"
+	"goclaw/internal/serve"
+	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/recall"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// backend is what goclaw serve serves: what the commands do, for many clients at
+// a time.
+type backend struct {
+	*app
+
+	mu   sync.Mutex
+	open map[session.ID]*seat
+}
+
+// seat is what runs the turns of one session. Each has its own, since
+// permissions and MCP servers belong to a session, and its tools work in its
+// folder.
+type seat struct {
+	app   *app
+	turns *turns
+	asked *asked
+	users int
+	left  time.Time // when the last user left
+}
+
+const (
+	maxSeats = 64               // without users
+	seatLife = 15 * time.Minute // of one without users
+)
+
+func newBackend(a *app) *backend { return &backend{app: a, open: map[session.ID]*seat{}} }
+
+func (b *backend) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, s := range b.open {
+		s.turns.close()
+		delete(b.open, id)
+	}
+}
+
+// at returns an app that works in folder, with the same store and the same
+// index. Several may be used at the same time.
+func (a *app) at(folder string) *app {
+	c := *a.conf
+	c.Workspace = folder
+	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, workspaces: a.workspaces}
+	return &app{env: e, stores: a.stores, models: &models{env: e, flag: a.models.flag, permit: permissions{env: e}, brief: briefing{env: e}}, search: a.search, spawn: a.spawn}
+}
+
+// folderOf returns the folder that the tools of a session work in: its own if
+// that is here, else the one of the memory files.
+func (b *backend) folderOf(in session.Info) string {
+	if fi, err := os.Stat(in.CWD); err == nil && fi.IsDir() && filepath.IsAbs(in.CWD) && fence(b.conf).Check(in.CWD) == nil {
+		return in.CWD
+	}
+	return b.conf.Memory
+}
+
+func (b *backend) Store() session.Store { return b.stores.st }
+
+func (b *backend) Find(ctx context.Context, ref string, trash bool) (session.Info, error) {
+	in, err := session.Stat(ctx, b.stores.st, session.ID(ref))
+	switch {
+	case err == nil && in.Trashed.IsZero() == trash:
+		err = session.NotFound("session %q is %s", ref, map[bool]string{true: "not in the trash", false: "in the trash"}[trash])
+	case errors.Is(err, session.ErrNotFound) && !trash:
+		in, err = session.Current(ctx, b.stores.st, session.Key(ref))
+	}
+	if errors.Is(err, session.ErrNotFound) {
+		return in, session.NotFound("there is no session %q", ref)
+	}
+	if err == nil {
+		in.Title = naming.Title(ctx, b.stores.st, in)
+	}
+	return in, err
+}
+
+const (
+	listPage = 100
+	maxList  = 1000
+)
+
+func (b *backend) List(ctx context.Context, q url.Values) (infos []session.Info, next string, err error) {
+	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), strconv.Itoa(listPage)))
+	if err != nil || limit < 1 {
+		return nil, "", badRequest("limit must be a number from 1 on, not %q", q.Get("limit"))
+	}
+	limit = min(limit, maxList)
+	after, source := q.Get("after"), q.Get("source")
+	found := after == ""
+	sel := session.Query{Agent: q.Get("agent"), Channel: q.Get("channel"), Text: q.Get("text"), Trash: q.Get("trash") == "true"}
+	for in, err := range naming.List(ctx, b.stores.st, sel, q.Get("folder")) {
+		if err != nil {
+			return nil, "", err
+		}
+		place := in.Updated.UTC().Format(time.RFC3339Nano) + "_" + string(in.ID)
+		if !found {
+			// One that was written to since is at the top by now.
+			found = place == after || in.Updated.UTC().Format(time.RFC3339Nano) < strings.SplitN(after, "_", 2)[0]
+			if place == after || !found {
+				continue
+			}
+		}
+		if source != "" && transcript.Source(in) != source {
+			continue
+		}
+		if len(infos) == limit {
+			last := infos[limit-1]
+			return infos, last.Updated.UTC().Format(time.RFC3339Nano) + "_" + string(last.ID), nil
+		}
+		infos = append(infos, in)
+	}
+	return infos, "", nil
+}
+
+// badRequest is the error of a request with a wrong parameter.
+func badRequest(format string, args ...any) error {
+	return serve.Wrong(http.StatusBadRequest, format, args...)
+}
+
+func (b *backend) Session(in session.Info) any { return rowOf(in) }
+
+func (b *backend) Record(r session.Record) (json.RawMessage, error) { return recordJSON(r) }
+
+func (b *backend) Event(ev agent.Event) map[string]any { return eventJSON(ev) }
+
+func (b *backend) Begin(ctx context.Context, h session.Header) (session.Info, error) {
+	if h.CWD == "" {
+		h.CWD = b.conf.Workspace
+	}
+	if fi, err := os.Stat(h.CWD); err != nil || !fi.IsDir() || !filepath.IsAbs(h.CWD) {
+		return session.Info{}, badRequest("folder %q is not a folder here", h.CWD)
+	}
+	if h.Key == "" {
+		h.Key = session.Key(fmt.Sprintf("main:web:%s", time.Now().UTC().Format("20060102-150405.000000")))
+	}
+	s, err := session.Begin(ctx, b.stores.st, h, session.System{})
+	if err != nil {
+		return session.Info{}, err
+	}
+	return s.Info, nil
+}
+
+func (b *backend) Continue(ctx context.Context, in session.Info) (session.Info, error) {
+	if !in.Mirror() {
+		return in, nil
+	}
+	return mirrors.Continue(ctx, b.stores.st, in, session.System{})
+}
+
+func (b *backend) Context(ctx context.Context, in session.Info) (json.RawMessage, error) {
+	s, err := session.Open(ctx, b.stores.st, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	sub := b.at(b.folderOf(in))
+	sub.out = terminal.NewWriter(&out)
+	err = showContext(ctx, sub, s, false, true, false)
+	return out.Bytes(), err
+}
+
+func (b *backend) Models(ctx context.Context) ([]string, error) {
+	m, err := b.at(b.conf.Workspace).models.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []string{m.name()}, nil
+}
+
+// step is one request to a model, in JSON.
+type step struct {
+	Seq    session.Seq `json:"seq"`
+	Time   string      `json:"time"`
+	Model  string      `json:"model"`
+	Tokens int         `json:"tokens"` // that the window held with the answer
+	Window int         `json:"window"` // of the model; 0: not known
+	used
+}
+
+// mark is something else that happened to the window.
+type mark struct {
+	Seq     session.Seq `json:"seq"`
+	Time    string      `json:"time"`
+	Kind    string      `json:"kind"` // notice, checkpoint, compaction or undo
+	Percent int         `json:"percent,omitempty"`
+	Before  int         `json:"tokensBefore,omitempty"`
+	After   int         `json:"tokensAfter,omitempty"`
+}
+
+func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (any, error) {
+	if in != nil {
+		return b.steps(ctx, *in)
+	}
+	by := cmp.Or(q.Get("by"), "both")
+	if !slices.Contains([]string{"day", "model", "session", "both"}, by) {
+		return nil, badRequest("by is day, model, session or both, not %q", by)
+	}
+	from, err := recall.Moment(cmp.Or(q.Get("since"), "30d"), time.Now())
+	if err != nil {
+		return nil, badRequest("since: %v", err)
+	}
+	lines, err := usageSince(ctx, b.stores.st, bill{conf: b.conf, known: map[string]catalogue.Model{}}, by, from, q.Get("imported") == "true")
+	return map[string]any{"usage": lines}, err
+}
+
+// steps returns what the requests of one session used, and how its window
+// filled.
+func (b *backend) steps(ctx context.Context, in session.Info) (any, error) {
+	steps, marks := []step{}, []mark{}
+	bill := bill{conf: b.conf, known: map[string]catalogue.Model{}}
+	var sum used
+	for r, err := range undamaged(b.stores.st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
+		if err != nil {
+			return nil, err
+		}
+		at := transcript.Stamp(r.Time)
+		switch body := r.Body.(type) {
+		case session.Notice:
+			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "notice", Percent: body.Percent})
+		case session.Checkpoint:
+			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "checkpoint", Before: body.Tokens})
+		case session.Compaction:
+			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "compaction", Before: body.TokensBefore, After: body.TokensAfter})
+		case session.Undo:
+			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "undo"})
+		}
+		c, model := callOf(r)
+		if c.u.Total() == 0 {
+			continue
+		}
+		before := bill.usd
+		bill.add(r.Body)
+		sum.add(c.u, bill.usd-before)
+		if _, ok := r.Body.(session.Message); !ok {
+			continue
+		}
+		s := step{Seq: r.Seq, Time: at, Model: model, Tokens: c.u.Prompt() + c.u.Output}
+		if known, ok := catalogue.Lookup(model); ok {
+			s.Window = known.Prompt()
+		}
+		s.add(c.u, bill.usd-before)
+		steps = append(steps, s)
+	}
+	return map[string]any{"usage": sum, "steps": steps, "marks": marks}, nil
+}
+
+func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {
+	var f query.Flags
+	fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
+	f.Bind(fs)
+	for name, values := range q {
+		if name == "q" {
+			continue
+		}
+		if fs.Lookup(name) == nil || name == "open" || name == "here" {
+			return nil, badRequest("there is no parameter %q", name)
+		}
+		if err := fs.Set(name, values[0]); err != nil {
+			return nil, badRequest("%s: %v", name, err)
+		}
+	}
+	text := q.Get("q")
+	sel, err := f.Query(ctx, b.stores.st, text, b.conf.Workspace)
+	var wrong query.Usage
+	if errors.As(err, &wrong) {
+		return nil, badRequest("%s", strings.ReplaceAll(err.Error(), "--", ""))
+	}
+	if err != nil {
+		return nil, err
+	}
+	ix, err := b.search.index()
+	if err != nil {
+		return nil, err
+	}
+	res, groups, err := f.Search(ctx, ix, sel)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return nil, badRequest("%s", err)
+	case err != nil:
+		return nil, err
+	case f.Group:
+		return groupsJSON(res, groups, sel.Text), nil
+	}
+	return hitsJSON(res, sel.Text), nil
+}
+
+func (b *backend) Planned(ctx context.Context, in session.Info, cut compact.Cut) (any, error) {
+	s, err := session.Open(ctx, b.stores.st, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := b.at(b.folderOf(in)).models.decide(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	report := cut.DryRun()
+	return planJSON(report, m.cost(report.Cost).Total), nil
+}
+
+func (b *backend) Compacted(rec session.Record, cut compact.Cut) any {
+	return compactedJSON(rec.ID, rec.Body.(session.Compaction), cut)
+}
+
+// asked passes questions on to whoever is asked now.
+type asked struct {
+	mu       sync.Mutex
+	ask      tool.Approver
+	remember func(tool.Rule) error
+}
+
+func (x *asked) set(ask tool.Approver) {
+	x.mu.Lock()
+	x.ask = ask
+	x.mu.Unlock()
+}
+
+func (x *asked) Approve(ctx context.Context, r tool.Request) (tool.Decision, error) {
+	x.mu.Lock()
+	ask := x.ask
+	x.mu.Unlock()
+	if ask == nil {
+		return tool.No, tool.Because("there is no one to ask here")
+	}
+	d, err := ask.Approve(ctx, r)
+	if d == tool.Always && err == nil && !r.Private {
+		err = x.remember(r.Rule)
+	}
+	return d, err
+}
+
+func (b *backend) Turns(ctx context.Context, in session.Info, ask tool.Approver) (serve.Turns, func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.open[in.ID]
+	if s == nil {
+		b.tidy()
+		sub := b.at(b.folderOf(in))
+		x := &asked{remember: sub.remember}
+		// The server's life, not the request's: MCP servers stay.
+		t, err := newTurns(context.WithoutCancel(ctx), sub, x)
+		if err != nil {
+			return nil, nil, err
+		}
+		s = &seat{app: sub, turns: t, asked: x}
+		b.open[in.ID] = s
+	}
+	s.users++
+	if ask != nil {
+		s.asked.set(ask)
+	}
+	return seated{s, in.ID}, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		s.users--
+		s.left = time.Now()
+	}, nil
+}
+
+// tidy closes seats that nobody has used for a while. mu is held.
+func (b *backend) tidy() {
+	var idle []session.ID
+	for id, s := range b.open {
+		if s.users == 0 {
+			idle = append(idle, id)
+		}
+	}
+	slices.SortFunc(idle, func(x, y session.ID) int { return b.open[x].left.Compare(b.open[y].left) })
+	for i, id := range idle {
+		if s := b.open[id]; i < len(idle)-maxSeats || time.Since(s.left) > seatLife {
+			delete(b.open, id)
+			go s.turns.close()
+		}
+	}
+}
+
+// seated runs turns of one session.
+type seated struct {
+	*seat
+	id session.ID
+}
+
+func (s seated) Run(ctx context.Context, in llm.Message) iter.Seq2[agent.Event, error] {
+	return s.turns.RunID(ctx, s.id, in)
+}
+
+func (s seated) Compact(ctx context.Context, focus string) (agent.Recorded, compact.Cut, error) {
+	return s.turns.Runner.Compact(ctx, s.id, focus)
+}
+
+func (s seated) Plan(ctx context.Context, focus string) (compact.Cut, error) {
+	return s.turns.Runner.Plan(ctx, s.id, focus)
+}
+
+func (s seated) Undo(ctx context.Context) (session.Record, session.Info, error) {
+	return s.turns.UndoCompaction(ctx, s.id)
+}

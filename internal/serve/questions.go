@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"goclaw/tool"
+)
+
+// question is a tool's question to whoever reads the session's events.
+type question struct {
+	id     string
+	data   map[string]any
+	answer chan answer
+}
+
+type answer struct {
+	decision tool.Decision
+	err      error
+}
+
+// alone is how long a question waits if nobody reads the session's events: a
+// page may be about to come back.
+const alone = 20 * time.Second
+
+// decisions are the answers to a question.
+var decisions = map[string]tool.Decision{"once": tool.Once, "session": tool.Session, "always": tool.Always, "no": tool.No}
+
+// approve asks whoever reads the session's events. Nobody there means no.
+func (t *turn) approve(ctx context.Context, r tool.Request) (tool.Decision, error) {
+	q := &question{id: random(), answer: make(chan answer, 1)}
+	q.data = map[string]any{
+		"type": "question", "id": q.id, "tool": r.Tool, "command": r.Command, "folder": r.Dir, "path": r.Path, "diff": r.Diff, "rule": r.Rule.String(), "private": r.Private,
+	}
+	t.mu.Lock()
+	t.asks = q
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.asks = nil
+		t.mu.Unlock()
+		t.stream.pass(map[string]any{"type": "answered", "id": q.id})
+	}()
+	t.stream.pass(q.data)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	since := time.Now() // since when nobody is there
+	for {
+		select {
+		case a := <-q.answer:
+			return a.decision, a.err
+		case <-ctx.Done():
+			return tool.No, ctx.Err()
+		case <-tick.C:
+			if t.stream.watched() {
+				since = time.Now()
+			} else if time.Since(since) > alone {
+				return tool.No, tool.Because("there is no one to ask here")
+			}
+		}
+	}
+}
+
+// questions answers with what the turn in a session waits for.
+func (s turnsAPI) questions(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	out := []any{}
+	s.turns.mu.Lock()
+	t := s.turns.of[in.ID]
+	s.turns.mu.Unlock()
+	if t != nil {
+		t.mu.Lock()
+		if t.asks != nil {
+			out = append(out, t.asks.data)
+		}
+		t.mu.Unlock()
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"questions": out})
+}
+
+// answer answers a question. Each is answered once.
+func (s turnsAPI) answer(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Answer  string `json:"answer"`
+		Because string `json:"because"`
+	}
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	d, ok := decisions[body.Answer]
+	if !ok {
+		return wrong(http.StatusBadRequest, "answer must be once, session, always or no, not %q", body.Answer)
+	}
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	s.turns.mu.Lock()
+	t := s.turns.of[in.ID]
+	s.turns.mu.Unlock()
+	a := answer{decision: d}
+	if why := strings.TrimSpace(body.Because); why != "" && d == tool.No {
+		a.err = tool.Because(why)
+	}
+	if t == nil || !t.settle(r.PathValue("question"), a) {
+		return wrong(http.StatusNotFound, "this question is not open: it was answered already, or its turn has ended")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// settle answers the question id, and reports whether it was open.
+func (t *turn) settle(id string, a answer) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asks == nil || t.asks.id != id {
+		return false
+	}
+	t.asks.answer <- a
+	t.asks = nil
+	return true
+}

@@ -1,0 +1,320 @@
+// Package serve is goclaw as a server: an API over HTTP for programs and for the
+// page in it.
+//
+// A session has one stream of events (stream.go), made from its log and from what
+// a turn in this process says between two records. The id of an event says how
+// far a client has read, so that it can come back to any server that shares the
+// store.
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"goclaw/agent"
+	"goclaw/compact"
+	"goclaw/llm"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// Backend is what is served: sessions, and what the commands make of them. Its
+// methods may be called at the same time. What they return is written as JSON.
+type Backend interface {
+	Store() session.Store
+	// Find returns the session that ref names: its id or key.
+	Find(ctx context.Context, ref string, trash bool) (session.Info, error)
+	// List returns the sessions that q selects, with titles, and says where the
+	// next ones begin ("": there are none).
+	List(ctx context.Context, q url.Values) (infos []session.Info, next string, err error)
+	Session(in session.Info) any
+	Record(r session.Record) (json.RawMessage, error)
+	Event(ev agent.Event) map[string]any
+	Context(ctx context.Context, in session.Info) (json.RawMessage, error)
+	Usage(ctx context.Context, in *session.Info, q url.Values) (any, error)
+	Search(ctx context.Context, q url.Values) (any, error)
+	Models(ctx context.Context) ([]string, error)
+	// Begin begins a session; an empty key stands for a new one.
+	Begin(ctx context.Context, h session.Header) (session.Info, error)
+	// Turns returns what runs turns in a session. ask is asked before something
+	// is done that needs permission. done is called when they are not needed now.
+	Turns(ctx context.Context, in session.Info, ask tool.Approver) (t Turns, done func(), err error)
+	// Continue returns the session in which to go on: in itself, or the
+	// continuation of a mirror.
+	Continue(ctx context.Context, in session.Info) (session.Info, error)
+	// Planned and Compacted return a compaction as JSON.
+	Planned(ctx context.Context, in session.Info, cut compact.Cut) (any, error)
+	Compacted(rec session.Record, cut compact.Cut) any
+}
+
+// Turns run in one session.
+type Turns interface {
+	Run(ctx context.Context, in llm.Message) iter.Seq2[agent.Event, error]
+	Compact(ctx context.Context, focus string) (agent.Recorded, compact.Cut, error)
+	Plan(ctx context.Context, focus string) (compact.Cut, error)
+	Undo(ctx context.Context) (session.Record, session.Info, error)
+}
+
+// Options are what a Server is made from.
+type Options struct {
+	Backend Backend
+	Token   string
+	Hosts   []string // names beside localhost that the server is called by
+	Version string
+	Page    http.Handler // nil: there is none
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+// Server answers requests.
+type Server struct {
+	b       Backend
+	gate    *gate
+	rate    *rate
+	streams *streams
+	turns   *running
+	once    *once
+	metrics *metrics
+	version string
+	page    http.Handler
+	log     *slog.Logger
+	stop    context.Context // done when the server stops: streams end
+	end     context.CancelFunc
+	http    *http.Server
+}
+
+// New returns a Server.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	hosts := append([]string{"localhost", "127.0.0.1", "::1"}, o.Hosts...)
+	for i := range hosts {
+		hosts[i] = strings.ToLower(hosts[i])
+	}
+	s := &Server{
+		b: o.Backend, gate: &gate{token: o.Token, hosts: hosts, now: time.Now}, rate: &rate{now: time.Now},
+		streams: &streams{st: o.Backend.Store(), record: o.Backend.Record, of: map[session.ID]*stream{}},
+		once:    &once{now: time.Now}, metrics: newMetrics(), version: o.Version, page: o.Page, log: o.Log,
+	}
+	s.turns = &running{server: s, of: map[session.ID]*turn{}}
+	s.stop, s.end = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// LoginPath returns the path of a login link, which works once.
+func (s *Server) LoginPath() string { return "/login?code=" + s.gate.link() }
+
+// Serve answers on l until Shutdown.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.http.Serve(limit(l))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Shutdown lets turns finish until ctx is done, and interrupts them then: what
+// they said is recorded. Streams end when no turn runs any more.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.turns.drain(ctx)
+	s.end()
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := s.http.Shutdown(soon)
+	if err != nil {
+		err = s.http.Close()
+	}
+	return err
+}
+
+// Handler returns what answers requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := f(w, r); err != nil {
+				s.problem(w, r, err)
+			}
+		})
+	}
+	handle("GET /v1/openapi.json", s.openapi)
+	about, turns := sessionsAPI{s}, turnsAPI{s}
+	handle("GET /v1/sessions", about.list)
+	handle("POST /v1/sessions", about.create)
+	handle("GET /v1/sessions/{id}", about.get)
+	handle("PATCH /v1/sessions/{id}", about.patch)
+	handle("DELETE /v1/sessions/{id}", about.remove)
+	handle("POST /v1/sessions/{id}/restore", about.restore)
+	handle("POST /v1/sessions/{id}/fork", about.fork)
+	handle("GET /v1/sessions/{id}/records", about.records)
+	handle("GET /v1/sessions/{id}/context", about.context)
+	handle("GET /v1/sessions/{id}/checkpoints", about.checkpoints)
+	handle("GET /v1/sessions/{id}/usage", about.sessionUsage)
+	handle("POST /v1/sessions/{id}/compact", turns.compact)
+	handle("POST /v1/sessions/{id}/turns", turns.startTurn)
+	handle("GET /v1/sessions/{id}/turns/current", turns.currentTurn)
+	handle("DELETE /v1/sessions/{id}/turns/current", turns.stopTurn)
+	handle("GET /v1/sessions/{id}/events", turns.events)
+	handle("GET /v1/sessions/{id}/questions", turns.questions)
+	handle("POST /v1/sessions/{id}/questions/{question}", turns.answer)
+	handle("GET /v1/search", about.search)
+	handle("GET /v1/usage", about.usage)
+	handle("GET /v1/models", about.models)
+	handle("POST /v1/login-links", s.newLink)
+	handle("GET /metrics", s.writeMetrics)
+	handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) error {
+		return writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "version": s.version})
+	})
+	handle("GET /login", s.login)
+	handle("/v1/", func(_ http.ResponseWriter, r *http.Request) error {
+		return wrong(http.StatusNotFound, "there is no %s %s", r.Method, r.URL.Path)
+	})
+	if s.page != nil {
+		mux.Handle("/", s.page)
+	}
+	return s.guard(mux)
+}
+
+// open are the paths that need no token.
+var open = map[string]bool{"/healthz": true, "/login": true}
+
+// guard lets only those requests through that may be answered.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.metrics.request(time.Now())
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler {
+				s.log.Error("panic", "request", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		var p *problem
+		switch why := s.gate.foreign(r); {
+		case why != "":
+			p = wrong(http.StatusForbidden, "%s", why)
+		case !s.rate.allow(r):
+			h.Set("Retry-After", "1")
+			p = wrong(http.StatusTooManyRequests, "too many requests: at most %d in a second", perSecond)
+		case !open[r.URL.Path] && !s.gate.knows(r):
+			h.Set("WWW-Authenticate", `Bearer realm="goclaw"`)
+			p = wrong(http.StatusUnauthorized, "this needs the token of this server (Authorization: Bearer ...), or a login link")
+		case r.ContentLength > maxBody:
+			h.Set("Connection", "close")
+			p = wrong(http.StatusRequestEntityTooLarge, "the body of the request is longer than %d bytes", maxBody)
+		}
+		if p != nil {
+			s.problem(w, r, p)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// problem answers with an error.
+func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status >= 500 {
+		s.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	s.metrics.status(p.Status)
+	p.write(w)
+}
+
+// login gives whoever has a login link the cookie of the page.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
+	if !s.gate.redeem(r.URL.Query().Get("code")) {
+		return wrong(http.StatusForbidden, "this link was used already or is too old: goclaw serve prints a new one")
+	}
+	http.SetCookie(w, s.gate.cookie())
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) newLink(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusCreated, map[string]any{"url": fmt.Sprintf("http://%s%s", r.Host, s.LoginPath())})
+}
+
+// once remembers the answers to requests that have an idempotency key, so that
+// one that is sent again is not carried out again.
+type once struct {
+	now func() time.Time
+
+	mu sync.Mutex
+	of map[string]*answered
+}
+
+// answered is an answer, or one that is being made.
+type answered struct {
+	at     time.Time
+	ready  chan struct{}
+	status int
+	body   any
+	err    error
+}
+
+const (
+	onceLife = 24 * time.Hour
+	maxOnce  = 10_000
+)
+
+// do calls f once for each key. Without a key it always does.
+func (o *once) do(ctx context.Context, key string, f func() (int, any, error)) (int, any, error) {
+	if key == "" {
+		return f()
+	}
+	o.mu.Lock()
+	for k, a := range o.of {
+		if len(o.of) < maxOnce {
+			break
+		}
+		if o.now().Sub(a.at) > onceLife || len(o.of) >= 2*maxOnce {
+			delete(o.of, k)
+		}
+	}
+	a := o.of[key]
+	if a != nil && o.now().Sub(a.at) < onceLife {
+		o.mu.Unlock()
+		select {
+		case <-a.ready:
+			return a.status, a.body, a.err
+		case <-ctx.Done():
+			return 0, nil, ctx.Err()
+		}
+	}
+	if o.of == nil {
+		o.of = map[string]*answered{}
+	}
+	a = &answered{at: o.now(), ready: make(chan struct{})}
+	o.of[key] = a
+	o.mu.Unlock()
+	a.status, a.body, a.err = f()
+	if a.err != nil { // it may be tried again
+		o.mu.Lock()
+		delete(o.of, key)
+		o.mu.Unlock()
+	}
+	close(a.ready)
+	return a.status, a.body, a.err
+}

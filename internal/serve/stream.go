@@ -1,0 +1,414 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"goclaw/agent"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// position is how far a client has read a session's stream: all records before
+// Seq, Sub events of the record Seq, and then Offset bytes of the answer that
+// comes next. It is the id of an event, so that a client that comes back, to
+// whichever server, goes on exactly there.
+type position struct {
+	Seq    session.Seq
+	Sub    int
+	Offset int
+}
+
+// all is a Sub that no record has: every event of the record was read.
+const all = 1 << 30
+
+func (p position) String() string {
+	if p.Sub == all {
+		return fmt.Sprintf("%d.a.%d", p.Seq, p.Offset)
+	}
+	return fmt.Sprintf("%d.%d.%d", p.Seq, p.Sub, p.Offset)
+}
+
+// parsePosition reads what String wrote, or the number of a record alone.
+func parsePosition(s string) (position, error) {
+	parts := strings.Split(s, ".")
+	seq, err := strconv.ParseInt(parts[0], 10, 64)
+	p := position{Seq: session.Seq(seq), Sub: all}
+	if err == nil && len(parts) == 3 {
+		if parts[1] != "a" {
+			p.Sub, err = strconv.Atoi(parts[1])
+		}
+		if err == nil {
+			p.Offset, err = strconv.Atoi(parts[2])
+		}
+	}
+	if err != nil || len(parts) != 1 && len(parts) != 3 || seq < 0 || p.Sub < 0 || p.Offset < 0 {
+		return position{}, fmt.Errorf("%q is not the id of an event", s)
+	}
+	return p, nil
+}
+
+// event is one event for clients. Those without an id are not repeated.
+type event struct {
+	id   string
+	data map[string]any
+}
+
+// piece is a stretch of the answer that arrives.
+type piece struct {
+	thinking bool
+	text     string
+}
+
+func (p piece) event() map[string]any {
+	if p.thinking {
+		return map[string]any{"type": "thinking", "text": p.text}
+	}
+	return map[string]any{"type": "delta", "text": p.text}
+}
+
+// stream is what happens in one session: its records, from whatever process,
+// and between them what a turn in this process says. Readers take from it at
+// their own pace; nobody waits for them.
+type stream struct {
+	id     session.ID
+	st     session.Store
+	record func(session.Record) (json.RawMessage, error)
+
+	reading atomic.Int64 // clients that read now
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when there is more
+	last    session.Seq
+	recent  []session.Record // the latest, without a gap, up to last
+	pieces  []piece          // of the answer that arrives
+	passing []map[string]any // events that are not repeated, the latest
+	passed  int              // how many there were, all in all
+	readers int
+	end     func() // of following
+}
+
+const (
+	keepRecords = 64
+	keepPassing = 256
+)
+
+// wake tells the readers that there is more. mu is held.
+func (s *stream) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// add takes a record that was appended.
+func (s *stream) add(r session.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Seq <= s.last {
+		return
+	}
+	if r.Seq != s.last+1 {
+		s.recent = nil // readers take the ones between from the store
+	}
+	s.last = r.Seq
+	if s.recent = append(s.recent, r); len(s.recent) > keepRecords {
+		s.recent = append(s.recent[:0:0], s.recent[len(s.recent)-keepRecords:]...)
+	}
+	if _, ok := r.Body.(session.Partial); !ok {
+		s.pieces = nil
+	}
+	s.wake()
+}
+
+// say takes a piece of the answer.
+func (s *stream) say(p piece) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.pieces); n > 0 && s.pieces[n-1].thinking == p.thinking && len(s.pieces[n-1].text) < 1<<12 {
+		s.pieces[n-1].text += p.text
+	} else {
+		s.pieces = append(s.pieces, p)
+	}
+	s.wake()
+}
+
+// pass takes an event that is only for those who are here now.
+func (s *stream) pass(data map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passed++
+	if s.passing = append(s.passing, data); len(s.passing) > keepPassing {
+		s.passing = append(s.passing[:0:0], s.passing[len(s.passing)-keepPassing:]...)
+	}
+	s.wake()
+}
+
+// watched reports whether someone reads the stream, beside the turn in it.
+func (s *stream) watched() bool { return s.reading.Load() > 0 }
+
+// forget drops an answer that will not be finished.
+func (s *stream) forget() {
+	s.mu.Lock()
+	s.pieces = nil
+	s.mu.Unlock()
+}
+
+// now returns the end of the stream.
+func (s *stream) now() (p position, passed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p = position{Seq: s.last, Sub: all}
+	for _, x := range s.pieces {
+		p.Offset += len(x.text)
+	}
+	return p, s.passed
+}
+
+// reader is a client's place in a stream.
+type reader struct {
+	*stream
+	at   position
+	seen int // of the events that pass
+}
+
+// next returns what there is after the reader's place, and a channel that is
+// closed when there is more.
+func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
+	r.mu.Lock()
+	changed, last := r.changed, r.last
+	recent := r.recent
+	pieces := append([]piece(nil), r.pieces...)
+	passing := r.passing[max(len(r.passing)-(r.passed-r.seen), 0):]
+	r.seen = r.passed
+	r.mu.Unlock()
+
+	var out []event
+	for rec, err := range r.since(ctx, recent, last) {
+		if err != nil {
+			return out, changed, err
+		}
+		if rec.Seq > last {
+			break // it is taken up with what was said before it
+		}
+		more, err := r.take(rec)
+		if err != nil {
+			return out, changed, err
+		}
+		out = append(out, more...)
+	}
+	if r.at.Seq >= last {
+		out = append(out, r.rest(pieces)...)
+	}
+	for _, data := range passing {
+		out = append(out, event{data: data})
+	}
+	return out, changed, nil
+}
+
+// since yields the records from the reader's place on.
+func (r *reader) since(ctx context.Context, recent []session.Record, last session.Seq) iter.Seq2[session.Record, error] {
+	return func(yield func(session.Record, error) bool) {
+		from := r.at.Seq
+		if r.at.Sub == all {
+			from++
+		}
+		if from > last {
+			return
+		}
+		if len(recent) > 0 && from >= recent[0].Seq {
+			for _, rec := range recent[from-recent[0].Seq:] {
+				if !yield(rec, nil) {
+					return
+				}
+			}
+			return
+		}
+		var damage *session.Damage
+		for rec, err := range r.st.Read(ctx, r.id, from-1) {
+			if errors.As(err, &damage) {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// take returns the events of a record from the reader's place on.
+func (r *reader) take(rec session.Record) ([]event, error) {
+	if rec.Seq > r.at.Seq { // a new one: first the rest of what it says
+		said := piecesOf(rec.Body)
+		var out []event
+		if p, ok := rec.Body.(session.Partial); ok {
+			out = r.beyond(said, p.Offset)
+			r.at.Seq, r.at.Sub = rec.Seq, all
+			if n := len(out); n > 0 {
+				out[n-1].id = r.at.String()
+			}
+			return out, nil
+		}
+		out = r.beyond(said, 0)
+		r.at = position{Seq: rec.Seq}
+		more, err := r.take(rec)
+		return append(out, more...), err
+	}
+	data, err := r.events(rec)
+	if err != nil {
+		return nil, err
+	}
+	var out []event
+	for i := min(r.at.Sub, len(data)); i < len(data); i++ {
+		if r.at.Sub = i + 1; r.at.Sub == len(data) {
+			r.at.Sub = all
+		}
+		out = append(out, event{r.at.String(), data[i]})
+	}
+	return out, nil
+}
+
+// rest returns what the reader has not seen of the answer that arrives.
+func (r *reader) rest(pieces []piece) []event { return r.beyond(pieces, 0) }
+
+// beyond returns those of the pieces, which begin at byte from of the answer,
+// that are beyond the reader's place.
+func (r *reader) beyond(pieces []piece, from int) []event {
+	var out []event
+	for _, p := range pieces {
+		end := from + len(p.text)
+		if end > r.at.Offset {
+			if cut := r.at.Offset - from; cut > 0 {
+				p.text = p.text[cut:]
+			}
+			r.at.Offset = end
+			out = append(out, event{r.at.String(), p.event()})
+		}
+		from = end
+	}
+	return out
+}
+
+// piecesOf returns what a model says in a record.
+func piecesOf(b session.Body) (out []piece) {
+	switch b := b.(type) {
+	case session.Partial:
+		if b.Thinking != "" {
+			out = append(out, piece{true, b.Thinking})
+		}
+		if b.Text != "" {
+			out = append(out, piece{false, b.Text})
+		}
+	case session.Message:
+		if b.Role != llm.Assistant {
+			return nil
+		}
+		for _, block := range b.Blocks {
+			switch block := block.(type) {
+			case llm.Thinking:
+				out = append(out, piece{true, block.Text})
+			case llm.Text:
+				out = append(out, piece{false, block.Text})
+			}
+		}
+	}
+	return out
+}
+
+// events are the events of a record, apart from what a model says in it: its
+// tools that are done, the record itself, and the tools that begin.
+func (s *stream) events(rec session.Record) ([]map[string]any, error) {
+	line, err := s.record(rec)
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	m, isMessage := rec.Body.(session.Message)
+	if isMessage {
+		for _, r := range m.Results() {
+			out = append(out, map[string]any{"type": "tool", "state": "done", "id": r.CallID, "name": r.Name, "isError": r.IsError, "output": r.Text()})
+		}
+	}
+	out = append(out, map[string]any{"type": "recorded", "record": line})
+	if isMessage && m.Role == llm.Assistant {
+		for _, c := range m.Calls() {
+			out = append(out, map[string]any{"type": "tool", "state": "running", "id": c.ID, "name": c.Name, "input": c.Args})
+		}
+	}
+	return out, nil
+}
+
+// streams are the streams that someone reads or that a turn runs in.
+type streams struct {
+	st     session.Store
+	record func(session.Record) (json.RawMessage, error)
+
+	mu sync.Mutex
+	of map[session.ID]*stream
+}
+
+// open returns the stream of a session. Whoever opens it closes it.
+func (ss *streams) open(in session.Info) *stream {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s := ss.of[in.ID]
+	if s == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		s = &stream{id: in.ID, st: ss.st, record: ss.record, changed: make(chan struct{}), last: in.Last, end: cancel}
+		ss.of[in.ID] = s
+		go s.follow(ctx, in.Last)
+	}
+	s.readers++
+	return s
+}
+
+// close gives a stream back.
+func (ss *streams) close(s *stream) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s.readers--; s.readers == 0 {
+		s.end()
+		delete(ss.of, s.id)
+	}
+}
+
+// follow takes the records that other processes append.
+func (s *stream) follow(ctx context.Context, after session.Seq) {
+	var damage *session.Damage
+	for rec, err := range session.Follow(ctx, s.st, s.id, after) {
+		switch {
+		case err == nil:
+			s.add(rec)
+		case errors.As(err, &damage):
+		case ctx.Err() == nil:
+			s.pass(map[string]any{"type": "notice", "text": "this session can no longer be followed: " + err.Error()})
+			return
+		}
+	}
+}
+
+// observe takes an event of a turn that runs here. show gives the form of those
+// that are not in the log.
+func (s *stream) observe(ev agent.Event, show func(agent.Event) map[string]any) {
+	switch ev := ev.(type) {
+	case agent.Said:
+		if ev.Thinking != "" {
+			s.say(piece{true, ev.Thinking})
+		}
+		if ev.Text != "" {
+			s.say(piece{false, ev.Text})
+		}
+	case agent.Recorded:
+		s.add(ev.Record)
+	case agent.Calling, agent.Called, agent.Done: // their records say so; the end of the turn is told by who runs it
+	default:
+		if data := show(ev); data != nil {
+			s.pass(data)
+		}
+	}
+}

@@ -1,0 +1,479 @@
+package serve
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"goclaw/agent"
+	"goclaw/llm"
+	"goclaw/runner"
+	"goclaw/session"
+	"goclaw/tool"
+)
+
+// running are the turns that run here.
+type running struct {
+	server *Server
+
+	mu      sync.Mutex
+	of      map[session.ID]*turn // the latest of each session
+	stopped bool                 // no more begin
+	wait    sync.WaitGroup
+}
+
+// turn is a turn that runs here, or has ended a short while ago.
+type turn struct {
+	id     session.ID
+	stream *stream
+	from   position // before its first event
+	passed int
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	end    map[string]any // its last event, when done is closed
+
+	mu   sync.Mutex
+	asks *question // what it waits for
+}
+
+// keepTurn is how long the end of a turn can still be asked for.
+const keepTurn = 10 * time.Minute
+
+var (
+	errStopped  = errors.New("stopped: the answer so far is kept")
+	errShutdown = errors.New("the server stops: the answer so far is kept, and the turn can be continued")
+)
+
+// start begins a turn in the session in: what the user says, or an empty
+// message to continue what was interrupted.
+func (rs *running) start(in session.Info, say llm.Message) (*turn, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.stopped {
+		return nil, wrong(http.StatusServiceUnavailable, "the server stops: no turn begins any more")
+	}
+	if t := rs.of[in.ID]; t != nil && !t.over() {
+		return nil, wrong(http.StatusConflict, "a turn runs in this session: wait for its end, or stop it")
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t := &turn{id: in.ID, cancel: cancel, done: make(chan struct{}), stream: rs.server.streams.open(in)}
+	t.from, t.passed = t.stream.now()
+	t.from.Offset = 0
+	rs.of[in.ID] = t
+	rs.wait.Add(1)
+	go func() {
+		defer rs.wait.Done()
+		rs.run(ctx, t, in, say)
+		cancel(nil)
+		time.AfterFunc(keepTurn, func() { rs.forget(t) })
+	}()
+	return t, nil
+}
+
+// forget gives up the end of a turn.
+func (rs *running) forget(t *turn) {
+	rs.mu.Lock()
+	if rs.of[t.id] == t {
+		delete(rs.of, t.id)
+	}
+	rs.mu.Unlock()
+	rs.server.streams.close(t.stream)
+}
+
+func (t *turn) over() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// run runs a turn to its end.
+func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Message) {
+	s := rs.server
+	defer s.metrics.turn(time.Now())
+	end := map[string]any{"type": "done"}
+	turns, done, err := s.b.Turns(ctx, in, tool.ApproverFunc(t.approve))
+	if err == nil {
+		defer done()
+		for ev, e := range turns.Run(ctx, say) {
+			if err = e; err != nil {
+				break
+			}
+			if d, ok := ev.(agent.Done); ok {
+				end = s.b.Event(d)
+			}
+			t.stream.observe(ev, s.b.Event)
+		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil {
+		end = map[string]any{"type": "error", "message": err.Error()}
+	}
+	t.stream.forget()
+	t.end = end
+	close(t.done)
+	t.stream.pass(end)
+}
+
+// drain lets turns finish until ctx is done, and stops them then.
+func (rs *running) drain(ctx context.Context) {
+	rs.mu.Lock()
+	rs.stopped = true
+	all := make([]*turn, 0, len(rs.of))
+	for _, t := range rs.of {
+		all = append(all, t)
+	}
+	rs.mu.Unlock()
+	over := make(chan struct{})
+	go func() { rs.wait.Wait(); close(over) }()
+	select {
+	case <-over:
+		return
+	case <-ctx.Done():
+	}
+	for _, t := range all {
+		t.cancel(errShutdown)
+	}
+	select {
+	case <-over:
+	case <-time.After(10 * time.Second):
+	}
+}
+
+// turnsAPI answers requests about turns and their events.
+type turnsAPI struct{ *Server }
+
+// turnBody is what a client says.
+type turnBody struct {
+	Text   string `json:"text"`
+	Images []struct {
+		MIME string `json:"mime"`
+		Data string `json:"data"` // in base64
+	} `json:"images"`
+	Continue bool `json:"continue"`
+}
+
+func (b turnBody) message() (llm.Message, error) {
+	if b.Continue {
+		if b.Text != "" || len(b.Images) > 0 {
+			return llm.Message{}, wrong(http.StatusBadRequest, "continue resumes the last turn and takes no text")
+		}
+		return llm.Message{}, nil
+	}
+	m := llm.Message{Role: llm.User}
+	for _, img := range b.Images {
+		if _, err := base64.StdEncoding.DecodeString(img.Data); err != nil || img.MIME == "" {
+			return m, wrong(http.StatusBadRequest, "an image needs mime and data, in base64")
+		}
+		m.Blocks = append(m.Blocks, llm.Image{MIME: img.MIME, Data: img.Data})
+	}
+	if b.Text != "" {
+		m.Blocks = append(m.Blocks, llm.Text{Text: b.Text})
+	}
+	if len(m.Blocks) == 0 {
+		return m, wrong(http.StatusBadRequest, "text is missing")
+	}
+	return m, nil
+}
+
+// startTurn runs a turn and streams its events. A client that prefers not to
+// wait gets the place in the session's events where the turn begins.
+func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
+	var body turnBody
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	say, err := body.message()
+	if err != nil {
+		return err
+	}
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	if in, err = s.b.Continue(r.Context(), in); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Location", "/v1/sessions/"+string(in.ID)) // another one, if it was a mirror
+	_, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
+		t, err := s.turns.start(in, say)
+		return http.StatusOK, t, err
+	})
+	if err != nil {
+		return err
+	}
+	t := v.(*turn)
+	if r.Header.Get("Prefer") == "respond-async" {
+		w.Header().Set("Preference-Applied", "respond-async")
+		return writeJSON(w, http.StatusAccepted, map[string]any{"events": "/v1/sessions/" + string(in.ID) + "/events", "from": t.from.String()})
+	}
+	return s.streamTurn(w, r, t)
+}
+
+// streamTurn streams a turn from the client's place on to its end.
+func (s turnsAPI) streamTurn(w http.ResponseWriter, r *http.Request, t *turn) error {
+	rd := &reader{stream: t.stream, at: t.from, seen: t.passed}
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		at, err := parsePosition(id)
+		if err != nil {
+			return wrong(http.StatusBadRequest, "Last-Event-ID: %s", err)
+		}
+		rd.at = at
+	}
+	return s.send(w, r, rd, t)
+}
+
+// currentTurn streams the turn that runs in a session, or the one that ended
+// last.
+func (s turnsAPI) currentTurn(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	s.turns.mu.Lock()
+	t := s.turns.of[in.ID]
+	s.turns.mu.Unlock()
+	if t != nil {
+		return s.streamTurn(w, r, t)
+	}
+	return s.elsewhere(w, r, in)
+}
+
+// stopTurn stops the turn that runs in a session.
+func (s turnsAPI) stopTurn(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	s.turns.mu.Lock()
+	t := s.turns.of[in.ID]
+	s.turns.mu.Unlock()
+	if t == nil || t.over() {
+		return wrong(http.StatusNotFound, "no turn runs in this session here")
+	}
+	t.cancel(errStopped)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// events streams what happens in a session, from the client's place on or from
+// now on, whichever process does it.
+func (s turnsAPI) events(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	st := s.streams.open(in)
+	defer s.streams.close(st)
+	rd := &reader{stream: st}
+	rd.at, rd.seen = st.now()
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		id = r.URL.Query().Get("after") // the number of a record: a browser cannot set the header
+	}
+	if id != "" {
+		if rd.at, err = parsePosition(id); err != nil {
+			return wrong(http.StatusBadRequest, "%s", err)
+		}
+	}
+	return s.send(w, r, rd, nil)
+}
+
+// elsewhere streams a turn that runs on another server, or has been running
+// there, from the log.
+func (s turnsAPI) elsewhere(w http.ResponseWriter, r *http.Request, in session.Info) error {
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		return wrong(http.StatusNotFound, "no turn runs in this session here: /events follows those of other processes")
+	}
+	at, err := parsePosition(id)
+	if err != nil {
+		return wrong(http.StatusBadRequest, "Last-Event-ID: %s", err)
+	}
+	st := s.streams.open(in)
+	defer s.streams.close(st)
+	t := &turn{id: in.ID, stream: st, done: make(chan struct{})}
+	go t.await(r.Context(), s.b.Store())
+	_, seen := st.now()
+	return s.send(w, r, &reader{stream: st, at: at, seen: seen}, t)
+}
+
+// await ends a turn that runs elsewhere when nobody has the session's lock any
+// more.
+func (t *turn) await(ctx context.Context, st session.Store) {
+	for {
+		release, err := st.Lock(ctx, string(t.id), "goclaw serve")
+		if err == nil {
+			release()
+			break
+		}
+		if !errors.Is(err, session.ErrHeld) {
+			t.end = map[string]any{"type": "error", "message": err.Error()}
+			close(t.done)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	t.end = map[string]any{"type": "error", "message": "the turn was interrupted: it can be continued"}
+	s, err := session.Open(ctx, st, t.id)
+	if err == nil {
+		for i := len(s.Branch) - 1; i >= 0; i-- {
+			if m, ok := s.Branch[i].Body.(session.Message); ok {
+				if m.Role == llm.Assistant && m.Stop != "" && m.Error == "" && len(m.Calls()) == 0 {
+					t.end = map[string]any{"type": "done", "stopReason": m.Stop, "cut": m.Stop == llm.StopLength}
+				}
+				break
+			}
+		}
+		for _, rec := range s.Branch {
+			t.stream.add(rec) // if following is late
+		}
+	}
+	close(t.done)
+}
+
+// send writes what a reader reads as server-sent events, until t ends, or for
+// as long as the client stays.
+func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *turn) error {
+	defer s.metrics.follower()()
+	rd.reading.Add(1)
+	defer rd.reading.Add(-1)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	out.SetReadDeadline(time.Time{})
+	w.WriteHeader(http.StatusOK)
+	alive := time.NewTicker(beat)
+	defer alive.Stop()
+	var done chan struct{}
+	if t != nil {
+		done = t.done
+	}
+	if err := flush(out, w, ": goclaw\n\n"); err != nil {
+		return nil
+	}
+	for {
+		over := t != nil && t.over()
+		events, changed, err := rd.next(r.Context())
+		if err != nil {
+			s.log.Debug("a stream ended", "error", err)
+			return nil
+		}
+		var text []byte
+		for _, ev := range events {
+			if t != nil && (ev.data["type"] == "done" || ev.data["type"] == "error") {
+				continue // told below, after everything else
+			}
+			text = ev.append(text)
+		}
+		if over {
+			text = event{data: t.end}.append(text)
+		}
+		if len(text) > 0 {
+			if err := flush(out, w, string(text)); err != nil {
+				return nil
+			}
+		}
+		if over {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-done:
+		case <-alive.C:
+			if err := flush(out, w, ": \n\n"); err != nil {
+				return nil
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-s.stop.Done():
+			return nil
+		}
+	}
+}
+
+// append adds the event in its form on the wire.
+func (ev event) append(b []byte) []byte {
+	data, err := json.Marshal(ev.data)
+	if err != nil {
+		data, _ = json.Marshal(map[string]any{"type": "error", "message": err.Error()})
+	}
+	b = fmt.Appendf(b, "event: %s\n", ev.data["type"])
+	if ev.id != "" {
+		b = fmt.Appendf(b, "id: %s\n", ev.id)
+	}
+	return fmt.Appendf(b, "data: %s\n\n", data)
+}
+
+// flush writes text, unless the client does not read.
+func flush(out *http.ResponseController, w http.ResponseWriter, text string) error {
+	out.SetWriteDeadline(time.Now().Add(writeLimit))
+	if _, err := w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// compact compacts a session, plans it, or undoes it.
+func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Focus  string `json:"focus"`
+		DryRun bool   `json:"dryRun"`
+		Undo   bool   `json:"undo"`
+	}
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	if body.Undo && (body.DryRun || body.Focus != "") {
+		return wrong(http.StatusBadRequest, "undo cannot be combined with focus or dryRun")
+	}
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	turns, done, err := s.b.Turns(r.Context(), in, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	status, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
+		switch {
+		case body.Undo:
+			rec, _, err := turns.Undo(r.Context())
+			return http.StatusOK, map[string]any{"key": in.Key, "id": in.ID, "undone": rec.ID}, err
+		case body.DryRun:
+			cut, err := turns.Plan(r.Context(), body.Focus)
+			if err != nil {
+				return 0, nil, err
+			}
+			plan, err := s.b.Planned(r.Context(), in, cut)
+			return http.StatusOK, plan, err
+		}
+		rec, cut, err := turns.Compact(r.Context(), body.Focus)
+		if err != nil {
+			return 0, nil, err
+		}
+		return http.StatusOK, s.b.Compacted(rec.Record, cut), nil
+	})
+	switch {
+	case errors.Is(err, runner.ErrNothingToCompact), errors.Is(err, runner.ErrNotCompacted), errors.Is(err, runner.ErrMirror):
+		return wrong(http.StatusConflict, "%s", err)
+	case err != nil:
+		return err
+	}
+	return writeJSON(w, status, v)
+}
