@@ -76,7 +76,7 @@ func (b *backend) close() {
 func (a *app) at(folder string) *app {
 	c := *a.conf
 	c.Workspace = folder
-	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, workspaces: a.workspaces}
+	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, openclaw: a.openclaw}
 	return &app{env: e, stores: a.stores, models: &models{env: e, flag: a.models.flag, permit: permissions{env: e}, brief: briefing{env: e}}, search: a.search, spawn: a.spawn}
 }
 
@@ -318,18 +318,7 @@ func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {
 	return hitsJSON(res, sel.Text), nil
 }
 
-func (b *backend) Planned(ctx context.Context, in session.Info, cut compact.Cut) (any, error) {
-	s, err := session.Open(ctx, b.stores.st, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := b.at(b.folderOf(in)).models.decide(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	report := cut.DryRun()
-	return planJSON(report, m.cost(report.Cost).Total), nil
-}
+func (b *backend) Planned(cut compact.Cut) any { return planJSON(cut.DryRun()) }
 
 func (b *backend) Compacted(rec session.Record, cut compact.Cut) any {
 	return compactedJSON(rec.ID, rec.Body.(session.Compaction), cut)

@@ -54,7 +54,7 @@ type Backend interface {
 	// continuation of a mirror.
 	Continue(ctx context.Context, in session.Info) (session.Info, error)
 	// Planned and Compacted return a compaction as JSON.
-	Planned(ctx context.Context, in session.Info, cut compact.Cut) (any, error)
+	Planned(cut compact.Cut) any
 	Compacted(rec session.Record, cut compact.Cut) any
 }
 

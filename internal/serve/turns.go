@@ -460,8 +460,7 @@ func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return 0, nil, err
 			}
-			plan, err := s.b.Planned(r.Context(), in, cut)
-			return http.StatusOK, plan, err
+			return http.StatusOK, s.b.Planned(cut), nil
 		}
 		rec, cut, err := turns.Compact(r.Context(), body.Focus)
 		if err != nil {
