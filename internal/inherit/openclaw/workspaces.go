@@ -18,6 +18,9 @@ type Installation struct {
 	Config []byte
 	// Workspaces are the folders in which its agents have their memory files.
 	Workspaces []Workspace
+
+	home string
+	conf config
 }
 
 // Workspace is such a folder. Extra are files and folders of it that are
@@ -25,24 +28,6 @@ type Installation struct {
 type Workspace struct {
 	Path  string
 	Extra []string
-}
-
-// config is what we read of OpenClaw's configuration. Values of another type
-// are none.
-type config struct {
-	Agents struct {
-		Defaults agentConfig   `json:"defaults"`
-		List     []agentConfig `json:"list"`
-	} `json:"agents"`
-	Agent agentConfig `json:"agent"` // before 2026
-}
-
-type agentConfig struct {
-	ID           string `json:"id"`
-	Workspace    string `json:"workspace"`
-	MemorySearch struct {
-		ExtraPaths []string `json:"extraPaths"`
-	} `json:"memorySearch"`
 }
 
 // Installed returns the installation of the user with this home. ok is false
@@ -59,8 +44,9 @@ func Installed(home string, getenv func(string) string) (in Installation, ok boo
 	if in.Config == nil && !hasAgents(state) {
 		return in, false
 	}
-	var c config
-	_ = json5.Unmarshal(in.Config, &c)
+	_ = json5.Unmarshal(in.Config, &in.conf)
+	in.home = home
+	c := in.conf
 	add := func(dir string, extra []string) {
 		dir = source.Expand(strings.TrimSpace(dir), home)
 		if !filepath.IsAbs(dir) || !isDir(dir) || slices.ContainsFunc(in.Workspaces, func(w Workspace) bool { return sameDir(w.Path, dir) }) {
@@ -69,8 +55,12 @@ func Installed(home string, getenv func(string) string) (in Installation, ok boo
 		in.Workspaces = append(in.Workspaces, Workspace{dir, extra})
 	}
 	extra := c.Agents.Defaults.MemorySearch.ExtraPaths
-	for _, a := range c.Agents.List {
-		add(a.Workspace, slices.Concat(extra, a.MemorySearch.ExtraPaths))
+	for _, a := range c.agents() {
+		dir := a.Workspace
+		if known, ok := in.Agent(a.ID); ok && known.Workspace != "" {
+			dir = known.Workspace
+		}
+		add(dir, slices.Concat(extra, a.MemorySearch.ExtraPaths))
 	}
 	for _, dir := range []string{c.Agents.Defaults.Workspace, c.Agent.Workspace, filepath.Join(state, "workspace")} {
 		add(dir, extra)

@@ -26,7 +26,7 @@ func TestInstalled(t *testing.T) {
 		"no workspace yet": {conf: "{}", ok: true},
 		"agents and profiles": {files: []string{".openclaw/workspace/", ".openclaw/workspace-work/", ".openclaw/workspace-dev/", "notes/"},
 			conf: `{agents: {defaults: {memorySearch: {extraPaths: ['docs']}}, list: [{id: 'main'}, {id: 'diary', workspace: '~/notes', memorySearch: {extraPaths: ['d.md']}}, {id: 'gone', workspace: '~/gone'}]}}`,
-			want: []Workspace{{"notes", []string{"docs", "d.md"}}, {".openclaw/workspace", []string{"docs"}}, {".openclaw/workspace-dev", []string{"docs"}}, {".openclaw/workspace-work", []string{"docs"}}}, ok: true},
+			want: []Workspace{{".openclaw/workspace", []string{"docs"}}, {"notes", []string{"docs", "d.md"}}, {".openclaw/workspace-dev", []string{"docs"}}, {".openclaw/workspace-work", []string{"docs"}}}, ok: true},
 		"one for all": {files: []string{"claw/", ".openclaw/"}, conf: `{"agents": {"defaults": {"workspace": "~/claw"}, "list": [{"id": "main", "workspace": "~/claw/"}]}}`,
 			want: []Workspace{{Path: "claw/"}}, ok: true},
 		"another state folder": {files: []string{"state/workspace/", ".openclaw/workspace/"}, env: map[string]string{"OPENCLAW_STATE_DIR": "~/state"}, conf: "{}",
