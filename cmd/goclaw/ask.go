@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ func expanded(a *app, ref, text string, quiet bool) (string, error) {
 	if _, err := a.config(); err != nil {
 		return "", err
 	}
+	a.models.brief.become(session.Info{Key: session.Key(cmp.Or(ref, a.conf.Session.DefaultKey))}, 0)
 	sent, from, err := a.models.brief.expandAsked(text)
 	if from != "" && err == nil && !quiet {
 		name, _, _ := strings.Cut(text, " ")

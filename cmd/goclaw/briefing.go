@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ type briefing struct {
 	env *env
 
 	of          session.ID
+	key         session.Key
 	compactions int
 	made        bool
 	day, branch string
@@ -28,7 +32,11 @@ type briefing struct {
 	skills      instructions.Skills // as the model was told of them
 	room        int                 // for skills, in bytes
 	now         instructions.Skills // as they were found last
-	workspace   string              // of the session's agent of OpenClaw; "": it has none
+
+	// For a session of an agent of OpenClaw: its workspace, and the files there.
+	workspace string
+	paths     []string
+	own       instructions.Files
 }
 
 // share is the share of the window that instructions may take, in percent, and
@@ -37,19 +45,40 @@ type briefing struct {
 const (
 	share, mostInstruction = 10, 64 << 10
 	skillShare, mostSkills = 3, 16 << 10
+	ownShare               = 15 // of an agent's own files
 )
 
 // read reads the briefing of s if it was not read before.
 func (b *briefing) read(s *session.Session, tokens int) {
-	if b.made && b.of == s.ID && b.compactions == s.Compactions {
+	if b.made && b.of == s.ID && b.key == s.Key && b.compactions == s.Compactions {
 		return
 	}
-	b.made, b.of, b.compactions = true, s.ID, s.Compactions
+	b.made, b.of, b.key, b.compactions = true, s.ID, s.Key, s.Compactions
 	folder := b.env.conf.Workspace
 	b.day, b.branch = time.Now().Format(time.DateOnly), instructions.Branch(folder)
 	const bytesOfToken = 4
 	b.files, b.problem = instructions.Find(folder, b.env.getenv("HOME"), min(tokens*bytesOfToken*share/100, mostInstruction))
+	b.become(s.Info, tokens*bytesOfToken*ownShare/100)
 	b.skills, b.room = b.find(), min(tokens*bytesOfToken*skillShare/100, mostSkills)
+}
+
+// become reads the files of the agent of OpenClaw that a session belongs to, if it
+// belongs to one, into at most that many bytes.
+func (b *briefing) become(in session.Info, most int) {
+	b.workspace, b.paths, b.own = "", nil, nil
+	a, key, ok := agentOf(b.env, in)
+	if !ok || a.Workspace == "" {
+		return
+	}
+	b.workspace = a.Workspace
+	for _, path := range a.Files(string(key)) {
+		if !slices.ContainsFunc(b.files, func(f instructions.File) bool { return f.Path == path }) {
+			b.paths = append(b.paths, path)
+		}
+	}
+	var err error
+	b.own, err = instructions.Read(b.paths, a.FileChars, min(most, a.TotalChars))
+	b.problem = errors.Join(b.problem, err)
 }
 
 // prompt adds the briefing to p.
@@ -60,22 +89,26 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 		fmt.Fprintf(&out, ", in the git branch %s", b.branch)
 	}
 	out.WriteString(".")
-	said := false
-	for _, f := range b.files {
-		if f.Text == "" {
-			continue
+	give := func(intro string, files instructions.Files) {
+		for _, f := range files {
+			if f.Text == "" {
+				continue
+			}
+			if intro != "" {
+				out.WriteString("\n\n" + intro)
+				intro = ""
+			}
+			text := f.Text
+			if f.Cut() {
+				text += fmt.Sprintf("\n[cut: these are %d of %d bytes]", len(f.Text), f.Whole)
+			}
+			fmt.Fprintf(&out, "\n\n# %s\n%s", f.Path, text)
+			p.Sources = append(p.Sources, window.Source{Name: b.name(f.Path), Text: text})
 		}
-		if !said {
-			out.WriteString("\n\nThe user's instructions. The later ones go before the earlier ones.")
-			said = true
-		}
-		text := f.Text
-		if f.Cut() {
-			text += fmt.Sprintf("\n[cut: these are %d of %d bytes]", len(f.Text), f.Whole)
-		}
-		fmt.Fprintf(&out, "\n\n# %s\n%s", f.Path, text)
-		p.Sources = append(p.Sources, window.Source{Name: b.name(f.Path), Text: text})
 	}
+	give("You are an agent that comes from OpenClaw. These files of your workspace there say who you are and what you know; if SOUL.md is among them, take on its tone. "+
+		"You can read everything in "+b.workspace+", and change nothing there: what you would write goes into the memory files described above.", b.own)
+	give("The user's instructions. The later ones go before the earlier ones.", b.files)
 	if text := b.skillList(); text != "" {
 		out.WriteString("\n\n" + text)
 		p.Sources = append(p.Sources, window.Source{Name: "skills", Text: text})
@@ -84,13 +117,23 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 	tell := func(format string, args ...any) {
 		p.Tail = strings.TrimPrefix(p.Tail+fmt.Sprintf("\n["+format+"]", args...), "\n")
 	}
-	for _, path := range b.files.Changed(b.env.conf.Workspace, b.env.getenv("HOME")) {
+	for _, path := range append(b.own.Changed(existing(b.paths)), b.files.Changed(instructions.Paths(b.env.conf.Workspace, b.env.getenv("HOME")))...) {
 		tell("%s has changed since it was read: what it says now counts.", b.name(path))
 	}
 	for _, line := range b.find().News(b.skills) {
 		tell("%s", line)
 	}
 	return p
+}
+
+// existing returns those of paths that there are.
+func existing(paths []string) (out []string) {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // skillList is what the model is told of skills.

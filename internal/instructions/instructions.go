@@ -45,9 +45,44 @@ type Files []File
 // to the folder, the less of it is cut, and nothing may be left of the others. What cannot be read is in the error; the
 // others are returned all the same.
 func Find(folder, home string, most int) (Files, error) {
-	var out Files
+	out, err := readAll(Paths(folder, home))
+	for i := len(out) - 1; i >= 0; i-- { // the nearest first
+		out[i].Text = text.Head(out[i].Text, max(most, 0))
+		most -= len(out[i].Text)
+	}
+	return out, err
+}
+
+// Read reads files of which the model gets at most each characters of one and most
+// bytes of all, in their order. Of a longer one it gets the beginning and the end.
+// Those that are not there are left out; what cannot be read is in the error.
+func Read(paths []string, each, most int) (Files, error) {
+	out, err := readAll(paths)
+	for i := range out {
+		out[i].Text = ends(out[i].Text, each)
+		if len(out[i].Text) > most {
+			out[i].Text = text.Head(out[i].Text, max(most, 0))
+		}
+		most -= len(out[i].Text)
+	}
+	return out, err
+}
+
+// ends returns the beginning and the end of a text that has more than most
+// characters.
+func ends(s string, most int) string {
+	chars := []rune(s)
+	if len(chars) <= most {
+		return s
+	}
+	head, tail := most*7/10, most*2/10
+	return fmt.Sprintf("%s\n[... %d characters left out ...]\n%s", string(chars[:head]), len(chars)-head-tail, string(chars[len(chars)-tail:]))
+}
+
+// readAll reads those of paths that there are and that say something.
+func readAll(paths []string) (out Files, err error) {
 	var errs []error
-	for _, path := range places(folder, home) {
+	for _, path := range paths {
 		f, err := read(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -57,15 +92,12 @@ func Find(folder, home string, most int) (Files, error) {
 			out = append(out, f)
 		}
 	}
-	for i := len(out) - 1; i >= 0; i-- { // the nearest first
-		out[i].Text = text.Head(out[i].Text, max(most, 0))
-		most -= len(out[i].Text)
-	}
 	return out, errors.Join(errs...)
 }
 
-// places returns the files to look for that there are, the most general first.
-func places(folder, home string) []string {
+// Paths returns the files with instructions that there are, the most general
+// first.
+func Paths(folder, home string) []string {
 	var out []string
 	add := func(dir string, names []string) {
 		for _, name := range names {
@@ -133,10 +165,9 @@ func read(path string) (File, error) {
 }
 
 // Changed returns the files that are not any more what they were when they were
-// read, and those that have come or gone.
-func (fs Files) Changed(folder, home string) []string {
+// read, and those that have come or gone; now are those that would be read now.
+func (fs Files) Changed(now []string) []string {
 	var out []string
-	now := places(folder, home)
 	for _, f := range fs {
 		info, err := os.Stat(f.Path)
 		if err != nil || !slices.Contains(now, f.Path) || !info.ModTime().Equal(f.info.ModTime()) || info.Size() != f.info.Size() {

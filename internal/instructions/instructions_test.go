@@ -83,14 +83,14 @@ func TestChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, path, "one")
-	if diff := cmp.Diff([]string{path}, none.Changed(dir, "")); diff != "" {
+	if diff := cmp.Diff([]string{path}, none.Changed(Paths(dir, ""))); diff != "" {
 		t.Errorf("a new file: %s", diff)
 	}
 	files, err := Find(dir, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := files.Changed(dir, ""); len(got) > 0 {
+	if got := files.Changed(Paths(dir, "")); len(got) > 0 {
 		t.Errorf("nothing has changed: %v", got)
 	}
 	put(t, path, "two")
@@ -98,13 +98,13 @@ func TestChanged(t *testing.T) {
 	if err := os.Chtimes(path, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{path}, files.Changed(dir, "")); diff != "" {
+	if diff := cmp.Diff([]string{path}, files.Changed(Paths(dir, ""))); diff != "" {
 		t.Errorf("another text: %s", diff)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{path}, files.Changed(dir, "")); diff != "" {
+	if diff := cmp.Diff([]string{path}, files.Changed(Paths(dir, ""))); diff != "" {
 		t.Errorf("it is gone: %s", diff)
 	}
 }
@@ -127,5 +127,20 @@ func TestBranch(t *testing.T) {
 	put(t, filepath.Join(dir, ".git/HEAD"), "0123456789012345678901234567890123456789\n")
 	if got := Branch(dir); got != "" {
 		t.Errorf("no branch: %q", got)
+	}
+}
+
+// TestRead: of a long file the model gets the beginning and the end, and of all
+// only so much.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	put(t, path("a"), strings.Repeat("ä", 10)+"bc")
+	put(t, path("b"), "short")
+	put(t, path("c"), "too much")
+	files, err := Read([]string{path("a"), path("none"), path("b"), path("c")}, 10, 60)
+	want := []string{"a: äääääää\n[... 3 characters left out ...]\nbc", "b: short", "c: "}
+	if diff := cmp.Diff(want, texts(t, dir, files)); diff != "" || err != nil || !files[0].Cut() || files[1].Cut() {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
