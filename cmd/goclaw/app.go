@@ -15,7 +15,7 @@ type app struct {
 	models *models
 	search *searcher
 	today  *spending // nil until it is asked for
-	// retrying is told that a summary is asked for again.
+	// retrying is told that a summary is asked for again; nil: nobody is.
 	retrying func(agent.Retrying)
 	spawn    func(args ...string) error // starts this program again; nil: it cannot
 }

@@ -66,6 +66,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 		defer warmUp(a, &o)()
 	}
 	o.Abort = func() { a.tty.restore(); os.Exit(130) }
+	o.Guide = a.guide
 	o.AskAbove = a.conf.Session.Compaction.AskAbove
 	c = repl.New(o)
 	a.retrying = func(r agent.Retrying) { c.Show(r) }

@@ -145,7 +145,11 @@ Without a command it opens a chat and resumes the last session.`,
 	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())
-	root.AddCommand(askCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a), backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), configCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a))
+	root.AddCommand(
+		askCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
+		backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a),
+		setupCmd(a), configCmd(a),
+	)
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)
 	completions(a, root)

@@ -92,7 +92,7 @@ func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model
 		if base == "" {
 			return nil, fmt.Errorf("the provider %q of model %s is not known: set its address as providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
 		}
-		key := cmp.Or(p.APIKey, getenv(strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(prov))+"_API_KEY"))
+		key := cmp.Or(p.APIKey, getenv(keyVariable(prov)))
 		m.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
 		m.api = "openai-completions"
 		m.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
@@ -102,6 +102,11 @@ func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model
 		return nil, &keyError{m, fmt.Sprintf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)}
 	}
 	return m, nil
+}
+
+// keyVariable is the environment variable with the key of a provider.
+func keyVariable(provider string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(provider)) + "_API_KEY"
 }
 
 // keyError says that a model cannot be asked without a key. model holds what is

@@ -68,9 +68,13 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			a.models.policy(&env, m)
 			return env, nil
 		},
-		Learnt:   a.models.learn,
-		Retrying: func(r agent.Retrying) { a.retrying(r) },
-		Detach:   func(id session.ID) bool { return detach(a, id) },
+		Learnt: a.models.learn,
+		Retrying: func(r agent.Retrying) {
+			if a.retrying != nil {
+				a.retrying(r)
+			}
+		},
+		Detach: func(id session.ID) bool { return detach(a, id) },
 	})
 	return &turns{r, tools, servers}, nil
 }

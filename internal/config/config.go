@@ -47,7 +47,7 @@ type Model struct {
 // Provider is where a model is asked.
 type Provider struct {
 	BaseURL string `json:"baseUrl" doc:"its address; empty: the usual one" rule:"an address"`
-	APIKey  string `json:"apiKey" doc:"its key; ANTHROPIC_API_KEY, OPENAI_API_KEY and the like are read if it is empty"`
+	APIKey  string `json:"apiKey" doc:"its key, or ${NAME} for that of a variable; ANTHROPIC_API_KEY, OPENAI_API_KEY and the like are read if it is empty"`
 }
 
 // Tools are what the model may do.

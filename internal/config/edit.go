@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -17,7 +18,63 @@ import (
 // value is nil. Comments and everything else stay as they are. The changed file
 // is checked before it is written: a wrong name or value changes nothing.
 func Edit(path string, name []string, value any) error {
-	return wholefile.Update(path, func(old []byte) ([]byte, error) { return Changed(path, old, name, value) })
+	return Update(path, func(old []byte) ([]byte, error) { return Changed(path, old, name, value) })
+}
+
+// Update is wholefile.Update for a configuration, which may be a link to a file
+// elsewhere: the link stays.
+func Update(path string, change func(old []byte) ([]byte, error)) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return wholefile.Update(path, change)
+}
+
+// Written returns the value of a setting in data, a configuration file, as it is
+// written there; texts are without quotes. "" if data does not set it.
+func Written(data []byte, name []string) string {
+	v, err := hujson.Parse(data)
+	if err != nil {
+		return ""
+	}
+	for _, n := range [][]string{name, strings.Split(older(strings.Join(name, ".")), ".")} {
+		if at := v.Find(pointer(n)); at != nil && n[0] != "" {
+			if lit, ok := at.Value.(hujson.Literal); ok && lit.Kind() == '"' {
+				return lit.String()
+			}
+			return brief(at)
+		}
+	}
+	return ""
+}
+
+// Comment returns data with the meaning of a setting as a comment before it,
+// unless there is one.
+func Comment(data []byte, name []string) []byte {
+	v, err := hujson.Parse(data)
+	if err != nil {
+		return data
+	}
+	at := v.Find(pointer(name[:len(name)-1]))
+	if len(name) == 1 {
+		at = &v
+	}
+	doc := meaning(name)
+	if at == nil || doc == "" {
+		return data
+	}
+	obj, ok := at.Value.(*hujson.Object)
+	if !ok {
+		return data
+	}
+	for i := range obj.Members {
+		m := &obj.Members[i].Name
+		if lit, ok := m.Value.(hujson.Literal); ok && lit.String() == name[len(name)-1] && !bytes.Contains(m.BeforeExtra, []byte("//")) {
+			m.BeforeExtra = hujson.Extra("\n// " + doc + "\n")
+		}
+	}
+	v.Format()
+	return v.Pack()
 }
 
 // Changed returns what Edit makes of old, the content of the file at path.

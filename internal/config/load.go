@@ -296,6 +296,12 @@ func (l *Loaded) environment(getenv func(string) string) error {
 	if l.Providers == nil {
 		l.Providers = map[string]Provider{}
 	}
+	for name, p := range l.Providers {
+		if ref, ok := strings.CutPrefix(p.APIKey, "${"); ok {
+			p.APIKey = getenv(strings.TrimSuffix(ref, "}"))
+			l.Providers[name] = p
+		}
+	}
 	for _, name := range []string{"anthropic", "openai"} {
 		p := l.Providers[name]
 		up := strings.ToUpper(name)

@@ -25,21 +25,30 @@ func Name(key string) ([]string, error) {
 	return resolve(reflect.TypeFor[Config](), key, "")
 }
 
-// Keys returns the names of all settings, in the order of the file. NAME stands
-// for the name of an entry.
+// Keys returns the names of all settings, in the order of the file.
 func Keys() []string {
 	var out []string
+	visitAll(func(s setting) { out = append(out, s.key) })
+	return out
+}
+
+// visitAll calls visit for every setting. NAME and [] stand for the name or the
+// number of an entry.
+func visitAll(visit func(setting)) {
 	walk(setting{value: reflect.ValueOf(Default())}, func(s setting) bool {
-		out = append(out, s.key)
-		if s.value.Kind() == reflect.Map && s.value.Type().Elem().Kind() == reflect.Struct {
-			walk(setting{key: s.key + ".NAME", value: reflect.New(s.value.Type().Elem()).Elem()}, func(s setting) bool {
-				out = append(out, s.key)
-				return false
-			})
+		if visit(s); !s.many() || s.value.Type().Elem().Kind() != reflect.Struct {
+			return false
 		}
+		name := s.key + ".NAME"
+		if s.value.Kind() == reflect.Slice {
+			name = s.key + "[]"
+		}
+		walk(setting{key: name, value: reflect.New(s.value.Type().Elem()).Elem()}, func(s setting) bool {
+			visit(s)
+			return false
+		})
 		return false
 	})
-	return out
 }
 
 // Choices returns what the setting key can be; nil: anything of its kind.
@@ -142,6 +151,20 @@ func unknownKey(key, meant, path string) error {
 		return fmt.Errorf("config: there is no setting %q: goclaw config lists them", key)
 	}
 	return fmt.Errorf("config: there is no setting %q: did you mean %s?", key, meant)
+}
+
+// meaning is what a setting means.
+func meaning(name []string) (doc string) {
+	for i := range name { // models.NAME.maxTokens
+		for _, key := range []string{strings.Join(name, "."), strings.Join(slices.Concat(name[:i], []string{"NAME"}, name[i+1:]), ".")} {
+			visitAll(func(s setting) {
+				if s.key == key {
+					doc = s.doc()
+				}
+			})
+		}
+	}
+	return doc
 }
 
 // container returns what a setting below name is put into: an empty list or

@@ -65,28 +65,10 @@ func TestEverySetting(t *testing.T) {
 			t.Errorf("%s: removing it gives %v", key, err)
 		}
 	}
-	all(try)
+	visitAll(try)
 	if seen < 80 {
 		t.Errorf("only %d settings were tried", seen)
 	}
-}
-
-// all calls visit for every row of the reference.
-func all(visit func(setting)) {
-	walk(setting{value: reflect.ValueOf(Default())}, func(s setting) bool {
-		if visit(s); !s.many() || s.value.Type().Elem().Kind() != reflect.Struct {
-			return false
-		}
-		name := s.key + ".NAME"
-		if s.value.Kind() == reflect.Slice {
-			name = s.key + "[]"
-		}
-		walk(setting{key: name, value: reflect.New(s.value.Type().Elem()).Elem()}, func(s setting) bool {
-			visit(s)
-			return false
-		})
-		return false
-	})
 }
 
 // samples returns a value that s can have, and one that it cannot.

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -66,20 +65,6 @@ func reference() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.key, def, env, s.doc())
 	}
-	walk(setting{value: reflect.ValueOf(Default())}, func(s setting) bool {
-		row(s, true)
-		if !s.many() || s.value.Type().Elem().Kind() != reflect.Struct {
-			return false
-		}
-		name := s.key + ".NAME"
-		if s.value.Kind() == reflect.Slice {
-			name = s.key + "[]"
-		}
-		walk(setting{key: name, value: reflect.New(s.value.Type().Elem()).Elem()}, func(s setting) bool {
-			row(s, false)
-			return false
-		})
-		return false
-	})
+	visitAll(func(s setting) { row(s, !strings.Contains(s.key, ".NAME") && !strings.Contains(s.key, "[]")) })
 	return b.String()
 }

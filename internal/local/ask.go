@@ -191,3 +191,25 @@ func least(ns ...int) int {
 	}
 	return out
 }
+
+// List returns the names of the models that the server at a lists, within
+// askTimeout; none if it does not.
+func (a Address) List(ctx context.Context) []string {
+	client := http.DefaultClient
+	if u, err := url.Parse(a.Base); err == nil && (net.ParseIP(u.Hostname()).IsLoopback() || u.Hostname() == "localhost") {
+		client = own()
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var list struct{ Data []struct{ ID string } }
+	if err := (asker{client, strings.TrimSuffix(a.Base, "/"), a.Key}).get(ctx, "/models", nil, &list); err != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range list.Data {
+		if m.ID != "" && !isEmbedding(m.ID) {
+			out = append(out, m.ID)
+		}
+	}
+	return out
+}

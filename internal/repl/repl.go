@@ -72,6 +72,9 @@ type Options struct {
 	Decide func(ctx context.Context, s *session.Session) (m Model, problem string, err error)
 	Models func() []string // for completion; nil: none
 
+	// Guide returns what to tell somebody who has no model yet, instead of the
+	// model's note. nil: nothing.
+	Guide func(ctx context.Context) []string
 	// AskAbove is how many dollars a summary may cost before /compact asks.
 	AskAbove float64
 	// Shortcuts are what /name stands for besides commands. nil: there are none.

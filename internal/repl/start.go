@@ -24,8 +24,15 @@ func (c *Chat) open(ctx context.Context) error {
 	if err := c.decide(ctx, s); err != nil {
 		return err
 	}
-	if n := c.o.Model().Note; n != "" {
-		c.view.note("%s", n)
+	var lines []string
+	if c.o.Guide != nil {
+		lines = c.o.Guide(ctx)
+	}
+	if n := c.o.Model().Note; n != "" && len(lines) == 0 {
+		lines = []string{n}
+	}
+	for _, line := range lines {
+		c.view.note("%s", line)
 	}
 	if c.o.Interactive && c.o.Modes != nil {
 		c.view.note("%s in %s; it %s (/mode)", c.o.Model().Name, c.o.Folder, unasked(c.o.Modes.Mode()))

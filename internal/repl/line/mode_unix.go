@@ -22,6 +22,20 @@ func cookOutput(fd int) error {
 	return unix.IoctlSetTermios(fd, setTermios, t)
 }
 
+// hide makes the terminal fd show nothing of what is typed, until show is called.
+func hide(fd int) (show func(), err error) {
+	t, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, err
+	}
+	quiet := *t
+	quiet.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, setTermios, &quiet); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, setTermios, t) }, nil
+}
+
 // stop suspends the program as Ctrl-Z does and returns when it is resumed.
 func stop() {
 	on := make(chan os.Signal, 1)

@@ -81,6 +81,23 @@ func (p *Plain) Ask(ctx context.Context, prompt string) (string, error) {
 	return p.ReadLine(ctx, prompt)
 }
 
+// AskSecret is Ask for what must not be seen: what is typed is not shown.
+func (p *Plain) AskSecret(ctx context.Context, prompt string) (string, error) {
+	if p.file != nil {
+		show, err := hide(int(p.file.Fd()))
+		if err != nil {
+			return "", fmt.Errorf("the terminal cannot hide what is typed: %w", err)
+		}
+		defer func() {
+			show()
+			if p.Out != nil {
+				io.WriteString(p.Out, "\n") // the Enter was hidden as well
+			}
+		}()
+	}
+	return p.Ask(ctx, prompt)
+}
+
 // line reads one line. An error after some text is returned by the next call.
 func (p *Plain) line() read {
 	var b []byte

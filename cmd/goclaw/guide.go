@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"goclaw/provider/offline"
+	"goclaw/session"
+)
+
+// guide returns what somebody can do who starts goclaw for the first time and
+// has neither a key nor a model; nothing for anybody else.
+func (a *app) guide(ctx context.Context) []string {
+	m := a.models.now
+	if m == nil || m.provider != offline.Name || a.models.flag != "" || a.conf.Model != "" {
+		return nil
+	}
+	agents := map[string]int{}
+	for in, err := range a.stores.st.List(ctx, session.Query{}) {
+		switch {
+		case err != nil, !in.Mirror() && in.Turns > 0: // not the first time
+			return nil
+		case in.Mirror():
+			agents[in.Origin.Program]++
+		}
+	}
+	var found []string
+	for _, s := range a.models.found {
+		found = append(found, fmt.Sprintf("%s with %s (goclaw --model %s/%s)", serverNames[s.Name], firstModels(s.Models), s.Name, shown(s.Models[0].Name)))
+	}
+	if counts := agentCounts(agents); counts != "" {
+		found = append(found, counts+", imported (/sessions)")
+	}
+	if len(found) == 0 {
+		found = []string{"no model server, and no sessions of other agents"}
+	}
+	return []string{
+		"No key yet: the built-in offline model answers (it is not a language model).",
+		"For a language model: goclaw setup, or set ANTHROPIC_API_KEY or OPENAI_API_KEY.",
+		"Found here: " + strings.Join(found, "; ") + ".",
+	}
+}
