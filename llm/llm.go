@@ -187,8 +187,12 @@ type Request struct {
 	Tail      string
 	Tools     []ToolSpec
 	MaxTokens int
-	Thinking  string // "", "off", "minimal", "low", "medium", "high", "xhigh"
+	Thinking  string // one of Levels, or "": as much as the model thinks by itself
 }
+
+// Levels are how much a model can be asked to think, from least to most. A
+// provider asks for the nearest that the model has.
+var Levels = []string{"off", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // Usage counts tokens as the provider reports them. The prompt of a call is
 // Input + CacheRead + CacheWrite.

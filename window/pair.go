@@ -81,14 +81,15 @@ func sameCall(a, b llm.ToolCall) bool {
 const maxCalls = 128
 
 // pair turns items into messages: results follow their calls, and roles
-// alternate. whole says that nothing before items was cut off.
-func pair(items []item, q Squeeze, whole bool) *writer {
+// alternate. whole says that nothing before items was cut off, and anywhere that
+// thinking need not come first.
+func pair(items []item, q Squeeze, whole, anywhere bool) *writer {
 	results, duplicates := bind(items, whole)
 	last := 0
 	if n := len(items); n > 0 {
 		last = items[n-1].turn
 	}
-	w := &writer{ids: map[string]bool{}}
+	w := &writer{ids: map[string]bool{}, anywhere: anywhere}
 	for i, it := range items {
 		if it.Role == llm.User {
 			for j, b := range it.Blocks {
@@ -151,6 +152,8 @@ type writer struct {
 	out    []llm.Message
 	places [][]Place       // of the blocks of out
 	ids    map[string]bool // ids in use
+
+	anywhere bool // thinking need not come first
 }
 
 func (w *writer) putAll(role llm.Role, blocks []placed) {
@@ -170,7 +173,7 @@ func (w *writer) put(role llm.Role, b llm.Block, at Place) {
 		return
 	}
 	m := &w.out[n-1]
-	if isThinking(b) && slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return !isThinking(b) }) {
+	if isThinking(b) && !w.anywhere && slices.ContainsFunc(m.Blocks, func(b llm.Block) bool { return !isThinking(b) }) {
 		return // a second answer in the message: its thinking cannot come first
 	}
 	m.Blocks = append(m.Blocks, b)

@@ -265,7 +265,7 @@ func messageBlocks(m session.Message, p Prompt) (blocks []llm.Block, from []int)
 	}
 	same := m.Provider == p.Provider && m.Model == p.Model
 	out := make([]llm.Block, len(m.Blocks)) // nil: not sent
-	leads := true                           // thinking may only come before everything else
+	leads := true                           // nothing but thinking came so far
 	for i, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Thinking:
@@ -274,7 +274,7 @@ func messageBlocks(m session.Message, p Prompt) (blocks []llm.Block, from []int)
 			case !same && !llm.Blank(b.Text):
 				out[i] = llm.Text{Text: b.Text}
 				leads = false
-			case same && b.Signature != "" && leads:
+			case same && b.Signature != "" && (leads || p.ThinksAnywhere):
 				out[i] = b
 			}
 		case llm.Text:

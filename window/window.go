@@ -23,6 +23,11 @@ type Prompt struct {
 	MaxTokens int
 	Thinking  string
 	NoImages  bool // the model takes text only
+
+	// ThinksAnywhere says that thinking may stand anywhere in an answer, before
+	// what follows from it, as the Responses API has it; else only at its
+	// beginning.
+	ThinksAnywhere bool
 }
 
 // Source is a part of a system prompt that comes from somewhere, such as a file.
@@ -72,6 +77,6 @@ func Build(s *session.Session, p Prompt, q Squeeze) llm.Request {
 // the log.
 func build(s *session.Session, p Prompt, q Squeeze) ([]llm.Message, [][]Place) {
 	_, _, compacted := s.Compaction()
-	w := pair(emit(s, p), q, !compacted)
+	w := pair(emit(s, p), q, !compacted, p.ThinksAnywhere)
 	return w.out, w.places
 }

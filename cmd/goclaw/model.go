@@ -93,8 +93,12 @@ func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model
 			return nil, fmt.Errorf("the provider %q of model %s is not known: set its address as providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
 		}
 		key := cmp.Or(p.APIKey, getenv(keyVariable(prov)))
-		m.Provider = openai.New(openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute})
-		m.api = "openai-completions"
+		server := openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute}
+		if responses(c, spec, base) {
+			m.Provider, m.api = openai.NewResponses(server), "openai-responses"
+		} else {
+			m.Provider, m.api = openai.New(server), "openai-completions"
+		}
 		m.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
 	}
 	m.settle(c)
@@ -107,6 +111,18 @@ func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model
 // keyVariable is the environment variable with the key of a provider.
 func keyVariable(provider string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(provider)) + "_API_KEY"
+}
+
+// responses reports whether a model is asked with the Responses API: if the
+// configuration says so, or else if the catalogue does and its vendor is asked.
+// Other servers have the models of OpenAI too, and often only the older API.
+func responses(c *config.Loaded, spec, base string) bool {
+	prov, _, _ := strings.Cut(spec, "/")
+	if api := cmp.Or(c.Models[spec].API, c.Providers[prov].API); api != "" {
+		return api == catalogue.Responses
+	}
+	known, _ := catalogue.Lookup(spec)
+	return known.API == catalogue.Responses && openai.Own(base)
 }
 
 // keyError says that a model cannot be asked without a key. model holds what is
@@ -177,7 +193,7 @@ func (ms *models) prompt(m *model, s *session.Session) window.Prompt {
 
 // prompt returns what every request to m begins with, wherever it is asked.
 func (m *model) prompt(c *config.Loaded) window.Prompt {
-	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, Thinking: c.Thinking, NoImages: m.noImages}
+	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, Thinking: c.Thinking, NoImages: m.noImages, ThinksAnywhere: m.api == "openai-responses"}
 }
 
 // systemPrompt changes with nothing but the workspace, so that prompt caches

@@ -19,16 +19,22 @@ import (
 
 // Model is what is known of a model. Zero means not known.
 type Model struct {
-	ID        string // as the catalogue names it: vendor/model
-	Window    int    // tokens of prompt and answer together
-	Input     int    // tokens of a prompt, where that is less than the window
-	Output    int    // tokens of an answer
-	Images    bool   // reads pictures
-	Reasoning bool   // thinks before it answers
+	ID        string   // as the catalogue names it: vendor/model
+	Window    int      // tokens of prompt and answer together
+	Input     int      // tokens of a prompt, where that is less than the window
+	Output    int      // tokens of an answer
+	Images    bool     // reads pictures
+	Reasoning bool     // thinks before it answers
+	Think     []string // the levels of thinking that can be asked for; none: not known
+	API       string   // Responses where its vendor is to be asked with that; "" is the usual one
 	Prices    *Prices
 	Above     []Tier
 	Guess     bool // known by its family only
 }
+
+// Responses is the API of OpenAI's reasoning models: with chat completions, the
+// newer ones do not think beside tools, and none is given what it thought before.
+const Responses = "responses"
 
 // Prices are in US dollars for a million tokens.
 type Prices struct {
@@ -105,13 +111,14 @@ type entry struct {
 	Small                 bool   // the one of its vendor to write summaries
 	Window, Input, Output int
 	Images, Reasoning     bool
+	Think, API            string
 	Prices                *Prices
 	Above                 []Tier
 	Source                string
 }
 
 func (e entry) model() Model {
-	m := Model{ID: e.ID, Window: e.Window, Input: e.Input, Output: e.Output, Images: e.Images, Reasoning: e.Reasoning, Above: slices.Clone(e.Above)}
+	m := Model{ID: e.ID, Window: e.Window, Input: e.Input, Output: e.Output, Images: e.Images, Reasoning: e.Reasoning, Think: strings.Fields(e.Think), API: e.API, Above: slices.Clone(e.Above)}
 	if e.Prices != nil {
 		p := *e.Prices
 		m.Prices = &p
@@ -193,7 +200,7 @@ func spellings(n string) []string {
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // relative finds the model that n is a variant of, or its family. What it
-// costs is then not known: variants are priced on their own.
+// costs and which levels of thinking it has is then not known.
 func relative(b *book, n string) (Model, bool) {
 	for p := n; ; {
 		cut := strings.LastIndexByte(p, '-')
@@ -203,7 +210,7 @@ func relative(b *book, n string) (Model, bool) {
 		p = p[:cut]
 		if i, ok := b.byName[p]; ok {
 			m := b.Models[i].model()
-			m.Prices, m.Above, m.Guess = nil, nil, true
+			m.Prices, m.Above, m.Think, m.Guess = nil, nil, nil, true
 			return m, true
 		}
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	Model         string               `json:"model" doc:"the model to ask, as provider/model; offline is the built-in one; empty: the first that is available"`
 	ContextWindow int                  `json:"contextWindow" doc:"how many tokens the model takes; 0: as the catalogue says, else its server, else 32000; a number here goes before what a refusal said" rule:"at least 0"`
 	MaxTokens     int                  `json:"maxTokens" doc:"the longest answer, in tokens; 0: as the catalogue says" rule:"at least 0"`
-	Thinking      string               `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh"`
+	Thinking      string               `json:"thinking" doc:"how much the model thinks before it answers; empty: its own default" rule:"empty or one of off minimal low medium high xhigh max"`
 	Models        map[string]Model     `json:"models" doc:"what differs from the catalogue, by provider/model"`
 	Workspace     string               `json:"workspace" doc:"the folder that tools work in; relative to the current folder; empty: the current folder"`
 	Memory        string               `json:"memory" doc:"the folder of MEMORY.md and memory/, whatever the workspace; relative to the current folder; empty: workspace in goclaw's home"`
@@ -42,12 +42,14 @@ type Model struct {
 	MaxTokens     int     `json:"maxTokens" doc:"its longest answer, in tokens" rule:"at least 0"`
 	InputPrice    float64 `json:"inputPrice" doc:"dollars per million tokens" rule:"at least 0"`
 	OutputPrice   float64 `json:"outputPrice" doc:"dollars per million tokens" rule:"at least 0"`
+	API           string  `json:"api" doc:"how this model is asked, where its server speaks OpenAI's language; empty: as its provider" rule:"empty or one of chat responses"`
 }
 
 // Provider is where a model is asked.
 type Provider struct {
 	BaseURL string `json:"baseUrl" doc:"its address; empty: the usual one" rule:"an address"`
 	APIKey  string `json:"apiKey" doc:"its key, or ${NAME} for that of a variable; ANTHROPIC_API_KEY, OPENAI_API_KEY and the like are read if it is empty"`
+	API     string `json:"api" doc:"which of OpenAI's two APIs it is asked with: chat completions or Responses; empty: Responses for the reasoning models of OpenAI itself" rule:"empty or one of chat responses"`
 }
 
 // Tools are what the model may do.

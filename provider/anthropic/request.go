@@ -62,7 +62,7 @@ type output struct {
 func build(req llm.Request, maxTokens int) (body []byte, header http.Header, err error) {
 	settings, header := settings(req, maxTokens)
 	sent, size := conversation(req)
-	body, err = wire.Body(size, func(out []byte) []byte { return messages(out, sent, req.Tail) }, settings)
+	body, err = wire.Body("messages", size, func(out []byte) []byte { return messages(out, sent, req.Tail) }, settings)
 	if err != nil {
 		return nil, nil, fmt.Errorf("anthropic: request: %w", err)
 	}
@@ -255,7 +255,7 @@ func (v version) bound() bool {
 }
 
 // budgets are for the models that take a number of tokens.
-var budgets = map[string]int{"minimal": 1024, "low": 4096, "medium": 10000, "high": 20000, "xhigh": 32000}
+var budgets = map[string]int{"minimal": 1024, "low": 4096, "medium": 10000, "high": 20000, "xhigh": 32000, "max": 32000}
 
 // Without a limit in request or config: what every model still sold allows,
 // with room for thinking if there is any, since it counts as output.
@@ -322,6 +322,8 @@ func adapt(r *request, v version, level string, sends bool) http.Header {
 		if !v.from(4, 7) && v.major > 0 {
 			effort("max")
 		}
+	case "max":
+		effort("max")
 	case "off":
 		switch {
 		case v.always():

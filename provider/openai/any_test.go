@@ -20,6 +20,14 @@ func anyLog(t *rapid.T) {
 		t.Fatal(err)
 	}
 	req := window.Build(s, window.Prompt{Provider: "openai", Model: "gpt-5", System: "Be brief.", Tail: "now"}, window.Loose)
+	prompt := window.Prompt{Provider: "openai", Model: "gpt-5", System: "Be brief.", Tail: "now", ThinksAnywhere: true}
+	body, err := NewResponses(Config{}).Body(window.Build(s, prompt, window.Loose))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wiretest.Responses(body); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
 	for _, base := range []string{DefaultBaseURL, "http://localhost:8080", "https://openrouter.ai/api/v1"} {
 		p := New(Config{BaseURL: base, APIKey: "k"})
 		body, err := p.build(req, "")

@@ -14,7 +14,7 @@ import (
 // server lists it and accepts the key, llm.ErrModel if it lists others only,
 // llm.ErrUnlisted if the server answers but lists nothing. It tries once, for
 // as long as ctx allows.
-func (p *Provider) Check(ctx context.Context, model string) error {
+func (p *server) Check(ctx context.Context, model string) error {
 	if p.noKey {
 		return p.api.Fail(llm.ErrAuth, "no_key", "no API key")
 	}

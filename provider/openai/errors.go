@@ -115,7 +115,7 @@ func read(status int, h http.Header, body []byte) reply {
 // classify turns what a call failed with into what callers branch on, and says
 // whether the same request may succeed later. Sent says that deltas were
 // yielded: then nothing is an overflow.
-func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, again bool) {
+func (p *server) classify(err error, req llm.Request, sent bool) (_ error, again bool) {
 	var status *wire.StatusError
 	var inside *wire.StreamError
 	switch {
@@ -133,7 +133,7 @@ func (p *Provider) classify(err error, req llm.Request, sent bool) (_ error, aga
 
 // judge decides by status, type and code what r is, and whether the same
 // request may succeed later.
-func (p *Provider) judge(r reply, req llm.Request, sent bool) (err error, again bool) {
+func (p *server) judge(r reply, req llm.Request, sent bool) (err error, again bool) {
 	api := p.api.Reply(r.status, r.header, cmp.Or(r.code, r.typ), r.msg)
 	api.Param = r.param
 	say := func(kind error, words string) { wire.Say(api, kind, words) }
@@ -155,13 +155,14 @@ func (p *Provider) judge(r reply, req llm.Request, sent bool) (err error, again 
 	case r.status == 401, r.status == 403, r.code == "invalid_api_key":
 		say(llm.ErrAuth, "the API key is not accepted")
 	case r.status == 404:
-		say(llm.ErrRefused, "no chat completions API at "+p.api.Base)
+		say(llm.ErrRefused, "no "+p.speaks+" API at "+p.api.Base)
 	case r.status == 402, r.code == "insufficient_quota", r.typ == "insufficient_quota":
 		say(llm.ErrRefused, "the account is out of credit")
 	case r.status == 429, r.code == "rate_limit_exceeded":
 		say(llm.ErrBusy, "rate limited")
 		again = true
-	case r.status >= 500, r.status == 408, r.status == 409, r.typ == "server_error", r.typ == "overloaded_error":
+	case r.status >= 500, r.status == 408, r.status == 409, r.typ == "server_error", r.typ == "overloaded_error",
+		r.code == "server_error", r.code == "server_is_overloaded", r.code == "slow_down":
 		say(llm.ErrBusy, "the server failed")
 		again = true
 	case r.status == http.StatusOK && !r.known:
@@ -276,7 +277,7 @@ var overflows = sync.OnceValue(func() []overflowing {
 				`|max_tokens: (?P<answer8>\d+) > (?P<most8>\d+), which is the maximum allowed number of output tokens` + // Anthropic behind another
 				"|Input validation error: `max_new_tokens` must be <= (?P<most9>\\d+)\\. Given: (?P<answer9>\\d+)" + // TGI
 				`|The maximum tokens you requested exceeds the model limit of (?P<most10>\d+)` + // Bedrock
-				`|Invalid 'max_(?:completion_)?tokens': integer above maximum value\. Expected a value <= (?P<most11>\d+), but got (?P<answer11>\d+)` + // OpenAI
+				`|Invalid 'max_(?:completion_|output_)?tokens': integer above maximum value\. Expected a value <= (?P<most11>\d+), but got (?P<answer11>\d+)` + // OpenAI
 				`|max_(?:completion_)?tokens \((?P<answer12>\d+)\) is too large\. The maximum is (?P<most12>\d+)` + // several gateways
 				`)`),
 		},

@@ -1,6 +1,7 @@
-// Package openai asks models over the OpenAI chat completions API: OpenAI
-// itself, OpenRouter, and local servers that speak the same API
-// (Ollama, llama.cpp, LM Studio, vLLM).
+// Package openai asks models over OpenAI's two APIs. New is for chat
+// completions: OpenAI itself, OpenRouter, and local servers that speak the same
+// API (Ollama, llama.cpp, LM Studio, vLLM). NewResponses is for the Responses
+// API, which OpenAI's reasoning models need to think beside tools.
 //
 // Requests and chunks are plain structs of the used part of the API. The tests
 // hold them against OpenAI's own SDK: the same bytes mean the same to both.
@@ -9,9 +10,11 @@
 // in two places: flavour, which says what a host understands, and the table of
 // overflows, which says in what shape each of them complains.
 //
-// Reasoning is read from reasoning_content and reasoning and yielded as
-// thinking. It is never sent back: it carries no signature here, and no field
-// of this API takes it.
+// In chat completions, reasoning is read from reasoning_content and reasoning
+// and yielded as thinking. It is never sent back: it carries no signature, and no
+// field of that API takes it. In the Responses API reasoning is an item, and the
+// signature of the thinking is that item, as pi keeps it: it goes back to where
+// it was, encrypted.
 //
 // Arguments of a call that are not a JSON object, which small models write
 // often, are yielded as {"_raw": "what the model wrote"}. Call ids are made
@@ -50,12 +53,19 @@ type Config struct {
 	Header     map[string]string // sent with every request, as OpenRouter's HTTP-Referer
 }
 
-// Provider is an llm.Provider. It is safe for concurrent use.
-type Provider struct {
+// server is what is asked, whichever API it is asked with.
+type server struct {
 	api       wire.API
 	flavour   flavour
 	noKey     bool
 	maxTokens int
+	speaks    string // the API, in messages
+}
+
+// Provider is an llm.Provider for chat completions. It is safe for concurrent
+// use.
+type Provider struct {
+	server
 
 	// efforts holds what a model was found to accept instead of the
 	// reasoning_effort that it was asked for, by model and by whether there
@@ -75,7 +85,9 @@ const (
 )
 
 // New returns a provider. It makes no request yet.
-func New(c Config) *Provider {
+func New(c Config) *Provider { return &Provider{server: newServer(c, "chat completions")} }
+
+func newServer(c Config, speaks string) server {
 	base, f := resolve(c.BaseURL)
 	header := http.Header{}
 	if c.APIKey != "" {
@@ -84,12 +96,19 @@ func New(c Config) *Provider {
 	for k, v := range c.Header {
 		header.Set(k, v)
 	}
-	return &Provider{
+	return server{
 		api:       wire.API{Name: cmp.Or(c.Name, "openai"), Base: base, Header: header, Client: wire.NewClient(c.HTTPClient, c.Idle), Retry: c.Retry},
 		flavour:   f,
 		noKey:     c.APIKey == "" && base == DefaultBaseURL,
 		maxTokens: c.MaxTokens,
+		speaks:    speaks,
 	}
+}
+
+// Own reports whether a Config with this BaseURL asks OpenAI itself, or Azure.
+func Own(baseURL string) bool {
+	_, f := resolve(baseURL)
+	return f == own
 }
 
 // Base is the address that a Config with this BaseURL asks.

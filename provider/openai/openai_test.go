@@ -18,7 +18,14 @@ import (
 	"goclaw/provider/internal/wiretest"
 )
 
-func TestMain(m *testing.M) { wiretest.Main(m, compareStreams) }
+func TestMain(m *testing.M) {
+	wiretest.Main(m, func(stream string) string {
+		if strings.Contains(stream, `"type":"response.`) {
+			return compareResponses(stream)
+		}
+		return compareStreams(stream)
+	})
+}
 
 // provider returns a provider for a test server, and its waits.
 func provider(url string, change ...func(*Config)) (*Provider, *[]time.Duration) {

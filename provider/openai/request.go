@@ -50,7 +50,7 @@ func (p *Provider) build(req llm.Request, effort string) ([]byte, error) {
 	settings := p.settings(req)
 	settings.Effort = effort
 	w := p.writer(req)
-	body, err := wire.Body(size(req), func(out []byte) []byte {
+	body, err := wire.Body("messages", size(req), func(out []byte) []byte {
 		w.B = append(out, '[')
 		w.messages(req)
 		return append(w.B, ']')
@@ -161,19 +161,24 @@ func (g generation) from(major, minor int) bool {
 // reasons: takes a reasoning_effort, and no max_tokens.
 func (g generation) reasons() bool { return !g.chat && (g.o || g.from(5, 0)) }
 
-// effort translates the level of thinking. Nothing is sent unless it was
-// asked for, except where a model would otherwise refuse its tools: from 5.4
-// on chat completions takes them only without reasoning.
+// effort translates the level of thinking for chat completions. From 5.4 on that
+// API takes tools only without reasoning, and refuses them if nothing is said.
 func effort(f flavour, req llm.Request) string {
 	g := parse(base(req.Model))
+	if f == own && !g.chat && g.from(5, 4) && len(req.Tools) > 0 {
+		return "none"
+	}
+	return level(f, g, req.Thinking)
+}
+
+// level translates the level of thinking, to the nearest that the model has.
+// Nothing is sent unless it was asked for.
+func level(f flavour, g generation, thinking string) string {
 	if g.chat {
 		return ""
 	}
-	if f == own && g.from(5, 4) && len(req.Tools) > 0 {
-		return "none"
-	}
 	first := g.from(5, 0) && !g.from(5, 1)
-	switch req.Thinking {
+	switch thinking {
 	case "off":
 		switch {
 		case first:
@@ -188,8 +193,11 @@ func effort(f flavour, req llm.Request) string {
 		}
 		return "low"
 	case "low", "medium", "high":
-		return req.Thinking
-	case "xhigh":
+		return thinking
+	case "xhigh", "max":
+		if thinking == "max" && g.from(5, 6) {
+			return "max"
+		}
 		if f == openRouter || g.from(5, 2) {
 			return "xhigh"
 		}
@@ -204,9 +212,13 @@ func effort(f flavour, req llm.Request) string {
 // a mark or not.
 type writer struct {
 	rawjson.Writer
+	places
 	marks  bool
 	images wire.Images
+}
 
+// places remembers what each message, or item, on the wire was made of.
+type places struct {
 	from []int   // the block of the llm.Message that each block being written was made of
 	now  int     // its index; -1: none
 	sent []place // of every message that was written
@@ -221,7 +233,7 @@ type place struct {
 }
 
 // find returns the message of the request and the block of it that are at s.
-func (w *writer) find(s wire.Spot) (message, block int) {
+func (w *places) find(s wire.Spot) (message, block int) {
 	if s.Message >= len(w.sent) {
 		return -1, -1
 	}
@@ -242,7 +254,7 @@ func (w *writer) find(s wire.Spot) (message, block int) {
 
 // of returns the block of the llm.Message that block i of what is sent was made
 // of.
-func (w *writer) of(i int) int {
+func (w *places) of(i int) int {
 	if i < 0 {
 		return -1
 	}
@@ -261,11 +273,7 @@ func (w *writer) messages(req llm.Request) {
 	if llm.Blank(tail) {
 		tail = ""
 	}
-	messages, from := slices.Clone(req.Messages), make([][]int, len(req.Messages))
-	for i := range messages {
-		messages[i].Blocks, from[i] = llm.Trace(messages[i])
-	}
-	w.images.Limit(messages)
+	messages, from := sendable(req, w.images)
 	last := len(messages) - 1
 	for i, m := range messages {
 		w.now, w.from = i, from[i]
@@ -283,6 +291,17 @@ func (w *writer) messages(req llm.Request) {
 		w.now = -1
 		w.message("user", []part{{text: tail, block: -1}})
 	}
+}
+
+// sendable returns the messages of req in the form that can be sent, and the
+// block that each of their blocks was made of.
+func sendable(req llm.Request, images wire.Images) (messages []llm.Message, from [][]int) {
+	messages, from = slices.Clone(req.Messages), make([][]int, len(req.Messages))
+	for i := range messages {
+		messages[i].Blocks, from[i] = llm.Trace(messages[i])
+	}
+	images.Limit(messages)
+	return messages, from
 }
 
 // part is a text or, with an URL, a picture.

@@ -254,7 +254,7 @@ func (a *answer) end(req llm.Request) *llm.Answer {
 		}
 	}
 	for i, c := range a.calls {
-		id := a.identify(c.id, i, used)
+		id := identify(c.id, i, used)
 		ans.Message.Blocks = append(ans.Message.Blocks, llm.ToolCall{ID: id, Name: c.name, Args: wire.Args(c.args.String())})
 	}
 	switch a.finish {
@@ -271,7 +271,7 @@ func (a *answer) end(req llm.Request) *llm.Answer {
 // identify returns a call id that is unique in the conversation and of the
 // letters that every API accepts. Servers that give none, the same one in each
 // answer, or one like functions.read:0 are common.
-func (a *answer) identify(id string, i int, used map[string]bool) string {
+func identify(id string, i int, used map[string]bool) string {
 	if id == "" {
 		id = fmt.Sprintf("call_%d_%d", len(used), i)
 	}

@@ -241,6 +241,9 @@ func anyBody(t *rapid.T, provider, model string) session.Body {
 	return session.CustomMessage{Type: "x", Blocks: []llm.Block{llm.Text{Text: text}}}
 }
 
+// reasoning is the signature of thinking that came over OpenAI's Responses API.
+const reasoning = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"}`
+
 // anyAuthor returns m as an answer of the model or of no model, with or without
 // thinking, complete or not.
 func anyAuthor(t *rapid.T, m session.Message, provider, model string) session.Message {
@@ -250,13 +253,13 @@ func anyAuthor(t *rapid.T, m session.Message, provider, model string) session.Me
 	m.Stop = pick(t, []llm.Stop{llm.StopEnd, llm.StopTool, llm.StopError, llm.StopAborted, ""}, "stop")
 	lead := func(th llm.Thinking) { m.Blocks = append([]llm.Block{th}, m.Blocks...) }
 	if rapid.Bool().Draw(t, "thinks") {
-		lead(llm.Thinking{Text: pick(t, []string{"hm", "", " "}, "thought"), Signature: pick(t, []string{"", "sig"}, "sig")})
+		lead(llm.Thinking{Text: pick(t, []string{"hm", "", " "}, "thought"), Signature: pick(t, []string{"", "sig", reasoning}, "sig")})
 	}
 	if rapid.IntRange(0, 5).Draw(t, "redacted") == 0 {
 		lead(llm.Thinking{Signature: "xx", Redacted: true})
 	}
 	if rapid.IntRange(0, 9).Draw(t, "afterthought") == 0 {
-		m.Blocks = append(m.Blocks, llm.Thinking{Text: "hm", Signature: "late"})
+		m.Blocks = append(m.Blocks, llm.Thinking{Text: "hm", Signature: pick(t, []string{"late", reasoning}, "late")})
 	}
 	return m
 }

@@ -45,9 +45,10 @@ func Length(blocks []llm.Block) (n int) {
 	return n
 }
 
-// Body makes a request of the messages, a JSON array that write appends and
-// that takes about size bytes, and of rest, the JSON object of everything else.
-func Body(size int, write func([]byte) []byte, rest any) ([]byte, error) {
+// Body makes a request of the messages, a JSON array in field that write appends
+// and that takes about size bytes, and of rest, the JSON object of everything
+// else.
+func Body(field string, size int, write func([]byte) []byte, rest any) ([]byte, error) {
 	var settings bytes.Buffer
 	enc := json.NewEncoder(&settings)
 	enc.SetEscapeHTML(false)
@@ -55,7 +56,7 @@ func Body(size int, write func([]byte) []byte, rest any) ([]byte, error) {
 		return nil, err
 	}
 	body := make([]byte, 0, size+size/8+settings.Len()+1024)
-	body = write(append(body, `{"stream":true,"messages":`...))
+	body = write(append(body, `{"stream":true,"`+field+`":`...))
 	if settings.Len() > len("{}\n") {
 		body = append(body, ',')
 	}

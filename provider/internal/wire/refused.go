@@ -21,11 +21,12 @@ type Spot struct{ Message, Part, Call int }
 //	Invalid 'messages[3].tool_calls[0].function.name': ...
 //	messages.[3].content.[1].image_url               OpenAI, in param
 //	message[855].role                                DashScope
+//	input[3].content[1].image_url                    OpenAI's Responses API
 //
 // badImage is what they say of an image without a place.
 var spots = sync.OnceValue(func() (p struct{ place, badImage *regexp.Regexp }) {
 	const index = `\.?\[?(\d+)\]?`
-	p.place = regexp.MustCompile(`\bmessages?` + index + `(?:\.content` + index + `|\.tool_calls` + index + `)?[\w.\[\]]*'?:? ?`)
+	p.place = regexp.MustCompile(`\b(?:messages?|input)` + index + `(?:\.content` + index + `|\.tool_calls` + index + `)?[\w.\[\]]*'?:? ?`)
 	p.badImage = regexp.MustCompile(`(?i)\b(?:process|invalid|unsupported|valid|decode|corrupt\w*|load|parse)\b.{0,40}\bimages?\b|\bimages?\b.{0,60}\b(?:invalid|unsupported|not supported|too large|exceeds?|corrupt\w*|valid)\b`)
 	return p
 })

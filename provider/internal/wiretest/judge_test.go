@@ -122,3 +122,52 @@ func TestOpenAIRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestResponses(t *testing.T) {
+	const (
+		user   = `{"type":"message","role":"user","content":"hi"}`
+		think  = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}`
+		call   = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{}"}`
+		output = `{"type":"function_call_output","call_id":"c1","output":"ok"}`
+		said   = `{"type":"message","role":"assistant","id":"msg_1","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]}`
+		plain  = `{"type":"message","role":"assistant","content":"a"}`
+	)
+	with := func(items ...string) string {
+		return `{"model":"m","store":false,"input":[` + strings.Join(append([]string{user}, items...), ",") + `]}`
+	}
+	change := func(old, new string, items ...string) string { return strings.Replace(with(items...), old, new, 1) }
+	for i, c := range []struct{ body, says string }{
+		{with(), ""},
+		{with(think, call, output), ""},
+		{with(think, said, user), ""},
+		{with(plain, user), ""},
+		{with(think, user), "without its required following item"},
+		{with(plain, think), "without its required following item"},
+		{with(think, output), "without its required following item"},
+		{with(said, user), "without its required 'reasoning' item"},
+		{with(call, output), "without its required 'reasoning' item"},
+		{with(think, said, user, said), "duplicate item"},
+		{with(think, think, said), "duplicate item"},
+		{with(output), "no tool call found"},
+		{with(think, call, output, output), "no tool call found"},
+		{with(think, call), "no tool output found"},
+		{with(think, call, user), "no tool output found"},
+		{change(`"encrypted_content":"gAAA"`, `"content":[]`, think, said), "not found"},
+		{change(`"summary":[],`, ``, think, said), "'summary'"},
+		{change(`"rs_1"`, `"r1"`, think, said), "begins with 'rs'"},
+		{change(`"status":"completed",`, ``, think, said), "'status'"},
+		{change(`"output_text"`, `"input_text"`, think, said), "invalid value"},
+		{change(`"role":"assistant"`, `"role":"assistant","phase":"last"`, plain), "phase"},
+		{change(`"store":false,`, ``), "stored"},
+		{change(`"store":false,`, `"store":false,"max_output_tokens":15,`), "below minimum"},
+		{change(`"store":false,`, `"store":false,"tools":[{"type":"function","name":"a","parameters":{"type":"object","properties":{}}}],`), "additionalProperties"},
+		{change(`"content":"hi"`, `"content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]`), "does not match"},
+		{`{"model":"m","store":false,"messages":[]}`, "'input'"},
+		{`{"model":"m","store":false,"input":[]}`, "must be provided"},
+	} {
+		err := Responses([]byte(c.body))
+		if (err == nil) != (c.says == "") || !strings.Contains(fmt.Sprint(err), c.says) {
+			t.Errorf("case %d: got %v, want %q", i, err, c.says)
+		}
+	}
+}

@@ -174,11 +174,13 @@ func accepted(t *rapid.T) {
 	}{
 		{"anthropic", "claude-sonnet-4-5", anthropic.New(anthropic.Config{}), wiretest.Anthropic},
 		{"openai", "gpt-5", openai.New(openai.Config{}), wiretest.OpenAI},
+		{"openai", "gpt-5", openai.NewResponses(openai.Config{}), wiretest.Responses},
 		{"openrouter", "anthropic/claude-sonnet-4-5", openai.New(openai.Config{BaseURL: "https://openrouter.ai/api/v1"}), wiretest.OpenAI},
 		{"local", "qwen3", openai.New(openai.Config{BaseURL: "http://localhost:8080"}), wiretest.OpenAI},
 	} {
 		for _, q := range []window.Squeeze{window.Loose, window.Results, window.Tight} {
-			req := window.Build(s, window.Prompt{Provider: to.provider, Model: to.model, System: "Be brief.", Tail: "[Context: 1%]", Tools: tools, MaxTokens: 1000}, q)
+			_, anywhere := to.encoder.(*openai.Responses)
+			req := window.Build(s, window.Prompt{Provider: to.provider, Model: to.model, ThinksAnywhere: anywhere, System: "Be brief.", Tail: "[Context: 1%]", Tools: tools, MaxTokens: 1000}, q)
 			body, err := to.encoder.Body(req)
 			if err != nil {
 				t.Fatal(err)

@@ -56,8 +56,11 @@ func Serve(t *testing.T, answers ...http.HandlerFunc) *Server {
 		s.reqs = append(s.reqs, Request{r.URL.Path, r.Header.Clone(), body})
 		s.mu.Unlock()
 		judge := OpenAI
-		if strings.HasSuffix(r.URL.Path, "/messages") {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/messages"):
 			judge = Anthropic
+		case strings.HasSuffix(r.URL.Path, "/responses"):
+			judge = Responses
 		}
 		if err := judge(body); r.Method == http.MethodPost && err != nil {
 			t.Errorf("the API would refuse request %d: %v", n+1, err)
