@@ -330,3 +330,39 @@ func TestBudgetLine(t *testing.T) {
 		}
 	}
 }
+
+// With ThinksAnywhere, thinking stands where it stood, and a compaction keeps it
+// with what it keeps; else only what comes first is sent.
+func TestThinkingAnywhere(t *testing.T) {
+	call := llm.ToolCall{ID: "c1", Name: "read", Args: json.RawMessage(`{}`), Signature: "fc_1"}
+	answer := session.Message{Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{
+		llm.Thinking{Signature: "rs_1"}, llm.Text{Text: "I look.", Signature: "msg_1"}, llm.Thinking{Signature: "rs_2"}, call,
+	}}, Stop: llm.StopTool}
+	log := []session.Body{User("old"), Answer("gone"), User("q"), By("openai", "gpt-5", answer), Result("c1", "ok"), Compaction("SUM", "e3"), User("next")}
+	for _, c := range []struct {
+		p    window.Prompt
+		want string
+	}{
+		{window.Prompt{Provider: "openai", Model: "gpt-5", ThinksAnywhere: true}, "rs_1 msg_1 rs_2 fc_1"},
+		{window.Prompt{Provider: "openai", Model: "gpt-5"}, "rs_1 msg_1 fc_1"},
+		{window.Prompt{Provider: "openai", Model: "gpt-6", ThinksAnywhere: true}, ""},
+		{window.Prompt{Provider: "azure", Model: "gpt-5", ThinksAnywhere: true}, ""},
+	} {
+		var got []string
+		for _, m := range window.Build(Replay(t, log...), c.p, window.Loose).Messages {
+			for _, b := range m.Blocks {
+				switch b := b.(type) {
+				case llm.Thinking:
+					got = append(got, b.Signature)
+				case llm.Text:
+					got = append(got, b.Signature)
+				case llm.ToolCall:
+					got = append(got, b.Signature)
+				}
+			}
+		}
+		if s := strings.Join(strings.Fields(strings.Join(got, " ")), " "); s != c.want {
+			t.Errorf("%+v: %q, want %q", c.p, s, c.want)
+		}
+	}
+}

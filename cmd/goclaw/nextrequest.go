@@ -41,15 +41,18 @@ func encodeNext(e encoder, s *session.Session, p window.Prompt) (n nextRequest, 
 		return n, err
 	}
 	var sent struct {
-		System   json.RawMessage
-		Messages []json.RawMessage
-		Tools    json.RawMessage
+		System, Instructions json.RawMessage
+		Messages, Input      []json.RawMessage
+		Tools                json.RawMessage
 	}
 	if err := json.Unmarshal(body, &sent); err != nil {
 		return n, err
 	}
 	n.System, n.Tools = sent.System, sent.Tools
-	for _, m := range sent.Messages {
+	if sent.Instructions != nil {
+		n.System = sent.Instructions
+	}
+	for _, m := range slices.Concat(sent.Messages, sent.Input) {
 		n.Messages = append(n.Messages, m)
 	}
 	last := len(n.Messages) - 1

@@ -13,8 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// fakewire anthropic|openai [status BODYFILE] starts a server that speaks the
-// provider's wire format, and points the environment at it. It answers "echo:
+// fakewire anthropic|openai|responses [status BODYFILE] starts a server that
+// speaks the provider's wire format, and points the environment at it; responses
+// is OpenAI's other API. It answers "echo:
 // " and the last words of the user; asked to "list", or to "call NAME
 // ARGUMENTS", it calls the tool first. Asked to "overdo" something it reaches
 // the limit on the answer's length, and asked to "overwrite" in the middle of a
@@ -24,9 +25,10 @@ import (
 // refuses each request with the word in it, and names the place.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: fakewire anthropic|openai [status bodyfile]")
+		ts.Fatalf("usage: fakewire anthropic|openai|responses [status bodyfile]")
 	}
 	var mu sync.Mutex
+	var reasons reasoner
 	log := ts.MkAbs("wire.log")
 	status, body := 0, ""
 	word := ""
@@ -58,11 +60,19 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if at := placeOf(raw, word); at != "" {
 			w.WriteHeader(http.StatusBadRequest)
-			if args[0] == "openai" {
+			if args[0] != "anthropic" {
 				fmt.Fprintf(w, `{"error":{"message":"Invalid value.","type":"invalid_request_error","param":"%s","code":"invalid_value"}}`, at)
 				return
 			}
 			fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":"%s: not today"}}`, at)
+			return
+		}
+		if args[0] == "responses" {
+			if !strings.HasSuffix(r.URL.Path, "/v1/responses") {
+				http.NotFound(w, r)
+				return
+			}
+			reasons.answer(w, raw)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -76,6 +86,9 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	srv := httptest.NewServer(http.HandlerFunc(h))
 	ts.Defer(srv.Close)
 	up := strings.ToUpper(args[0])
+	if args[0] == "responses" {
+		up = "OPENAI"
+	}
 	ts.Setenv(up+"_BASE_URL", srv.URL)
 	ts.Setenv(up+"_API_KEY", "sk-test-0123456789")
 }
@@ -85,9 +98,15 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 func placeOf(raw []byte, word string) string {
 	var req struct {
 		Messages []struct{ Content json.RawMessage }
+		Input    []json.RawMessage
 	}
 	if json.Unmarshal(raw, &req); word == "" {
 		return ""
+	}
+	for i, item := range req.Input {
+		if strings.Contains(string(item), word) {
+			return fmt.Sprintf("input[%d]", i)
+		}
 	}
 	for i, m := range req.Messages {
 		var parts []json.RawMessage

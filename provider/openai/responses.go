@@ -28,7 +28,8 @@ type Responses struct {
 
 var _ llm.Provider = (*Responses)(nil)
 
-// NewResponses returns a provider. It makes no request yet.
+// NewResponses returns a provider. It makes no request yet. A window.Prompt for it
+// has ThinksAnywhere.
 func NewResponses(c Config) *Responses { return &Responses{server: newServer(c, "Responses")} }
 
 // Stream implements llm.Provider.

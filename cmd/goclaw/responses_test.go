@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"goclaw/internal/config"
+)
+
+// TestReasoningSurvivesKill: what the model thought before its calls is on disk
+// before the calls are run, and goes back with their results after kill -9. The
+// server would refuse the calls without it.
+func TestReasoningSurvivesKill(t *testing.T) {
+	home := t.TempDir()
+	put(t, home, "home/config.json", `{"providers": {"openai": {"api": "responses"}}}`)
+	var mu sync.Mutex
+	var sent []string
+	var reasons reasoner
+	results := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		if sent = append(sent, string(body)); len(sent) == 2 { // the results
+			close(results)
+			mu.Unlock()
+			<-r.Context().Done()
+			mu.Lock()
+			return
+		}
+		reasons.answer(w, body)
+	}))
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	env := []string{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + srv.URL}
+	cmd, _, errOut := child(t, home, "ask", "--model", "openai/gpt-5", "list both")
+	cmd.Env = append(cmd.Env, env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-results
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	cmd, out, errOut := child(t, home, "ask", "--model", "openai/gpt-5", "--continue")
+	cmd.Env = append(cmd.Env, env...)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, errOut)
+	}
+	if got := out.String(); got != "echo: list both\n" {
+		t.Errorf("answered %q", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	items := func(body string) string {
+		_, rest, _ := strings.Cut(body, `"input":`)
+		input, _, _ := strings.Cut(rest, `],"model":`)
+		return input
+	}
+	if len(sent) != 3 || items(sent[1]) != items(sent[2]) || !strings.Contains(sent[2], `"encrypted_content":"`+sealed("rs_1")+`"`) {
+		t.Errorf("%d requests, the last two with\n%s\n%s", len(sent), items(sent[1]), items(sent[len(sent)-1]))
+	}
+}
+
+// TestWhichAPI: the catalogue chooses for OpenAI itself, and the configuration
+// goes before it.
+func TestWhichAPI(t *testing.T) {
+	for _, c := range []struct{ conf, model, want string }{
+		{`{}`, "openai/gpt-5", "openai-responses"},
+		{`{}`, "openai/gpt-5.3-codex", "openai-responses"},
+		{`{}`, "openai/gpt-6.1-sol", "openai-responses"},
+		{`{}`, "openai/o3-pro", "openai-responses"},
+		{`{}`, "openai/codex-mini-latest", "openai-responses"},
+		{`{}`, "openai/gpt-7", "openai-responses"},
+		{`{}`, "openai/gpt-4o", "openai-completions"},
+		{`{}`, "openai/gpt-5-chat-latest", "openai-completions"},
+		{`{}`, "openai/gpt-oss-20b", "openai-completions"},
+		{`{}`, "openrouter/openai/gpt-5", "openai-completions"},
+		{`{}`, "ollama/gpt-oss:20b", "openai-completions"},
+		{`{}`, "anthropic/claude-opus-4-5", "anthropic-messages"},
+		{`{"providers": {"openai": {"baseUrl": "http://10.0.0.5:8000/v1"}}}`, "openai/gpt-5", "openai-completions"},
+		{`{"providers": {"openai": {"baseUrl": "https://x.openai.azure.com/openai/v1"}}}`, "openai/gpt-5", "openai-responses"},
+		{`{"providers": {"openai": {"api": "chat"}}}`, "openai/gpt-5", "openai-completions"},
+		{`{"providers": {"openai": {"api": "responses"}}}`, "openai/gpt-4o", "openai-responses"},
+		{`{"providers": {"openai": {"api": "responses"}}, "models": {"openai/gpt-4o": {"api": "chat"}}}`, "openai/gpt-4o", "openai-completions"},
+		{`{"models": {"openrouter/x-ai/grok-4.6": {"api": "responses"}}}`, "openrouter/x-ai/grok-4.6", "openai-responses"},
+	} {
+		home := t.TempDir()
+		put(t, home, "config.json", c.conf)
+		conf, err := config.Load(func(name string) string { return map[string]string{"GOCLAW_HOME": home, "HOME": home}[name] }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := newModel(conf, c.model, func(string) string { return "k" })
+		if key, ok := err.(*keyError); ok {
+			m, err = key.model, nil
+		}
+		if err != nil || m.api != c.want || m.prompt(conf).ThinksAnywhere != (c.want == "openai-responses") {
+			t.Errorf("%s with %s: %+v, %v; want %s", c.model, c.conf, m, err, c.want)
+		}
+	}
+}
