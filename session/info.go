@@ -149,6 +149,8 @@ func (in *Info) log(r Record) {
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	case Checkpoint:
 		in.Spent = in.Spent.Add(b.Usage.Tokens())
+	case Usage:
+		in.Spent = in.Spent.Add(b.Usage.Tokens())
 	}
 	if in.Created.IsZero() {
 		in.Created = r.Time

@@ -55,7 +55,7 @@ func NewOutline(id ID) *Outline {
 // canonical reports whether records of b's kind can end the live branch.
 func canonical(b Body) bool {
 	switch b.(type) {
-	case Unknown, Leaf, Header, nil:
+	case Unknown, Usage, Leaf, Header, nil:
 		return false
 	}
 	return true

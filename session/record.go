@@ -129,6 +129,14 @@ type Compaction struct {
 	Usage          llm.Usage
 }
 
+// Usage is what a call to a model took, where no other record tells: its answer
+// was recorded before that was known, or there is none.
+type Usage struct {
+	Kind, Note      string // why, in the words of the program that made the call
+	Provider, Model string
+	Usage           llm.Usage
+}
+
 // Undo takes the compaction Target out of effect.
 type Undo struct{ Target string }
 
@@ -243,6 +251,7 @@ func (Header) body()         {}
 func (Message) body()        {}
 func (Shell) body()          {}
 func (Compaction) body()     {}
+func (Usage) body()          {}
 func (Undo) body()           {}
 func (Checkpoint) body()     {}
 func (Notice) body()         {}

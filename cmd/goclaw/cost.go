@@ -76,6 +76,8 @@ func usageOf(b session.Body) (u llm.Usage, by string) {
 		return b.Usage, compact.DetailsOf(b).By
 	case session.Checkpoint:
 		return b.Usage, b.Model
+	case session.Usage:
+		return b.Usage, session.ModelChange{Provider: b.Provider, Model: b.Model}.Name()
 	}
 	return u, ""
 }

@@ -55,7 +55,7 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 			continue
 		}
-		if ok && equal(have, r) && (s.open == nil || have.Side || have.ID == "") {
+		if ok && (equal(have, r) || reread(have, r)) && (s.open == nil || have.Side || have.ID == "") {
 			r, ok, err = pull()
 			continue
 		}
@@ -83,6 +83,31 @@ func equal(a, b session.Record) bool {
 		return string(a.Raw) == string(b.Raw)
 	}
 	return a.ID == b.ID && a.Parent == b.Parent
+}
+
+// reread reports whether r is another reading of the lines that have was made of
+// by an older version, in the same place: have stays as it is.
+func reread(have, r session.Record) bool {
+	if have.ID != r.ID || have.Parent != r.Parent {
+		if !beside(have) || !beside(r) {
+			return false
+		}
+	}
+	return slices.EqualFunc(linesOf(have), linesOf(r), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// beside reports whether nothing continues r.
+func beside(r session.Record) bool {
+	_, unknown := r.Body.(session.Unknown)
+	return r.Side || unknown
+}
+
+// linesOf returns the lines that r was made of, or its own.
+func linesOf(r session.Record) []json.RawMessage {
+	if lines, ok := carried(r); ok {
+		return lines
+	}
+	return []json.RawMessage{r.Raw}
 }
 
 // growing is an answer on several lines, the first of which a log has as a record

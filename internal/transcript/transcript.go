@@ -74,6 +74,8 @@ func describe(b session.Body) (who, what string) {
 		return "undo", b.Target
 	case session.Checkpoint:
 		return "checkpoint", b.Summary
+	case session.Usage:
+		return "usage", fmt.Sprintf("%d tokens in, %d out", b.Usage.Prompt(), b.Usage.Output)
 	case session.Notice:
 		return "notice", b.Text
 	case session.BranchSummary:
@@ -199,7 +201,7 @@ func Plain(w io.Writer, recs []session.Record, st Style, full bool, width int) {
 				continue // the model had nothing to say
 			}
 			plainMessage(w, r, b, st, full, width)
-		case session.Label, session.Custom, session.Partial, session.Leaf, session.Edit, session.Unknown, session.ThinkingChange:
+		case session.Label, session.Custom, session.Partial, session.Leaf, session.Edit, session.Usage, session.Unknown, session.ThinkingChange:
 			// of interest only to programs
 		default:
 			fmt.Fprintln(w, st.Dim(Line(r, Style{}, cmp.Or(width, 100))))

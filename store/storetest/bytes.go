@@ -50,6 +50,8 @@ func everyKind() []session.Record {
 		session.ModelChange{Provider: "anthropic", Model: "claude-opus-4-5", Chosen: true},
 		session.ThinkingChange{Level: "high"},
 		session.Checkpoint{Summary: "so far", Topics: []string{"a", "b"}, Decisions: []string{"c"}, Questions: []string{"d?"}, Covers: "e3", Tokens: 1234, Messages: 5, Model: "m", Usage: usage},
+		session.Usage{Kind: "cache_warm", Note: "note", Provider: "anthropic", Model: "claude", Usage: usage},
+		session.Usage{},
 		session.Notice{Percent: 75, Text: "Context at 75%.", As: "system"},
 		session.Notice{Percent: 90, Text: "Context at 90%.", As: "system", Once: true},
 		session.Compaction{Summary: "summed up", FirstKept: "e3", TokensBefore: 999, FromCheckpoint: "e13", Details: details, Usage: usage},

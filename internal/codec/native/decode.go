@@ -139,6 +139,10 @@ func (d *Decoder) body(typ string) session.Body {
 		}
 	case "leaf":
 		return session.Leaf{Target: text("targetId"), AppendParent: text("appendParentId")}
+	case "usage":
+		if n := get("usage"); d.Kind(n) == rawjson.Object {
+			return session.Usage{Kind: text("kind"), Provider: text("provider"), Model: text("model"), Usage: d.usage(n), Note: text("note")}
+		}
 	case "context_edit":
 		n := get("replacement")
 		if drop := n >= 0 && d.Kind(n) == rawjson.Null; drop || d.Kind(n) == rawjson.Object {

@@ -112,6 +112,8 @@ func typeOf(r session.Record) string {
 		return "compaction"
 	case session.Checkpoint:
 		return "checkpoint"
+	case session.Usage:
+		return "usage"
 	case session.BranchSummary:
 		return "branch_summary"
 	case session.Custom, session.Notice, session.Undo, session.Moved, session.Marked, session.Refused, session.Partial:
@@ -215,6 +217,12 @@ func (w *writer) body(r session.Record) {
 		w.Int("messages", b.Messages)
 		w.Opt("model", b.Model)
 		w.usage(b.Usage, false)
+	case session.Usage:
+		w.Text("kind", b.Kind)
+		w.Text("provider", b.Provider)
+		w.Text("model", b.Model)
+		w.usage(b.Usage, true)
+		w.Opt("note", b.Note)
 	case session.BranchSummary:
 		w.Text("fromId", b.From)
 		w.Text("summary", b.Summary)

@@ -19,8 +19,9 @@ import (
 // stream reads the rollout files of Codex: a list of {timestamp, type,
 // payload}. What the model was sent and said is in response_item; event_msg
 // tells the user of the same once more, and is kept verbatim, except for the
-// token counts, which go to the answer before them, and for a rollback, which
-// moves the end of the conversation. Before lines had a type, the first was the
+// token counts, which go to the answer before them or, if its calls have been
+// carried out by then, stand beside it, and for a rollback, which moves the end of
+// the conversation. Before lines had a type, the first was the
 // session and the others were the bare items. A fork repeats its origin's lines,
 // the session_meta included: the first one counts.
 //
@@ -172,12 +173,18 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil:
 		again := len(p.Info.Total) > 0 && bytes.Equal(p.Info.Total, c.total)
 		c.total = bytes.Clone(p.Info.Total)
-		if again || c.held == nil {
+		u := p.Info.Last
+		took := llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
+		if again || took == (llm.Usage{}) {
 			break
 		}
+		if c.held == nil || c.done {
+			// Since 0.142 the calls of an answer have been carried out by now.
+			r := session.Record{ID: id, Parent: c.leaf, Side: true, Time: at, Body: session.Usage{Kind: Program, Provider: c.maker, Model: c.model, Usage: took}}
+			return c.aside(out, source.Carry(r, Program, line)), nil
+		}
 		m := c.held.Rec.Body.(session.Message)
-		u := p.Info.Last
-		m.Usage = llm.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output}
+		m.Usage = took
 		c.held.Rec.Body, c.done = m, true
 		// With its usage it is another record, for a log may have it without.
 		c.held.Rec.ID, c.leaf = id, id
