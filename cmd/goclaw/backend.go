@@ -193,6 +193,26 @@ func (b *backend) Context(ctx context.Context, in session.Info) (json.RawMessage
 	return out.Bytes(), err
 }
 
+func (b *backend) Choose(ctx context.Context, in session.Info, name string) error {
+	if name == "" || name == "goclaw" {
+		return nil
+	}
+	s, err := session.Open(ctx, b.stores.st, in.ID)
+	if err != nil {
+		return err
+	}
+	models := b.at(b.folderOf(in)).models
+	if m, _, err := models.decide(ctx, s); err == nil && m.name() == name {
+		return nil
+	}
+	m, err := models.named(name)
+	if err != nil {
+		return serve.Wrong(http.StatusNotFound, "%s", err)
+	}
+	_, err = session.Keep(ctx, b.stores.st, s, s.Next(session.ModelChange{Provider: m.provider, Model: m.model, Chosen: true}, session.System{}), session.System{})
+	return err
+}
+
 func (b *backend) Models(ctx context.Context) ([]string, error) {
 	m, err := b.at(b.conf.Workspace).models.choose(ctx)
 	if err != nil {

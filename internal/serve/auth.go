@@ -59,6 +59,12 @@ func random() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+// digest returns a short name for text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
 // gate lets those in who have the token, or the cookie that a login link gave
 // them.
 type gate struct {

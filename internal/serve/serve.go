@@ -47,6 +47,9 @@ type Backend interface {
 	Models(ctx context.Context) ([]string, error)
 	// Begin begins a session; an empty key stands for a new one.
 	Begin(ctx context.Context, h session.Header) (session.Info, error)
+	// Choose has a session asked with the model of that name. goclaw, or no
+	// name, is whichever it uses.
+	Choose(ctx context.Context, in session.Info, model string) error
 	// Turns returns what runs turns in a session. ask is asked before something
 	// is done that needs permission. done is called when they are not needed now.
 	Turns(ctx context.Context, in session.Info, ask tool.Approver) (t Turns, done func(), err error)
@@ -175,6 +178,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/search", about.search)
 	handle("GET /v1/usage", about.usage)
 	handle("GET /v1/models", about.models)
+	handle("POST /v1/chat/completions", completionsAPI{s}.complete)
 	handle("POST /v1/login-links", s.newLink)
 	handle("GET /metrics", s.writeMetrics)
 	handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) error {
