@@ -201,7 +201,11 @@ func printFound(w io.Writer, cat *inherit.Catalogue) {
 	}
 	for _, p := range inherit.Programs {
 		if n[p] > 0 {
-			fmt.Fprintf(w, "found %s of %s (%s)\n", transcript.Count(n[p], "session"), p, megabytes(size[p]))
+			about := megabytes(size[p])
+			if doubt := inherit.Unverified(p); doubt != "" {
+				about += "; " + doubt
+			}
+			fmt.Fprintf(w, "found %s of %s (%s)\n", transcript.Count(n[p], "session"), p, about)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func sourceLines(t *testing.T, st session.Store, id session.ID) []string {
 			t.Fatal(err)
 		}
 		line := json.RawMessage(r.Raw)
-		for _, name := range []string{"claude-code", "codex", "line"} {
+		for _, name := range []string{"claude-code", "codex", "gemini-cli", "line"} {
 			if v, ok := f[name]; ok {
 				line = v
 			}
@@ -39,6 +39,7 @@ func sourceLines(t *testing.T, st session.Store, id session.ID) []string {
 		var list []json.RawMessage
 		switch {
 		case r.Seq == 1 && len(line) == len(r.Raw): // ours
+		case strings.Contains(r.ID, "/"): // one more record of a line
 		case json.Unmarshal(line, &list) == nil:
 			for _, l := range list {
 				out = append(out, string(l))
@@ -121,6 +122,45 @@ func madeClaude(rnd *rand.Rand, n int) (lines []string) {
 	return lines
 }
 
+// madeGemini also resumes the session, which writes all messages again, and takes
+// some back.
+func madeGemini(rnd *rand.Rand, n int) []string {
+	lines := []string{`{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","kind":"main"}`}
+	var ids, msgs []string // in force
+	say := func(id, format string, args ...any) {
+		m := fmt.Sprintf(`{"id":%q,"timestamp":"2026-01-01T00:00:00.%03dZ",%s}`, id, len(lines)%1000, fmt.Sprintf(format, args...))
+		lines = append(lines, m, fmt.Sprintf(`{"$set":{"lastUpdated":"%d"}}`, len(lines)))
+		if k := len(ids) - 1; k >= 0 && ids[k] == id {
+			msgs[k] = m
+			return
+		}
+		ids, msgs = append(ids, id), append(msgs, m)
+	}
+	for i := range n {
+		switch rnd.IntN(6) {
+		case 0, 1:
+			say(fmt.Sprint("u", i), `"type":"user","content":[{"text":"question %d"}]`, i)
+		case 2:
+			say(fmt.Sprint("a", i), `"type":"gemini","content":"answer %d","model":"gemini","tokens":{"input":%d,"output":5}`, i, i)
+		case 3:
+			id, answer := fmt.Sprint("a", i), fmt.Sprintf(`"type":"gemini","content":"","model":"gemini","thoughts":[{"subject":"Plan","description":"%d"}]`, i)
+			result := fmt.Sprintf(`[{"functionResponse":{"id":"ls__c%d","name":"ls","response":{"output":"ok"}}}]`, i)
+			say(id, "%s", answer)
+			say(id, `%s,"toolCalls":[{"id":"ls__c%d","name":"ls","args":{"a":1},"result":%s,"status":"success"}]`, answer, i, result)
+			say(fmt.Sprint("r", i), `"type":"user","content":%s`, result)
+		case 4:
+			if len(ids) > 0 && rnd.IntN(3) == 0 {
+				k := rnd.IntN(len(ids))
+				lines = append(lines, fmt.Sprintf(`{"$rewindTo":%q}`, ids[k]))
+				ids, msgs = ids[:k], msgs[:k]
+			}
+		case 5:
+			lines = append(lines, fmt.Sprintf(`{"$set":{"messages":[%s],"lastUpdated":"%d"}}`, strings.Join(msgs, ","), i))
+		}
+	}
+	return lines
+}
+
 func madePi(rnd *rand.Rand, n int) []string {
 	lines := []string{header("s")}
 	ids := []string{""}
@@ -148,7 +188,7 @@ func madePi(rnd *rand.Rand, n int) []string {
 // if it had been imported when it was whole.
 func TestGrowing(t *testing.T) {
 	ctx := context.Background()
-	for name, made := range map[string]func(*rand.Rand, int) []string{"codex": madeCodex, "claude": madeClaude, "pi": madePi} {
+	for name, made := range map[string]func(*rand.Rand, int) []string{"codex": madeCodex, "claude": madeClaude, "gemini": madeGemini, "pi": madePi} {
 		for seed := range uint64(12) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 1))

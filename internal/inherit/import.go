@@ -531,7 +531,7 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	if !same.prefix {
+	if !same.prefix || same.moved && !same.more && j.t.Size <= maxRewrite {
 		o.State = Rewritten
 		o.Damage, o.Damaged = nil, 0
 		stop()

@@ -14,16 +14,19 @@ import (
 	"goclaw/internal/inherit/claude"
 	"goclaw/internal/inherit/claw0"
 	"goclaw/internal/inherit/codex"
+	"goclaw/internal/inherit/crush"
 	"goclaw/internal/inherit/firstgoclaw"
+	"goclaw/internal/inherit/gemini"
 	"goclaw/internal/inherit/goclaw"
 	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/inherit/opencode"
 	"goclaw/internal/inherit/pi"
 	"goclaw/internal/inherit/source"
 )
 
 // Sources make the programs that are known, in the order in which they are
 // asked whose a file is. To add one, write its package and name it here.
-var Sources = []func() source.Source{claude.New, codex.New, claw0.New, goclaw.New, firstgoclaw.New, openclaw.New, pi.New}
+var Sources = []func() source.Source{claude.New, codex.New, gemini.New, claw0.New, goclaw.New, firstgoclaw.New, openclaw.New, pi.New, opencode.New, crush.New}
 
 // The programs that others speak of.
 const (
@@ -33,12 +36,15 @@ const (
 	ClaudeCode  = claude.Program
 	Codex       = codex.Program
 	Goclaw      = goclaw.Program
+	OpenCode    = opencode.Program
+	GeminiCLI   = gemini.Program
+	Crush       = crush.Program
 	FirstGoclaw = firstgoclaw.Program
 )
 
 // Programs are the values of FindOptions.From, in the order in which they are
 // shown.
-var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, Goclaw, FirstGoclaw}
+var Programs = []string{OpenClaw, Pi, Claw0, ClaudeCode, Codex, OpenCode, GeminiCLI, Crush, Goclaw, FirstGoclaw}
 
 type (
 	// Transcript is one session of another program, as it is on disk.
@@ -46,6 +52,17 @@ type (
 	// Problem is something that could not be read, or does not fit.
 	Problem = source.Problem
 )
+
+// Unverified says of a program why what is read of it is not certain, "" if it
+// was compared with what the program itself makes of it.
+func Unverified(program string) string {
+	for _, src := range newSources(nil) {
+		if u, ok := src.(source.Unverified); ok && src.Program() == program {
+			return u.Unverified()
+		}
+	}
+	return ""
+}
 
 // newSources returns the sources that make makes, or those that are known.
 func newSources(make []func() source.Source) (out []source.Source) {

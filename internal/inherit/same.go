@@ -19,6 +19,7 @@ type sameness struct {
 	prefix bool // the log is the beginning of the source
 	all    bool // the source is the beginning of the log
 	last   session.Seq
+	moved  bool           // the log ends where its end was moved to, and the source does not say so
 	open   *growing       // an answer that has gone on since, or nil: it comes first
 	rec    session.Record // the first that the log lacks, if more
 	more   bool
@@ -55,7 +56,8 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 			continue
 		}
-		if ok && (equal(have, r) || reread(have, r)) && (s.open == nil || have.Side || have.ID == "") {
+		if ok && (equal(have, r) || reread(have, r) || changed(have, r)) && (s.open == nil || have.Side || have.ID == "") {
+			s.moved = s.moved && (have.Side || have.ID == "")
 			r, ok, err = pull()
 			continue
 		}
@@ -66,7 +68,10 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 			}
 		}
 		switch have.Body.(type) {
-		case session.Title, session.Label, session.Leaf, session.Moved, session.Marked, session.Redaction:
+		case session.Leaf:
+			s.moved = true
+			continue
+		case session.Title, session.Label, session.Moved, session.Marked, session.Redaction:
 			continue
 		}
 		if !ok && s.open == nil {
@@ -76,6 +81,12 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 	}
 	s.prefix, s.all, s.rec, s.more = true, !ok && s.open == nil, r, ok
 	return s, err
+}
+
+// changed reports whether r says the same as have, although the row that it
+// carries has changed since: a program that keeps rows updates them.
+func changed(have, r session.Record) bool {
+	return have.ID != "" && have.ID == r.ID && r.Raw != nil && alike(have, r)
 }
 
 func equal(a, b session.Record) bool {

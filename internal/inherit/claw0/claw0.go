@@ -26,8 +26,13 @@ func (program) Places(home string, getenv func(string) string) []string {
 	return source.Under(home, getenv, "", "claw0/workspace", ".sessions")
 }
 
+// Sniff wants the time that claw0 writes on every line, or the key of its older
+// headers: other programs have lines of the same types, with other fields.
 func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
 	form := l.Form()
+	if l.TS == nil && (l.Type != "session" || l.Key == "") {
+		return false, false
+	}
 	if form != codec.FormClaw0 && form != codec.FormClaw0Old {
 		return false, false
 	}

@@ -174,11 +174,12 @@ func (d *Database) Rest() {
 	d.end()
 }
 
-// Row is a row that holds a record as its line.
+// Row is a row that holds a record: as its line, or as one that was made of it.
 type Row struct {
 	Number int // to name it by
 	Line   []byte
-	Err    error // why there is no line
+	Record *session.Record // nil: it is read from Line
+	Err    error           // why there is none
 }
 
 // Records yields the records of t, one of the sessions in d. next returns their
@@ -229,8 +230,11 @@ func (d *Database) Records(ctx context.Context, t *Transcript, part string, next
 
 // record reads the line of a row, whatever its spacing.
 func (r Row) record() (session.Record, error) {
-	if r.Err != nil {
+	switch {
+	case r.Err != nil:
 		return session.Record{}, r.Err
+	case r.Record != nil && strings.IndexByte(r.Record.ID, 0) < 0:
+		return *r.Record, nil
 	}
 	line := r.Line
 	if bytes.IndexByte(line, '\n') >= 0 {

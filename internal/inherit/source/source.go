@@ -71,6 +71,13 @@ type Joiner interface {
 	Joins()
 }
 
+// Unverified is a Source that was written without the program at hand.
+type Unverified interface {
+	Source
+	// Unverified says what it rests on.
+	Unverified() string
+}
+
 // File is a file that may hold sessions: of lines, or a database.
 type File struct {
 	Path    string
@@ -135,6 +142,7 @@ type Line struct {
 	CWD         string          `json:"cwd"`
 	Version     any             `json:"version"`
 	Timestamp   any             `json:"timestamp"`
+	TS          any             `json:"ts"`
 	Origin      json.RawMessage `json:"origin"`
 	Payload     json.RawMessage `json:"payload"`
 	UUID        string          `json:"uuid"`
