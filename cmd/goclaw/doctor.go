@@ -29,8 +29,9 @@ asked. --fix rebuilds indexes from the logs; it never changes a log.
 Exits 0 when all is well, 1 when not.
 
 With PATH, a file, a folder or a database of OpenClaw, pi, claw0, Claude Code,
-Codex or goclaw is examined instead (read-only). The report says what is
-damaged, on which line, and what is lost. --repair-to writes a repaired copy.
+Codex, opencode, Gemini CLI, crush or goclaw is examined instead (read-only).
+The report says what is damaged, on which line, and what is lost. --repair-to
+writes a repaired copy.
 Of goclaw's own databases every page is read, also where SQLite finds nothing
 any more, and the copy is a new database with every record that is left.`,
 		Args: atMost(1),

@@ -20,7 +20,7 @@ func importCmd(a *app) *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
 		Use:   "import [PATH...]",
-		Short: "Import the sessions of OpenClaw, pi, claw0, Claude Code and Codex",
+		Short: "Import the sessions of other agents: OpenClaw, Claude Code, Codex and others",
 		Long: `Looks where other agents keep their sessions, or at PATH (a file, a folder or a
 database of any of them), and copies what is new into the store. The sources
 are only read: they may be in use and are never changed. Run it again whenever

@@ -109,7 +109,7 @@ func TestWrong(t *testing.T) {
 		{`{"maxTokens": 1.5}`, "maxTokens must be a whole number, not 1.5"},
 		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50}]}}}", `config.json:2: session.memoryFlush.thresholds[0].prompt must not be empty`},
 		{"{\"session\": {\"memoryFlush\": {\"thresholds\": [\n{\"percent\": 50,\n\"prompt\": \" \"}]}}}", `config.json:3: session.memoryFlush.thresholds[0].prompt must not be empty`},
-		{"{\"session\":\n{\"inherit\": {\"format\": \"xml\"}}}", `config.json:2: session.inherit.format must be auto, openclaw, jsonl, pi, claw0, claude-code, codex or goclaw, not "xml"`},
+		{"{\"session\":\n{\"inherit\": {\"format\": \"xml\"}}}", `config.json:2: session.inherit.format must be auto, openclaw, jsonl, pi, claw0, claude-code, codex, opencode, gemini-cli, crush or goclaw, not "xml"`},
 		{`{"session": {"inherit": {"format": ""}}}`, `session.inherit.format must be auto`},
 		{`{"session": {"checkpoint": {"minTokensForGen": -1}}}`, "session.checkpoint.minTokensForGen must be at least 0, not -1"},
 		{`{"search": {"embeddings": "endpoint", "model": "m"}}`, `config.json:1: search.embeddings is "endpoint", which needs search.baseUrl`},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,7 +116,7 @@ type finder struct {
 	order   []string
 	memo    *Memo
 
-	strangers []string // files that are called like transcripts and are not
+	strangers []Problem // files that are called like transcripts and are not
 }
 
 func (f *finder) problem(path string, err error) {
@@ -309,9 +310,9 @@ func (f *finder) lines(file *source.File, called bool) {
 			f.problem(file.Path, errors.New("an empty file"))
 		}
 	case file.Named || file.Archive != "" || file.Index != nil || source.AgentOf(file.Path) != "":
-		f.problem(file.Path, errStranger)
+		f.problem(file.Path, stranger(s))
 	case called && !aside[filepath.Base(file.Path)]:
-		f.strangers = append(f.strangers, file.Path)
+		f.strangers = append(f.strangers, source.Unreadable(file.Path, stranger(s)))
 	}
 }
 
@@ -345,7 +346,8 @@ func (f *finder) database(file *source.File) {
 	if err != nil {
 		f.problem(file.Path, err)
 	} else if len(found) == 0 && file.Named {
-		f.problem(file.Path, errors.New("not a known kind of session database"))
+		tables := slices.Sorted(maps.Keys(d.Tables))
+		f.problem(file.Path, fmt.Errorf("not a known kind of session database: it has the tables %s", strings.Join(tables[:min(len(tables), maxTables)], ", ")))
 	}
 	if len(found) == 0 {
 		d.Close()
@@ -354,6 +356,9 @@ func (f *finder) database(file *source.File) {
 	f.c.databases = append(f.c.databases, d)
 	f.c.Transcripts = append(f.c.Transcripts, found...)
 }
+
+// maxTables is how many tables of an unknown database are named.
+const maxTables = 8
 
 // sniff looks into a file, unless it is remembered.
 func (f *finder) sniff(file *source.File) (source.Sniffed, error) {
@@ -433,7 +438,10 @@ func (f *finder) readIndex(path, dir string) *source.Index {
 // the steps of a workflow.
 var aside = map[string]bool{"history.jsonl": true, "session_index.jsonl": true, "journal.jsonl": true}
 
-var errStranger = errors.New("not a known kind of transcript")
+// stranger says that no source knows a file, and what it looks like.
+func stranger(s source.Sniffed) error {
+	return fmt.Errorf("not a known kind of transcript: %s", s.Looks)
+}
 
 // maxStrangers is how many such files are listed one by one, outside of agents'
 // own folders.
@@ -441,10 +449,9 @@ const maxStrangers = 10
 
 func (f *finder) tellStrangers() {
 	if n := len(f.strangers); n > maxStrangers {
-		f.c.Problems = append(f.c.Problems, Problem{Path: f.strangers[0], What: fmt.Sprintf("not a known kind of transcript (and %d more files)", n-1), Unread: true})
-		return
+		p := f.strangers[0]
+		p.What += fmt.Sprintf(" (and %d more files)", n-1)
+		f.strangers = []Problem{p}
 	}
-	for _, p := range f.strangers {
-		f.problem(p, errStranger)
-	}
+	f.c.Problems = append(f.c.Problems, f.strangers...)
 }

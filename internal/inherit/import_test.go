@@ -394,7 +394,7 @@ func TestHostile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(src, "fifo.jsonl"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"fifo.jsonl: a FIFO, not a file", "self.jsonl: broken symbolic link", "gone.jsonl: broken symbolic link", "index-only.sqlite: ", "binary.jsonl: not a known kind of transcript"}
+	want := []string{"fifo.jsonl: a FIFO, not a file", "self.jsonl: broken symbolic link", "gone.jsonl: broken symbolic link", "index-only.sqlite: ", "binary.jsonl: not a known kind of transcript: binary data"}
 	st := openStore(t, t.TempDir())
 	rep, cat := take(t, st, nil, false, src)
 	var said []string

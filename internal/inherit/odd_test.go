@@ -76,7 +76,7 @@ func TestStrangers(t *testing.T) {
 		}
 		return said, cat.Unread()
 	}
-	const lost, unknown = ": nothing but zeros, as a power failure leaves it: its content is lost", "data.jsonl: not a known kind of transcript"
+	const lost, unknown = ": nothing but zeros, as a power failure leaves it: its content is lost", "data.jsonl: not a known kind of transcript: JSON lines with the fields a"
 	got, n := find(src)
 	if diff := cmp.Diff([]string{"zeros.jsonl" + lost, "zeros.jsonl.zst" + lost, unknown}, got); diff != "" || n != 3 {
 		t.Errorf("%d unread\n%s", n, diff)
@@ -87,7 +87,7 @@ func TestStrangers(t *testing.T) {
 		write(t, filepath.Join(agent, fmt.Sprintf("s%02d.jsonl", i)), `{"a":1}`)
 	}
 	got, n = find(filepath.Join(src, "rows"))
-	if diff := cmp.Diff([]string{"rows/r00.jsonl: not a known kind of transcript (and 14 more files)"}, got); diff != "" || n != 1 {
+	if diff := cmp.Diff([]string{"rows/r00.jsonl: not a known kind of transcript: JSON lines with the fields a (and 14 more files)"}, got); diff != "" || n != 1 {
 		t.Errorf("%d unread\n%s", n, diff)
 	}
 	if got, n = find(agent); len(got) != 15 || n != 15 {

@@ -78,6 +78,7 @@ func TestPlaces(t *testing.T) {
 	want := []string{
 		"openclaw /home/me/claw", "pi /pi/sessions", "claw0 /home/me/claw0/workspace/.sessions", "claude-code /home/me/.claude/projects",
 		"claude-code /home/me/.config/claude/projects", "codex /cx/sessions", "codex /cx/archived_sessions",
+		"opencode /home/me/.local/share/opencode", "gemini-cli /home/me/.gemini/tmp", "crush /home/me/.local/share/crush",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

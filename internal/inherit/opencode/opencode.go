@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -57,13 +58,19 @@ func (program) Inside(dir, _ string) (names, elsewhere []string, ok bool, proble
 		}
 	}
 	if len(names) == 0 && old && filepath.Base(dir) == Program {
-		return nil, nil, true, fmt.Errorf("the files of an older opencode, which goclaw does not read: a newer opencode moves them into its database when it starts")
+		return nil, nil, true, errors.New("the files of an older opencode, which goclaw does not read: a newer opencode moves them into its database when it starts")
 	}
 	return names, nil, len(names) > 0, nil
 }
 
 func (p program) Open(f *source.File) ([]*source.Transcript, error) {
-	if f.DB == nil || !f.DB.Tables["session"] || !f.DB.Tables["message"] || !f.DB.Tables["part"] {
+	if f.DB == nil {
+		return nil, nil
+	}
+	if has := f.DB.Tables; !has["session"] || !has["message"] || !has["part"] {
+		if fileName.MatchString(filepath.Base(f.Path)) && has["sessions"] && has["messages"] {
+			return nil, errors.New("the database of the first program named opencode, which became crush: goclaw does not read it")
+		}
 		return nil, nil
 	}
 	d := &database{Database: f.DB, now: p.now}
@@ -71,7 +78,7 @@ func (p program) Open(f *source.File) ([]*source.Transcript, error) {
 	err := d.View(func() (err error) {
 		if !d.Has("session", "id", "parent_id", "directory", "title", "revert", "time_created", "time_updated", "time_archived") ||
 			!d.Has("message", "id", "session_id", "time_created", "time_updated", "data") || !d.Has("part", "id", "message_id", "session_id", "time_updated", "data") {
-			return fmt.Errorf("it looks like a database of opencode, but its tables are not those of any version that goclaw knows (1.2 to 1.18)")
+			return errors.New("it looks like a database of opencode, but its tables are not those of any version that goclaw knows (1.2 to 1.18)")
 		}
 		out, err = d.list()
 		return err

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -342,8 +343,13 @@ func Sniff(r io.Reader, sources []Source) (Sniffed, error) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			n++
 			out.Empty = false
+			if n == 1 {
+				out.Looks = looks(line)
+			}
 			done := false
-			of, done = sniffLine(line, of, sources, &out)
+			if of, done = sniffLine(line, of, sources, &out); of != nil {
+				out.Looks = ""
+			}
 			if len(line) > LongLine {
 				line = nil
 				debug.FreeOSMemory()
@@ -362,12 +368,66 @@ func Sniff(r io.Reader, sources []Source) (Sniffed, error) {
 	return out, nil
 }
 
+// maxFields is how many fields of a line are named.
+const maxFields = 5
+
+// looks says what a line looks like that may be no program's.
+func looks(line []byte) string {
+	line = bytes.TrimSpace(line)
+	if len(line) > LongLine {
+		return "very long lines"
+	}
+	if name := foreign(line); name != "" {
+		return "it looks like " + name + "'s, which goclaw does not read"
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	t, err := dec.Token()
+	switch {
+	case err != nil && utf8.Valid(line):
+		return "text"
+	case err != nil:
+		return "binary data"
+	case t != json.Delim('{'):
+		return "JSON, but not an object on each line"
+	}
+	var names []string
+	for dec.More() && len(names) < maxFields {
+		name, err := dec.Token()
+		var skip json.RawMessage
+		if err != nil || dec.Decode(&skip) != nil {
+			break
+		}
+		names = append(names, fmt.Sprintf("%.40s", name))
+	}
+	return "JSON lines with the fields " + strings.Join(names, ", ")
+}
+
+// foreign names a program whose lines are like those of one that is known, but
+// mean something else.
+func foreign(raw []byte) string {
+	l, ok := parseLine(raw)
+	if !ok {
+		return ""
+	}
+	var m struct {
+		Parts json.RawMessage `json:"parts"`
+	}
+	_ = json.Unmarshal(l.Message, &m) // what has no message has none
+	if l.UUID != "" && l.SessionID != "" && (m.Parts != nil || l.System != nil) {
+		return "Qwen Code"
+	}
+	return ""
+}
+
 // sniffLine shows a line to the source whose file it is or, as long as that is
 // not known, to all of them.
 func sniffLine(raw []byte, of Source, sources []Source, s *Sniffed) (Source, bool) {
 	l, ok := parseLine(raw)
 	if !ok {
 		return of, false
+	}
+	if of == nil && foreign(raw) != "" {
+		return nil, true
 	}
 	if of != nil {
 		_, done := of.Sniff(l, s)

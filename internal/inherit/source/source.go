@@ -129,6 +129,8 @@ type Sniffed struct {
 	Zeros   bool       `json:"z,omitempty"` // it holds nothing else
 	Bare    bool       `json:"b,omitempty"` // it holds no conversation, only what is said of others
 
+	Looks string `json:"l,omitempty"` // what it looks like, if no source knows it
+
 	Maybe string `json:"-"` // what a source keeps from one line to the next
 }
 
@@ -154,6 +156,8 @@ type Line struct {
 	RecordType  string          `json:"record_type"`
 	Instruction json.RawMessage `json:"instructions"`
 	Role        string          `json:"role"`
+	Message     json.RawMessage `json:"message"`
+	System      json.RawMessage `json:"systemPayload"`
 }
 
 // parseLine reads the fields of a line. ok is false if it has none.
