@@ -213,11 +213,11 @@ var overflows = sync.OnceValue(func() []overflowing {
 				`)`),
 		},
 		{
-			server: "vLLM before 0.10, DeepSeek",
-			shape: func(r reply) bool {
-				return r.status == 400 && (r.typ == "BadRequestError" || r.typ == "invalid_request_error")
-			},
-			words: openAI,
+			// Others repeat the sentence with a type and a code of their own. It
+			// says enough without them.
+			server: "vLLM before 0.10, DeepSeek, gateways",
+			shape:  func(r reply) bool { return r.status == 400 || r.status == 422 },
+			words:  openAI,
 		},
 		{
 			server: "OpenRouter",
