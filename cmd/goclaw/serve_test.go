@@ -4,6 +4,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,8 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
 // server is goclaw serve, as its clients see it.
@@ -95,10 +103,45 @@ func (s *server) get(status int, method, path, body string, v any, header ...str
 	if status >= 400 && resp.Header.Get("Content-Type") != "application/problem+json" {
 		s.t.Errorf("%s %s: the error has the type %q", method, path, resp.Header.Get("Content-Type"))
 	}
+	documented(s.t, resp, data)
 	if v != nil {
 		if err := json.Unmarshal(data, v); err != nil {
 			s.t.Fatalf("%s %s: %v: %s", method, path, err, data)
 		}
+	}
+}
+
+// api is the document of the API, and finds what it says about a request.
+var api = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile("../../internal/serve/openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	return gorillamux.NewRouter(doc)
+})
+
+// documented checks that an answer is one of those that the document of the API
+// describes.
+func documented(t *testing.T, resp *http.Response, body []byte) {
+	t.Helper()
+	router, err := api()
+	if err != nil {
+		t.Fatal(err)
+	}
+	route, params, err := router.FindRoute(resp.Request)
+	if err != nil {
+		if resp.StatusCode != 404 {
+			t.Errorf("%s %s is not in the document: %v", resp.Request.Method, resp.Request.URL.Path, err)
+		}
+		return
+	}
+	in := &openapi3filter.RequestValidationInput{Request: resp.Request, PathParams: params, Route: route}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(body))}
+	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {
+		t.Errorf("%s %s does not answer as documented: %v", resp.Request.Method, resp.Request.URL.Path, err)
 	}
 }
 
@@ -360,6 +403,10 @@ func TestServe(t *testing.T) {
 	s.get(200, "POST", at+"/restore", "", nil)
 	s.get(404, "GET", "/v1/sessions/none", "", nil)
 	s.get(404, "GET", "/v1/none", "", nil)
+	for _, path := range []string{"/v1/openapi.json", "/v1/usage", "/v1/usage?by=model&since=7d", "/v1/models", "/healthz", "/metrics", at + "/checkpoints", "/v1/search?q=half&group=true", "/v1/sessions?limit=1&source=goclaw"} {
+		s.get(200, "GET", path, "", nil)
+	}
+	s.get(201, "POST", "/v1/login-links", "", nil)
 	var spent struct {
 		Steps []struct{ Tokens int }
 		Usage struct{ Calls int }

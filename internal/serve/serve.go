@@ -94,6 +94,7 @@ type Server struct {
 	stop    context.Context // done when the server stops: streams end
 	end     context.CancelFunc
 	http    *http.Server
+	routes  []string // as net/http writes them
 }
 
 // New returns a Server.
@@ -148,7 +149,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Handler returns what answers requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
+	s.routes = nil
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request) error) {
+		s.routes = append(s.routes, pattern)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := f(w, r); err != nil {
 				s.problem(w, r, err)
