@@ -152,8 +152,8 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 		a.models.brief.read(s, m.budget.Window)
 		return chatModel(a, tools), problem, nil
 	}
-	o.Choose = func(_ context.Context, spec string) (repl.Model, error) {
-		m, err := a.models.named(spec)
+	o.Choose = func(ctx context.Context, spec string) (repl.Model, error) {
+		m, err := namedOrLent(ctx, a.models, spec)
 		if err != nil {
 			return repl.Model{}, err
 		}

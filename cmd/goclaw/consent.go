@@ -23,20 +23,22 @@ import (
 )
 
 // consent is the user's answer to the question whether conversations may be sent
-// to a model server on this machine (Address and Model), or whether one session
-// may be sent to another vendor (Session).
+// to a model server on this machine (Address and Model), whether one session may be
+// sent to another vendor (Session), or whether another program's key for a provider
+// may be used (Keys and Address).
 type consent struct {
 	Provider string     `json:"provider"`
 	Address  string     `json:"address,omitempty"` // host and port
 	Model    string     `json:"model,omitempty"`
 	Session  session.ID `json:"session,omitempty"`
+	Keys     string     `json:"keys,omitempty"` // the program
 	Allowed  bool       `json:"allowed"`
 	At       time.Time  `json:"at"`
 }
 
 // same reports whether c and d answer the same question.
 func (c consent) same(d consent) bool {
-	return c.Provider == d.Provider && c.Address == d.Address && c.Model == d.Model && c.Session == d.Session
+	return c.Provider == d.Provider && c.Address == d.Address && c.Model == d.Model && c.Session == d.Session && c.Keys == d.Keys
 }
 
 func consentFile(home string) string { return filepath.Join(home, "consent.json") }
@@ -166,7 +168,7 @@ func unnamed(c *config.Loaded, provider string) bool {
 func addresses(c *config.Loaded) local.Addresses {
 	at := local.Standard()
 	for _, a := range consents(c.Home) {
-		if a.Provider == "llamacpp" && a.Allowed && a.Session == "" { // it was named once
+		if a.Provider == "llamacpp" && a.Allowed && a.Session == "" && a.Keys == "" { // it was named once
 			at.LlamaCpp = local.LlamaCppURL
 		}
 	}

@@ -54,20 +54,37 @@ func facts(c *config.Loaded) []fact {
 		add("accepted", l.Accepted, lesson{}, "took a prompt of %d tokens")
 	}
 	for _, a := range consents(c.Home) {
-		f := fact{What: "server", Name: a.Provider + "/" + a.Model, Value: a.Allowed, At: a.At}
+		f := fact{What: "server", Name: a.name(), Value: a.Allowed, At: a.At}
 		verb, to := "may be sent", "conversations at "+a.Address
 		if a.Session != "" {
-			f.What, f.Name, to = "session", string(a.Session), "to "+a.Provider
+			f.What, to = "session", "to "+a.Provider
+		}
+		if a.Keys != "" {
+			f.What, verb, to = "key", "is used", "at "+a.Address
 		}
 		said := "allowed"
 		if !a.Allowed {
 			verb, said = "is not sent", "refused"
+			if a.Keys != "" {
+				verb = "is not used"
+			}
 		}
 		f.Text = transcript.Printable(fmt.Sprintf("%s %s (%s %s)", verb, to, said, day(a.At)))
 		out = append(out, f)
 	}
 	slices.SortStableFunc(out, func(x, y fact) int { return cmp.Compare(x.Name, y.Name) })
 	return out
+}
+
+// name is what goclaw models forget takes.
+func (c consent) name() string {
+	switch {
+	case c.Session != "":
+		return string(c.Session)
+	case c.Keys != "":
+		return c.Keys + ":" + c.Provider
+	}
+	return c.Provider + "/" + c.Model
 }
 
 // limiting are those of facts that change what goclaw does.
@@ -83,8 +100,9 @@ func modelsCmd(a *app) *cobra.Command {
 		Long: `Shows what goclaw remembers about models.
 
 Where conversations may go: which model servers on this machine you allowed or
-refused, and which sessions you let move to another vendor. After "forget" you
-are asked again.
+refused, which sessions you let move to another vendor, and whether the keys of
+OpenClaw's agents are used for their sessions. After "forget" you are asked
+again.
 
 What was learnt from the refusals of servers: windows and longest answers, each
 with the day and the server's message. It counts for seven days, and never
@@ -160,7 +178,7 @@ func forgetFacts(e *env, name string) error {
 	err = changeLimits(c.Home, func(m map[string]limits) { delete(m, name) })
 	if err == nil {
 		err = changeConsents(c.Home, func(all []consent) []consent {
-			return slices.DeleteFunc(all, func(a consent) bool { return a.Provider+"/"+a.Model == name || string(a.Session) == name })
+			return slices.DeleteFunc(all, func(a consent) bool { return a.name() == name })
 		})
 	}
 	if err != nil {

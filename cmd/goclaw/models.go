@@ -26,6 +26,7 @@ type models struct {
 	found  []local.Server // on this machine
 	looked bool           // for them
 	how    string         // why no server here is asked, and how to allow it
+	lender *lender        // the agent of OpenClaw that the session decided on last belongs to; nil: it belongs to none
 }
 
 // decide chooses the model that s is asked with. It is the one rule, for every
@@ -34,11 +35,13 @@ type models struct {
 //  1. --model
 //  2. what the user chose in s with /model
 //  3. "model" in the configuration
-//  4. the model that s names last, whoever wrote that, if it can be asked here
+//  4. the model that s names last, whoever wrote that, if it can be asked here;
+//     for a session of an agent of OpenClaw, that agent's model
 //  5. whichever key or local server there is; else the built-in model
 //
 // A server here is asked only if the user has named it or agreed to it, and
-// another vendor than the one of s only if the user has named or agreed to that.
+// another vendor than the one of s only if the user has named or agreed to that. A
+// key of OpenClaw's is used only if the user has agreed to that.
 // problem says which choice is not available, and why.
 func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, problem string, err error) {
 	c, err := ms.config()
@@ -46,7 +49,7 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 		return nil, "", err
 	}
 	before := ms.now
-	ms.now, ms.how = nil, ""
+	ms.now, ms.how, ms.lender = nil, "", lenderOf(ms, s)
 	named := ms.flag != "" || c.Model != ""
 	if chosen, ok := s.Chosen(); ok && ms.flag == "" {
 		change := chosen.Body.(session.ModelChange)
@@ -55,8 +58,9 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 		}
 		named = named || ms.now != nil
 	}
-	if last, ok := lastAsked(s); ok && ms.now == nil && !named {
-		ms.now = ms.available(ctx, last)
+	why := ""
+	if ms.now == nil && !named {
+		ms.now, why = usual(ctx, ms, s)
 	}
 	m, err = ms.choose(ctx)
 	if err == nil && !named {
@@ -66,7 +70,10 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 	}
 	if err != nil {
 		ms.now = before
-		return nil, problem, err
+		return nil, sentences(problem, why), err
+	}
+	if m.provider == offline.Name { // else another model does as well
+		problem = sentences(problem, why)
 	}
 	return m, sentences(problem, ms.how), nil
 }
@@ -83,7 +90,7 @@ func sentences(a, b string) string {
 // elsewhere, somebody else may have chosen a server on this machine.
 func (ms *models) chosen(ctx context.Context, s *session.Session, c session.ModelChange) (*model, error) {
 	if !unnamed(ms.conf, c.Provider) || !s.Mirror() && s.Origin.ID == "" {
-		return ms.named(c.Name())
+		return namedOrLent(ctx, ms, c.Name())
 	}
 	if m := ms.available(ctx, c); m != nil {
 		return m, nil

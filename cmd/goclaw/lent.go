@@ -1,0 +1,190 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"goclaw/internal/config"
+	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/local"
+	"goclaw/provider/anthropic"
+	"goclaw/session"
+)
+
+// lender is the agent of OpenClaw whose session is asked: it has models and keys
+// that goclaw has not.
+type lender struct {
+	ms    *models
+	agent openclaw.Agent
+	key   session.Key // as OpenClaw knows it
+	known map[string]*offer
+}
+
+// offer is what OpenClaw has for a provider.
+type offer struct {
+	openclaw.Provider
+	err error
+}
+
+// lenderOf returns the agent that s belongs to, nil if it belongs to none.
+func lenderOf(ms *models, s *session.Session) *lender {
+	a, key, ok := agentOf(ms.env, s.Info)
+	if !ok {
+		return nil
+	}
+	if was := ms.lender; was != nil && was.agent.ID == a.ID && was.key == key {
+		return was
+	}
+	return &lender{ms: ms, agent: a, key: key, known: map[string]*offer{}}
+}
+
+// usual returns the model that s is asked with if the user has named none: the one
+// that it names last, or that of its agent. nil: none can be asked; why says what
+// else could be done.
+func usual(ctx context.Context, ms *models, s *session.Session) (m *model, why string) {
+	var specs []string
+	if ms.lender != nil {
+		specs = append(specs, ms.lender.agent.Override(string(ms.lender.key)))
+	}
+	if last, ok := lastAsked(s); ok {
+		specs = append(specs, last.Name())
+	}
+	if ms.lender != nil {
+		specs = append(specs, ms.lender.agent.Model)
+	}
+	for _, spec := range specs {
+		provider, name, ok := strings.Cut(spec, "/")
+		if !ok {
+			continue
+		}
+		if m := ms.available(ctx, session.ModelChange{Provider: provider, Model: name}); m != nil {
+			return m, ""
+		}
+		m, reason := ms.lender.lend(ctx, spec)
+		if m != nil {
+			return m, ""
+		}
+		why = cmp.Or(why, reason)
+	}
+	return nil, why
+}
+
+// lend returns the model of a spec, asked with the key that the session's agent has
+// for it, if the user agrees. nil: it cannot be asked so; why says why not, if
+// there is something to say.
+func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
+	provider, name, _ := strings.Cut(spec, "/")
+	if l == nil || name == "" {
+		return nil, ""
+	}
+	ms, o := l.ms, l.known[provider]
+	if o == nil {
+		o = &offer{}
+		o.Provider, o.err = l.agent.Provider(provider, ms.getenv)
+		l.known[provider] = o
+	}
+	spoken, base := language(provider, o.Provider)
+	switch {
+	case o.err != nil:
+		if text := strings.TrimPrefix(o.err.Error(), openclaw.ErrNoKey.Error()+": "); errors.Is(o.err, openclaw.ErrNoKey) && text != o.err.Error() {
+			return nil, text
+		}
+		return nil, ""
+	case spoken == "":
+		return nil, fmt.Sprintf("OpenClaw asks %s in a way that goclaw does not know (%s)", shown(provider), shown(cmp.Or(o.API, "no address")))
+	}
+	c := consent{Provider: provider, Address: hostOf(base), Keys: openclaw.Program}
+	what := fmt.Sprintf("OpenClaw has a key for %s in %s.", shown(provider), shortPath(o.From, ms.getenv("HOME")))
+	if o.Key == "" {
+		what = fmt.Sprintf("OpenClaw asks %s without a key.", shown(provider))
+	}
+	allowed, asked := ms.permit.may(ctx, c, fmt.Sprintf("%s Use it to ask %s at %s?", what, shown(spec), shown(c.Address)))
+	switch {
+	case !allowed && asked:
+		return nil, fmt.Sprintf("what OpenClaw has for %s is not used, because you said no: goclaw models forget openclaw:%s undoes that", shown(provider), shown(provider))
+	case !allowed:
+		return nil, fmt.Sprintf("%s It is used only if you say so: goclaw in a terminal asks", what)
+	}
+	return borrowed(ms, spec, spoken, base, o.Provider), ""
+}
+
+// namedOrLent returns the model of a spec: as goclaw asks it, or else with the key
+// of the session's agent.
+func namedOrLent(ctx context.Context, ms *models, spec string) (*model, error) {
+	m, err := ms.named(spec)
+	if err != nil {
+		if lent, why := ms.lender.lend(ctx, spec); lent != nil {
+			return lent, nil
+		} else if why != "" {
+			err = fmt.Errorf("%w (%s)", err, why)
+		}
+	}
+	return m, err
+}
+
+// language returns which API a provider of OpenClaw's is asked with, and where. It
+// is "" if goclaw does not know it.
+func language(name string, p openclaw.Provider) (api, base string) {
+	api = p.API
+	switch {
+	case api == "" && name == "anthropic":
+		api = "anthropic-messages"
+	case api == "":
+		api = "openai-completions"
+	}
+	switch base = p.BaseURL; {
+	case api == "anthropic-messages" && base == "" && name == "anthropic":
+		base = anthropic.DefaultBaseURL
+	case base == "":
+		base = bases[name]
+	}
+	known := api == "anthropic-messages" || api == "openai-completions" || api == "openai-responses"
+	if !known || base == "" {
+		return "", base
+	}
+	return api, base
+}
+
+// borrowed returns a model that is asked as OpenClaw asks it. It is not in byName:
+// other sessions have no part in it.
+func borrowed(ms *models, spec, api, base string, p openclaw.Provider) *model {
+	name := "openclaw " + spec
+	if m := ms.byName[name]; m != nil {
+		return m
+	}
+	c := *ms.conf
+	c.Providers, c.Models = maps.Clone(c.Providers), maps.Clone(c.Models)
+	if c.Providers == nil {
+		c.Providers = map[string]config.Provider{}
+	}
+	if c.Models == nil {
+		c.Models = map[string]config.Model{}
+	}
+	c.Providers[p.Name] = config.Provider{BaseURL: base, APIKey: p.Key}
+	for _, m := range p.Models {
+		if m.ID == strings.TrimPrefix(spec, p.Name+"/") {
+			limits := c.Models[spec]
+			limits.ContextWindow, limits.MaxTokens = cmp.Or(limits.ContextWindow, m.ContextWindow), cmp.Or(limits.MaxTokens, m.MaxTokens)
+			c.Models[spec] = limits
+		}
+	}
+	m, err := newModel(&c, spec, func(string) string { return "" })
+	if err != nil {
+		return nil
+	}
+	if api == "anthropic-messages" && m.api != api {
+		m.Provider = anthropic.New(anthropic.Config{BaseURL: base, APIKey: p.Key, Idle: 5 * time.Minute})
+		m.api, m.tokens = api, counterOf("anthropic")
+	}
+	m.findWindow(&c, local.Model{})
+	if ms.byName == nil {
+		ms.byName = map[string]*model{}
+	}
+	ms.byName[name] = m
+	return m
+}
