@@ -23,6 +23,9 @@ type bash struct {
 	fence      Fence
 	timeout    time.Duration
 	max        int
+	sandbox    Sandbox
+	noSandbox  func() string // why there is none here
+	mode       func() Mode
 	grace      time.Duration // from asking a group to end to killing it
 	linger     time.Duration // from the shell's end to the end of listening
 
@@ -30,7 +33,7 @@ type bash struct {
 	pipes map[*os.File]bool // still open: something in the background may write to them
 }
 
-func newBash(dir string, o Options) *bash {
+func newBash(dir string, o Options, mode func() Mode) *bash {
 	env := secrets.Environment(o.Env)
 	if variable(env, "PATH") == "" {
 		env = append(env, "PATH="+systemPath)
@@ -43,9 +46,10 @@ func newBash(dir string, o Options) *bash {
 		fence:   o.Fence,
 		timeout: o.BashTimeout,
 		max:     o.MaxOutput,
-		grace:   2 * time.Second,
-		linger:  250 * time.Millisecond,
-		pipes:   map[*os.File]bool{},
+		sandbox: o.Sandbox, noSandbox: noSandbox, mode: mode,
+		grace:  2 * time.Second,
+		linger: 250 * time.Millisecond,
+		pipes:  map[*os.File]bool{},
 	}
 	if b.shell == "" {
 		b.shell = lookShell(variable(env, "PATH"))
@@ -116,6 +120,10 @@ const markName = "GOCLAW_COMMAND"
 // of a closed pipe. If this process is killed while the command runs, all of it
 // ends too.
 func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeout time.Duration) (llm.ToolResult, error) {
+	c := b.confinement()
+	if c.Refused {
+		return llm.Failed(call, "not run: commands must run in a sandbox, and there is none here: "+c.Missing), nil
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return llm.Failed(call, fmt.Sprintf("the command could not be started: %v", err)), nil
@@ -124,7 +132,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	cmd := exec.Command(b.shell, "-c", command)
 	cmd.Dir, cmd.Env = b.dir, append(slices.Clone(b.env), mark)
 	cmd.Stdout, cmd.Stderr = w, w // files: Wait waits for the shell alone
-	slip, err := leash(cmd, mark)
+	slip, err := leash(cmd, mark, func() error { return b.start(cmd, c) })
 	w.Close()
 	if err != nil {
 		r.Close()
@@ -163,7 +171,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"
 	}
-	res := llm.Result(call, withNote(text, "["+status+left+"]"))
+	res := llm.Result(call, withNote(text, "["+status+left+c.blame(text)+"]"))
 	res.IsError = failed
 	return res, ctx.Err()
 }

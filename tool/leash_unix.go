@@ -15,8 +15,8 @@ import (
 //
 // Processes that have left the group (setsid, job control) are found by mark,
 // which cmd has in its environment, where there is a /proc. slip takes the leash
-// off: call it when the command is over.
-func leash(cmd *exec.Cmd, mark string) (slip func(), err error) {
+// off: call it when the command is over. start starts cmd.
+func leash(cmd *exec.Cmd, mark string, start func() error) (slip func(), err error) {
 	const (
 		sh    = "/bin/sh"
 		await = `read -r go <&3 || exit 125; exec 3<&-; exec "$@"`
@@ -27,7 +27,7 @@ sleep 1; kill -KILL -"$group"; strays "$1" -KILL; strays "$1" -KILL`
 	)
 	detach(cmd)
 	if _, err := os.Stat(sh); err != nil {
-		return func() {}, cmd.Start()
+		return func() {}, start()
 	}
 	if info, err := os.Stat(cmd.Path); err != nil { // sh would say it less well
 		return nil, err
@@ -60,7 +60,7 @@ sleep 1; kill -KILL -"$group"; strays "$1" -KILL; strays "$1" -KILL`
 	cmd.Args = append([]string{"sh", "-c", await, "sh", cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = sh
 	cmd.ExtraFiles = []*os.File{begin}
-	if err := cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		endWrite.Close() // the watcher knows no group yet
 		watcher.Wait()
 		return nil, err

@@ -3,7 +3,7 @@ package tool
 import "os/exec"
 
 // leash starts cmd. Nothing here ends it if this process is killed.
-func leash(cmd *exec.Cmd, _ string) (slip func(), err error) {
+func leash(cmd *exec.Cmd, _ string, start func() error) (slip func(), err error) {
 	detach(cmd)
-	return func() {}, cmd.Start()
+	return func() {}, start()
 }

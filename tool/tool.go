@@ -61,6 +61,7 @@ type Options struct {
 	Allowed     []string      // the same for commands, exactly as written
 	DisableBash bool          // bash is not offered at all
 	BashTimeout time.Duration // of a command that names none; 0: 2 minutes, at most 10
+	Sandbox     Sandbox       // confines commands
 	Shell       string        // path of the shell; "": bash or else sh, on the PATH of Env
 	Env         []string      // environment of commands ("NAME=value"), from which secrets are taken out; nil: a PATH only
 
@@ -127,7 +128,7 @@ func New(o Options) (*Set, error) {
 		clock{o.Now},
 	}
 	if !o.DisableBash {
-		s.bash = newBash(ws.dir, o)
+		s.bash = newBash(ws.dir, o, s.Mode)
 		tools = append(tools, s.bash)
 	}
 	for _, t := range tools {
