@@ -104,16 +104,16 @@ var (
 func (c Confinement) blame(output string) string {
 	var limits []string
 	denied := keptFromFiles.MatchString(output)
-	if c.Files && denied {
-		limits = append(limits, "it writes only below the workspace, in temporary folders and in caches, and does not read the agent's own files")
-	}
 	if c.NoNetwork && (denied || keptFromNetwork.MatchString(output)) {
-		limits = append(limits, "it has no network")
+		limits = append(limits, "gives it no network")
+	}
+	if c.Files && denied {
+		limits = append(limits, "lets it write only in the workspace, temporary folders and caches, and not read the agent's files")
 	}
 	if len(limits) == 0 {
 		return ""
 	}
-	return "; the command ran in a sandbox: " + strings.Join(limits, ", and ") + ". Only the user can change that"
+	return "; the sandbox " + strings.Join(limits, ", ")
 }
 
 // area is the file system as far as it matters to a sandbox: what is hidden in

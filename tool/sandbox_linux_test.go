@@ -97,7 +97,7 @@ func TestSandboxWrites(t *testing.T) {
 			t.Errorf("%s: it is not refused: %s", command, r.Text())
 		}
 	}
-	contains(t, run(t, s, "bash", o2("echo x > ../outside/new")).Text(), "ran in a sandbox: it writes only below the workspace")
+	contains(t, run(t, s, "bash", o2("echo x > ../outside/new")).Text(), "; the sandbox lets it write only in the workspace")
 	if got := run(t, s, "bash", o2("exit 3")).Text(); got != "(no output)\n[exit code 3]" {
 		t.Errorf("the sandbox is blamed for %q", got)
 	}
@@ -206,7 +206,7 @@ func TestSandboxNetwork(t *testing.T) {
 			t.Errorf("%s: %s", command, r.Text())
 		}
 	}
-	contains(t, run(t, s, "bash", o2(read)).Text(), "the command ran in a sandbox: it has no network")
+	contains(t, run(t, s, "bash", o2(read)).Text(), "; the sandbox gives it no network]")
 	contains(t, ok(t, s, "bash", o2("echo x | cat; touch ../outside/new && echo written")), "x\nwritten\n") // files are as free as ever
 }
 

@@ -89,6 +89,9 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 		return err
 	}
 	defer r.close()
+	if c := r.tools.Confinement(); c.Missing != "" {
+		a.warn("%s", c)
+	}
 	for _, line := range r.servers.news(ctx) {
 		a.warn("%s", line)
 	}

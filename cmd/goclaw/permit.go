@@ -21,13 +21,16 @@ import (
 
 // given is what the flags say about where and how the tools work.
 type given struct {
-	workspace, mode string
-	allow           []string
+	workspace, mode  string
+	sandbox, network string
+	allow            []string
 }
 
 func (g *given) flags(f *pflag.FlagSet) {
 	f.StringVar(&g.workspace, "workspace", "", "the folder that tools work in (default: the current one)")
 	f.StringVar(&g.mode, "mode", "", "what is done without asking: ask (nothing), edits, plan (only reading) or all")
+	f.StringVar(&g.sandbox, "sandbox", "", "let commands write only below the folder: auto (in the mode all), on or off")
+	f.StringVar(&g.network, "network", "", "whether commands have a network: on or off")
 	f.StringArrayVar(&g.allow, "allow", nil, `allow commands that begin with these words, such as "bash(go test)" (can be repeated)`)
 }
 
@@ -51,6 +54,19 @@ func (g given) apply(c *config.Loaded) error {
 			return usage("--mode: %v", err)
 		}
 		c.Tools.Mode, c.Sources["tools.mode"] = g.mode, "--mode"
+	}
+	if g.sandbox != "" {
+		if _, err := tool.ParseSandboxUse(g.sandbox); err != nil {
+			return usage("--sandbox: %v", err)
+		}
+		c.Tools.Sandbox, c.Sources["tools.sandbox"] = g.sandbox, "--sandbox"
+	}
+	switch g.network {
+	case "":
+	case "on", "off":
+		c.Tools.Network, c.Sources["tools.network"] = g.network, "--network"
+	default:
+		return usage("--network is on or off, not %q", g.network)
 	}
 	for _, text := range g.allow {
 		if _, err := tool.ParseRule(text); err != nil {

@@ -95,6 +95,10 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	confine, err := sandbox(a.env)
+	if err != nil {
+		return nil, err
+	}
 	rules, err := a.rules()
 	if err != nil {
 		return nil, err
@@ -104,7 +108,7 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	}
 	tools, err := tool.New(tool.Options{
 		Workspace: c.Workspace, Memory: c.Memory, Fence: fence(c), Now: time.Now, Mode: mode, Ask: ask, Rules: rules, DisableBash: c.Tools.Bash == "off",
-		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(),
+		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Sandbox: confine,
 	})
 	if err != nil {
 		return nil, err

@@ -58,6 +58,9 @@ type Tools struct {
 	Allow       []string `json:"allow" doc:"what is allowed in every mode, such as bash(go test): commands that begin with these words"`
 	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
+	Sandbox     string   `json:"sandbox" doc:"let commands write only below the workspace: in the mode all where the system can (auto), always or not at all (on), never" rule:"one of auto on off"`
+	Network     string   `json:"network" doc:"whether commands have a network; off needs a system with a sandbox" rule:"one of on off"`
+	Writable    []string `json:"writable" doc:"more folders that commands in the sandbox may write in, besides the usual caches"`
 }
 
 // MCPServer is a server of the Model Context Protocol, in the form that other
@@ -221,7 +224,7 @@ func Home(getenv func(string) string) (string, error) {
 // Default returns the configuration of a user who has set nothing.
 func Default() Config {
 	return Config{
-		Tools:  Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute)},
+		Tools:  Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute), Sandbox: "auto", Network: "on", Writable: []string{}},
 		Limits: Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
 		Search: Search{Embeddings: "builtin", Memory: []string{}},
 		Agents: defaultAgents(),

@@ -132,6 +132,29 @@ func TestBranch(t *testing.T) {
 
 // TestRead: of a long file the model gets the beginning and the end, and of all
 // only so much.
+// TestGitDirs: git's folders are found from below the repository and in a
+// worktree, but not because some file says so.
+func TestGitDirs(t *testing.T) {
+	root := t.TempDir()
+	repo, tree, fake := filepath.Join(root, "repo"), filepath.Join(root, "tree"), filepath.Join(root, "fake")
+	own := filepath.Join(repo, ".git/worktrees/tree")
+	put(t, filepath.Join(repo, "sub/f"), "")
+	put(t, filepath.Join(own, "gitdir"), filepath.Join(tree, ".git")+"\n")
+	put(t, filepath.Join(own, "commondir"), "../..\n")
+	put(t, filepath.Join(tree, ".git"), "gitdir: "+own+"\n")
+	put(t, filepath.Join(fake, ".git"), "gitdir: "+own+"\n")
+	for folder, want := range map[string][]string{
+		filepath.Join(repo, "sub"): {filepath.Join(repo, ".git")},
+		tree:                       {own, filepath.Join(repo, ".git")},
+		fake:                       nil,
+		filepath.Join(root, "no"):  nil,
+	} {
+		if diff := cmp.Diff(want, GitDirs(folder)); diff != "" {
+			t.Errorf("%s: %s", folder, diff)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -35,7 +35,7 @@ func (c *Chat) open(ctx context.Context) error {
 		c.view.note("%s", line)
 	}
 	if c.o.Interactive && c.o.Modes != nil {
-		c.view.note("%s in %s; it %s (/mode)", c.o.Model().Name, c.o.Folder, unasked(c.o.Modes.Mode()))
+		c.view.note("%s in %s; it %s (/mode)", c.o.Model().Name, c.o.Folder, unasked(c.o.Modes))
 	}
 	c.welcome(ctx, s)
 	return nil

@@ -16,6 +16,7 @@ import (
 type Modes interface {
 	Mode() tool.Mode
 	SetMode(m tool.Mode)
+	Confinement() tool.Confinement
 }
 
 // toolCommands are the commands about what tools do and did.
@@ -27,8 +28,15 @@ type toolCommands struct {
 
 var modeNames = []string{"ask", "edits", "plan", "all"}
 
-// unasked says what a mode does without asking.
-func unasked(m tool.Mode) string {
+// unasked says what is done without asking now, and what commands cannot do.
+func unasked(m Modes) string {
+	if limits := m.Confinement().String(); limits != "" {
+		return doesUnasked(m.Mode()) + "; " + limits
+	}
+	return doesUnasked(m.Mode())
+}
+
+func doesUnasked(m tool.Mode) string {
 	switch m {
 	case tool.ModeEdits:
 		return "changes files unasked, and asks before it runs commands"
@@ -52,7 +60,7 @@ func (t *toolCommands) mode(_ context.Context, arg string) error {
 		}
 		t.o.Modes.SetMode(m)
 	}
-	t.view.print("%v: %s", t.o.Modes.Mode(), unasked(t.o.Modes.Mode()))
+	t.view.print("%v: %s", t.o.Modes.Mode(), unasked(t.o.Modes))
 	return nil
 }
 
