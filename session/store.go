@@ -111,6 +111,9 @@ type Damage struct {
 	// Unfinished: it is the last line of a file and has no line end. Its writer
 	// may be about to complete it, or was interrupted.
 	Unfinished bool
+	// Mended: the line was read nevertheless, with U+FFFD in the place of bytes
+	// that are no text.
+	Mended bool
 	// Changed is the number of a record that differs from its checksum, else 0.
 	// The record can be read.
 	Changed Seq

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"goclaw/internal/codec/claw0"
 	"goclaw/internal/codec/native"
@@ -34,6 +35,12 @@ type Options struct {
 	Form   Form            // "": detected from the lines
 	Stream Stream          // reads the lines, whatever Form says
 	Header *session.Header // comes first in a file that has no header
+
+	// Mend reads lines that are JSON but for bytes that are no UTF-8, as programs
+	// in JavaScript do: half a character costs that character, which is a Damage,
+	// and not the line. A byte order mark before the first line is left out if
+	// Stream reads it.
+	Mend bool
 
 	// Each is called with each line before it is read, unless it is blank or too
 	// long.
@@ -206,6 +213,10 @@ func (s *Scanner) step() {
 	if s.o.Each != nil {
 		s.o.Each(s.line, line)
 	}
+	var mended *session.Damage
+	if s.o.Mend {
+		line, mended = s.mend(line)
+	}
 	stream := s.stream
 	if stream == nil {
 		if stream, err = s.decide(line); err == nil && stream == nil {
@@ -232,7 +243,32 @@ func (s *Scanner) step() {
 		}
 		s.lost(size, reason)
 		s.damage.Unfinished = s.unended
+	} else if mended != nil {
+		s.damage = mended
 	}
+}
+
+// mend returns line as text, and what is lost of it. The last line of a file that
+// has no end may be cut in the middle of a character that is still to come.
+func (s *Scanner) mend(line []byte) ([]byte, *session.Damage) {
+	if s.line == 1 && s.o.Stream != nil {
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	if s.unended || utf8.Valid(line) {
+		return line, nil
+	}
+	bad, at := 0, -1
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRune(line[i:])
+		if r == utf8.RuneError && n == 1 {
+			if bad++; at < 0 {
+				at = i
+			}
+		}
+		i += n
+	}
+	return bytes.ToValidUTF8(line, []byte("\ufffd")), &session.Damage{File: s.name, Line: s.line, After: s.seq, Size: int64(bad),
+		Reason: fmt.Sprintf("not text from byte %d on: part of a character", at), Mended: true}
 }
 
 func (s *Scanner) lost(size int64, reason string) {

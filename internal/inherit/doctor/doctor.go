@@ -56,6 +56,9 @@ type Examination struct {
 // changed.
 func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	x := examiner{Examination: Examination{Transcript: t}, at: map[string]int{}, lines: map[string]int{}}
+	if marked(t) {
+		x.find(1, "the file begins with a byte order mark", "pi 1.5 refuses the file; a repaired copy has no such mark")
+	}
 	recs, err := x.read(ctx)
 	if err != nil {
 		return x.Examination, err
@@ -76,6 +79,24 @@ func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	}
 	x.calls(live)
 	return x.Examination, nil
+}
+
+// byteOrderMark is what some editors put before the first line.
+var byteOrderMark = []byte("\ufeff")
+
+// marked reports whether the file of t begins with a byte order mark.
+func marked(t *source.Transcript) bool {
+	if t.Database() {
+		return false
+	}
+	f, err := t.Open()
+	if err != nil {
+		return false // reading it says why
+	}
+	defer f.Close()
+	mark := make([]byte, len(byteOrderMark))
+	_, err = io.ReadFull(f, mark)
+	return err == nil && bytes.Equal(mark, byteOrderMark)
 }
 
 type examiner struct {
@@ -102,7 +123,9 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
-			if d.Size > storekit.MaxRecord {
+			if d.Mended {
+				cost = "that character is lost, and shown as \ufffd; the rest of the line is read"
+			} else if d.Size > storekit.MaxRecord {
 				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a repaired copy has it unchanged", storekit.MaxRecord>>20)
 			}
 			x.find(d.Line, d.Reason, cost)
@@ -419,7 +442,7 @@ func (c *copier) put(r session.Record) {
 	line, err := codec.Native.Encode(r)
 	c.seen[r.ID], c.last = true, r.ID
 	if c.err = cmp.Or(c.err, err); c.err == nil {
-		c.out.Write(line) // Flush returns its errors
+		c.out.Write(bytes.TrimPrefix(line, byteOrderMark)) // Flush returns its errors
 		c.out.WriteByte('\n')
 	}
 }

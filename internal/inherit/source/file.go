@@ -164,7 +164,7 @@ func (t *Transcript) Lines(ctx context.Context, from Position, end *Position) it
 
 // pieces yields the lines of all pieces.
 func (t *Transcript) pieces(ctx context.Context, end *Position, yield func(session.Record, error) bool) {
-	o := codec.Options{Header: t.Header(), Stream: t.Stream()}
+	o := codec.Options{Header: t.Header(), Stream: t.Stream(), Mend: true}
 	lines := map[string]int{} // that were read of each file
 	for _, p := range t.Pieces {
 		if p.Enter != nil {
@@ -209,7 +209,7 @@ func (t *Transcript) piece(ctx context.Context, p Piece, o *codec.Options, end *
 
 // Scan yields the lines of r, which is t from a position on.
 func (t *Transcript) Scan(ctx context.Context, r io.Reader, from Position, end *Position, yield func(session.Record, error) bool) {
-	o := codec.Options{Form: t.Form, Header: t.Header(), Offset: from.Off, Line: from.Line, After: from.Seq}
+	o := codec.Options{Mend: true, Form: t.Form, Header: t.Header(), Offset: from.Off, Line: from.Line, After: from.Seq}
 	if t.Stream != nil {
 		o.Form, o.Stream = "", t.Stream()
 	}
