@@ -17,10 +17,10 @@ import (
 // everything that was ever said under it; an id, a title, a part of either, or
 // a citation is one log.
 func (q *Query) Within(ctx context.Context, st session.Store, ref string) error {
-	in, err := naming.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false, naming.Listed{})
 	if id, _, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		ref = id
-		in, err = naming.Find(ctx, st, ref, false)
+		in, err = naming.Find(ctx, st, ref, false, naming.Listed{})
 	}
 	if err != nil {
 		return err

@@ -73,12 +73,12 @@ func Around(ctx context.Context, st session.Store, id session.ID, at session.Seq
 // record is meant. record is such a number, or a record's id or a prefix of it;
 // "" if there is none.
 func Place(ctx context.Context, st session.Store, ref, record string) (session.Info, session.Seq, error) {
-	in, err := naming.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false, naming.Listed{})
 	if id, seq, ok := Cited(ref); ok && errors.Is(err, session.ErrNotFound) {
 		if record == "" {
 			record = seq
 		}
-		in, err = naming.Find(ctx, st, id, false)
+		in, err = naming.Find(ctx, st, id, false, naming.Listed{})
 	}
 	if err != nil || record == "" {
 		return in, 0, err

@@ -12,6 +12,7 @@ import (
 type app struct {
 	*env
 	stores *stores
+	lists  lists
 	models *models
 	search *searcher
 	today  *spending // nil until it is asked for
@@ -23,7 +24,7 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := &stores{env: e}
-	a := &app{env: e, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
+	a := &app{env: e, lists: lists{e}, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
 	a.retrying = func(r agent.Retrying) { a.note("%s", transcript.Event(r)) }
 	return a
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func askCmd(a *app) *cobra.Command {
-	var asJSON, goOn bool
+	var asJSON, goOn, begin bool
 	var ref string
 	var attach []string
 	cmd := &cobra.Command{
@@ -32,11 +32,15 @@ With --json every event is a line: delta, recorded, tool, notice,
 error, done. An answer that was cut because it reached the limit on its length
 ("cut" in done) is kept, and the exit code is 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			to := addressee{ref, mayBegin(a.env, begin)}
+			if begin && ref == "" {
+				return usage("--new starts the session that --session names: goclaw ask --new -s main:cli:trip TEXT")
+			}
 			if goOn {
 				if len(args) > 0 || len(attach) > 0 {
 					return usage("--continue resumes the last turn and takes no TEXT")
 				}
-				return ask(cmd.Context(), a, ref, llm.Message{}, asJSON)
+				return ask(cmd.Context(), a, to, llm.Message{}, asJSON)
 			}
 			text, err := expanded(a, ref, strings.Join(args, " "), asJSON)
 			if err != nil {
@@ -46,10 +50,11 @@ error, done. An answer that was cut because it reached the limit on its length
 			if err != nil {
 				return err
 			}
-			return ask(cmd.Context(), a, ref, in, asJSON)
+			return ask(cmd.Context(), a, to, in, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", sessionFlag+" (default: the configured key)")
+	cmd.Flags().BoolVar(&begin, "new", false, newFlag)
 	a.given.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, one per line")
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")
@@ -75,9 +80,29 @@ func expanded(a *app, ref, text string, quiet bool) (string, error) {
 	return sent, err
 }
 
-// ask runs one turn in the session that ref names. An empty message
+// addressee is what the user typed for the session to ask, and whether that may
+// begin one.
+type addressee struct {
+	ref   string
+	begin naming.Beginning
+}
+
+// mayBegin says whether a session that is not there may begin. A program that
+// names a whole key may rely on it; a person may have mistyped, and asks with
+// --new.
+func mayBegin(e *env, asked bool) naming.Beginning {
+	switch {
+	case asked:
+		return naming.Asked
+	case isTerminal(e.in) && isTerminal(e.out):
+		return naming.Never
+	}
+	return naming.WholeKey
+}
+
+// ask runs one turn in the session that to names. An empty message
 // resumes the last turn.
-func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) error {
+func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool) error {
 	var approve tool.Approver
 	show := a.jsonEvents()
 	if !asJSON {
@@ -95,7 +120,7 @@ func ask(ctx context.Context, a *app, ref string, in llm.Message, asJSON bool) e
 	for _, line := range r.servers.news(ctx) {
 		a.warn("%s", line)
 	}
-	s, note, err := target(ctx, a, r, ref)
+	s, note, err := target(ctx, a, r, to)
 	if err != nil {
 		return err
 	}
@@ -164,12 +189,13 @@ func quietIf(shown bool, err error) error {
 
 // target resolves the session that is asked: an existing one, or the draft of
 // one that begins with this message. The note tells the user which.
-func target(ctx context.Context, a *app, r *turns, ref string) (s *session.Session, note string, err error) {
+func target(ctx context.Context, a *app, r *turns, to addressee) (s *session.Session, note string, err error) {
+	ref := to.ref
 	if ref == "" || ref == a.conf.Session.DefaultKey { // a key, whatever its form
 		s, err = r.Peek(ctx, session.Key(a.conf.Session.DefaultKey))
 		return s, "", err
 	}
-	in, err := naming.Address(ctx, a.stores.st, ref)
+	in, err := naming.Address(ctx, a.stores.st, ref, a.lists.Last(), to.begin)
 	if err != nil {
 		return nil, "", a.noSession(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/internal/naming"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
 	"goclaw/llm"
@@ -20,10 +21,10 @@ import (
 
 // chat runs until the user quits: with line editing on a terminal, plain lines
 // on a dumb one, and without a prompt in a pipe.
-func chat(ctx context.Context, a *app, ref string) error {
+func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error {
 	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
-		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref,
+		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref, Begin: begin,
 		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb", Remember: a.remember, Hint: chatHint,
 	}
 	var c *repl.Chat
@@ -50,6 +51,7 @@ func chat(ctx context.Context, a *app, ref string) error {
 		defer time.AfterFunc(3*time.Second, ix.Background).Stop()
 		o.Search = ix
 	}
+	o.Lists, o.Window = a.lists, func(in session.Info) int { return windowOf(a.conf, in.ModelName()) }
 	o.Runner, o.Store, o.DefaultKey, o.Modes = run.Runner, st, session.Key(a.conf.Session.DefaultKey), run.tools
 	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spent(ctx, st, a.conf, id) }
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {

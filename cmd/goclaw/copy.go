@@ -58,7 +58,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 	if err != nil {
 		return err
 	}
-	infos, err := findAll(ctx, st, refs, true)
+	infos, err := a.lists.findAll(ctx, st, refs, true)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func deleteSession(ctx context.Context, a *app, ref string, purgeIt, yes, asJSON
 	if err != nil {
 		return err
 	}
-	in, trashed, err := findToDelete(ctx, st, ref, purgeIt)
+	in, trashed, err := findToDelete(ctx, st, ref, purgeIt, a.lists.Last())
 	if err != nil {
 		return err
 	}
@@ -77,12 +77,12 @@ func confirmPurge(ctx context.Context, a *app, in session.Info, ref string, yes 
 // findToDelete returns the session that delete is about. A whole key is that key
 // only, in the trash or not, never the beginning of another's: what is removed
 // for good must be what was named.
-func findToDelete(ctx context.Context, st session.Store, ref string, purge bool) (in session.Info, trashed bool, err error) {
+func findToDelete(ctx context.Context, st session.Store, ref string, purge bool, last naming.Listed) (in session.Info, trashed bool, err error) {
 	for _, trash := range []bool{false, true} {
 		if trash && !purge {
 			break
 		}
-		in, err = naming.Find(ctx, st, ref, trash)
+		in, err = naming.Find(ctx, st, ref, trash, last)
 		exact := err == nil && (string(in.ID) == ref || string(in.Key) == ref)
 		if exact || err == nil && !session.Key(ref).Complete() {
 			return in, trash, nil
@@ -91,7 +91,11 @@ func findToDelete(ctx context.Context, st session.Store, ref string, purge bool)
 			return in, trash, err
 		}
 	}
-	none := &naming.NoneError{Ref: ref}
+	var none *naming.NoneError
+	if errors.As(err, &none) && none.Why != "" { // a number
+		return in, false, none
+	}
+	none = &naming.NoneError{Ref: ref}
 	if in.ID != "" { // one that begins alike
 		none.Near = []session.Info{in}
 	}
@@ -115,7 +119,7 @@ func restore(ctx context.Context, a *app, ref string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	in, err := naming.Find(ctx, st, ref, true)
+	in, err := naming.Find(ctx, st, ref, true, a.lists.Last())
 	if err != nil {
 		return err
 	}

@@ -58,19 +58,25 @@ func noRecord(err error, id session.ID) error {
 // noSession adds how to start a session, if err is that there is none.
 func (e *env) noSession(err error) error {
 	var none *naming.NoneError
+	var bad *naming.KeyError
+	if errors.As(err, &bad) {
+		return &usageError{err}
+	}
 	if !errors.As(err, &none) {
 		return err
+	}
+	if session.Key(none.Ref).Complete() {
+		return &hinted{err, "goclaw sessions lists what there is; --new starts this one"}
 	}
 	example := "main:cli:trip"
 	if p := session.Key(e.conf.Session.DefaultKey).Parts(); p.Agent != "" && p.Channel != "" {
 		example = p.Agent + ":" + p.Channel + ":trip"
 	}
-	return &hinted{err, "goclaw sessions lists what there is; a whole key, such as " + example + ", starts a session"}
+	return &hinted{err, "goclaw sessions lists what there is; --new with a whole key, such as " + example + ", starts a session"}
 }
 
 // hint says what to do about an error, where there is something.
 func hint(err error) string {
-	var amb *naming.AmbiguousError
 	var held *session.HeldError
 	var own *hinted
 	var damaged *sqlite.DamagedError
@@ -80,8 +86,6 @@ func hint(err error) string {
 		return ""
 	case errors.As(err, &own):
 		return own.hint
-	case errors.As(err, &amb):
-		return "type more of the key, or the id"
 	case errors.As(err, &held):
 		return "wait for it, or continue in a copy: goclaw sessions fork " + held.Name
 	case errors.Is(err, agent.ErrSteps):

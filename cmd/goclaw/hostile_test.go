@@ -182,7 +182,7 @@ func argsOf(cmd *cobra.Command) ([]string, bool) {
 func variants(cmd *cobra.Command) [][]string {
 	out := [][]string{nil}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Value.Type() == "bool" && !slices.Contains([]string{"help", "follow", "continue", "version"}, f.Name) {
+		if f.Value.Type() == "bool" && !slices.Contains([]string{"help", "follow", "continue", "version", "new"}, f.Name) {
 			out = append(out, []string{"--" + f.Name})
 		}
 	})

@@ -47,7 +47,7 @@ func start(a *app, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errQuiet) {
+	if !errors.Is(err, errQuiet) && !a.lists.candidates(err) {
 		say(a.err, "goclaw: %s", oneLine(err))
 		if h := hint(err); h != "" {
 			say(a.err, "  %s", h)
@@ -90,8 +90,11 @@ func insist(ctx context.Context, stop func(), e *env) (over func()) {
 	return func() { close(end) }
 }
 
-// sessionFlag describes --session.
-const sessionFlag = "the session: its key, id, title, or the beginning of one; a whole new key, such as main:cli:trip, starts a session"
+// sessionFlag describes --session, newFlag --new.
+const (
+	sessionFlag = "the session: its key, id, title, a part of one, or its number in the last list"
+	newFlag     = "start the session that --session names, a whole key such as main:cli:trip, if there is none"
+)
 
 func rootCmd(a *app) *cobra.Command {
 	var open opening
@@ -128,7 +131,7 @@ Without a command it opens a chat and resumes the last session.`,
 			if err != nil {
 				return err
 			}
-			return chat(cmd.Context(), a, ref)
+			return chat(cmd.Context(), a, ref, mayBegin(a.env, open.new))
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -146,7 +149,7 @@ Without a command it opens a chat and resumes the last session.`,
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())
 	root.AddCommand(
-		askCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
+		askCmd(a), newCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
 		backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a),
 		setupCmd(a), configCmd(a),
 	)

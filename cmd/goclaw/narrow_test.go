@@ -91,7 +91,7 @@ func TestAnswerOnANarrowTerminal(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill() })
 		return p, cmd
 	}
-	p, cmd := start("ask", "-s", "main:cli:ask", "who acknowledged?")
+	p, cmd := start("ask", "--new", "-s", "main:cli:ask", "who acknowledged?")
 	p.See(want)
 	exits(t, cmd)
 	p, cmd = start("sessions", "show", "main:cli:ask")

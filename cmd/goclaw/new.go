@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/naming"
 	"goclaw/session"
 )
 
@@ -36,8 +37,8 @@ func newSession(ctx context.Context, a *app, args []string, title string, asJSON
 	if len(args) > 0 {
 		key = session.Key(args[0])
 	}
-	if key == "" {
-		return usage("KEY must not be empty")
+	if len(args) > 0 && !key.Complete() && key != session.Key(a.conf.Session.DefaultKey) {
+		return &usageError{&naming.KeyError{Text: args[0]}}
 	}
 	cwd, _ := os.Getwd()
 	stillThere := replaced(ctx, a, key)

@@ -3,25 +3,24 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"goclaw/internal/naming"
 	"goclaw/internal/repl/line"
-	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
 // opening says which session a chat opens.
 type opening struct {
-	ref          string
-	latest, pick bool
+	ref               string
+	latest, pick, new bool
 }
 
 func (o *opening) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.ref, "session", "s", "", sessionFlag)
+	f.BoolVar(&o.new, "new", false, newFlag)
 	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this folder")
 	f.BoolVarP(&o.pick, "resume", "r", false, "pick a session, of this folder if it has any")
 }
@@ -30,6 +29,9 @@ func (o *opening) flags(f *pflag.FlagSet) {
 func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	if n := len(o.ref); n > 0 && (o.latest || o.pick) || o.latest && o.pick {
 		return "", usage("give one of --session, --continue and --resume")
+	}
+	if o.new && o.ref == "" {
+		return "", usage("--new starts the session that --session names: goclaw --new -s main:cli:trip")
 	}
 	if !o.latest && !o.pick {
 		return o.ref, nil
@@ -65,7 +67,7 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 // begun returns the sessions of a folder in which something was said, the
 // latest first, at most that many.
 func begun(ctx context.Context, st session.Store, folder string, most int) (out []session.Info, err error) {
-	for in, err := range naming.List(ctx, st, session.Query{}, folder) {
+	for in, err := range naming.List(ctx, st, naming.Choice{Folder: folder}) {
 		if err != nil {
 			return nil, err
 		}
@@ -81,15 +83,7 @@ func begun(ctx context.Context, st session.Store, folder string, most int) (out 
 
 // choose asks which of infos to open.
 func choose(ctx context.Context, a *app, infos []session.Info) (string, error) {
-	table := sessionTable(a.env, infos)
-	for i, row := range table {
-		n := "#"
-		if i > 0 {
-			n = strconv.Itoa(i)
-		}
-		table[i] = append([]string{n}, row...)
-	}
-	if err := a.print(transcript.Table(table, a.style(), a.columns())...); err != nil {
+	if err := a.lists.printSessions(infos); err != nil {
 		return "", err
 	}
 	in := line.NewPlain(a.in, a.out)
@@ -99,16 +93,15 @@ func choose(ctx context.Context, a *app, infos []session.Info) (string, error) {
 			return "", errQuiet
 		}
 		answer = strings.TrimSpace(answer)
-		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(infos) {
-			return string(infos[n-1].ID), nil
-		}
 		if answer == "" {
 			return "", errQuiet
 		}
-		found, err := naming.Find(ctx, a.stores.st, answer, false)
+		found, err := naming.Find(ctx, a.stores.st, answer, false, a.lists.Last())
 		if err == nil {
 			return string(found.ID), nil
 		}
-		say(a.err, "%s", oneLine(err))
+		if !a.lists.candidates(err) {
+			say(a.err, "%s", oneLine(err))
+		}
 	}
 }

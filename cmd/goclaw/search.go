@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/query"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
@@ -124,6 +125,7 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	if f.Here && err != nil {
 		return err
 	}
+	f.Session = naming.Numbered(ctx, a.stores.st, f.Session, a.lists.Last())
 	q, err := f.Query(ctx, a.stores.st, f.text, folder)
 	var wrong query.Usage
 	if errors.As(err, &wrong) {

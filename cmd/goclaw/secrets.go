@@ -268,7 +268,7 @@ func look(ctx context.Context, a *app, refs []string, find finder) (s scan, err 
 	if err != nil {
 		return s, err
 	}
-	if s.sessions, err = findAll(ctx, st, refs, true); err != nil {
+	if s.sessions, err = a.lists.findAll(ctx, st, refs, true); err != nil {
 		return s, err
 	}
 	s.found = map[session.ID]session.Redaction{}

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/session"
-	"goclaw/window"
 )
 
 func sessionsCmd(a *app) *cobra.Command {
@@ -19,10 +16,11 @@ func sessionsCmd(a *app) *cobra.Command {
 	cmd.Use, cmd.Aliases = "sessions", []string{"session"}
 	cmd.Short = "List the conversations, and work with them"
 	cmd.Long = `Lists the conversations, the most recently used first. The commands below take
-a KEY: a session's key, its id, its title, or the beginning of one of them or of
-a word in them, if only one session fits. A key of three parts or more stands
-for itself, except in the channel cli, for at least 8 characters of a UUID or
-another long hex id at the end, and for an agent's main session (agent:ID:main).`
+a KEY: a session's key, its id, its title, a part of one of them, or its number
+in the list that was printed last. If several sessions fit, they are listed. A
+key of three parts or more stands for itself, except in the channel cli, for at
+least 8 characters of a UUID or another long hex id at the end, and for an
+agent's main session (agent:ID:main).`
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -37,28 +35,27 @@ another long hex id at the end, and for an agent's main session (agent:ID:main).
 }
 
 func listCmd(a *app) *cobra.Command {
-	var q session.Query
+	var q naming.Choice
 	var asJSON, here bool
-	var folder string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the conversations, as sessions does without a command",
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if here && folder != "" {
+			if here && q.Folder != "" {
 				return usage("--here is --folder with the current folder: give one of them")
 			}
 			if here {
-				folder = "."
+				q.Folder = "."
 			}
-			if folder != "" {
+			if q.Folder != "" {
 				var err error
-				if folder, err = filepath.Abs(folder); err != nil {
+				if q.Folder, err = filepath.Abs(q.Folder); err != nil {
 					return err
 				}
 			}
-			return listSessions(cmd.Context(), a, q, folder, asJSON)
+			return listSessions(cmd.Context(), a, q, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -68,7 +65,8 @@ func listCmd(a *app) *cobra.Command {
 	f.StringVar(&q.Channel, "channel", "", "only this channel's")
 	f.StringVar(&q.Text, "text", "", "only those with this text in key, id or title")
 	f.BoolVar(&here, "here", false, "only those that worked in this folder or below it")
-	f.StringVar(&folder, "folder", "", "only those that worked in that folder or below it")
+	f.BoolVar(&q.All, "all", false, "subagents' sessions, too")
+	f.StringVar(&q.Folder, "folder", "", "only those that worked in that folder or below it")
 	f.BoolVar(&q.Trash, "trash", false, "those in the trash")
 	return cmd
 }
@@ -81,6 +79,7 @@ type row struct {
 	Model       string         `json:"model"`
 	Source      string         `json:"source"`
 	Folder      string         `json:"folder"`
+	Mark        string         `json:"mark,omitempty"` // subagent, archived or deleted, where it comes from
 	Turns       int            `json:"turns"`
 	Records     int            `json:"records"`
 	UsedTokens  int            `json:"usedTokens"`
@@ -94,12 +93,12 @@ type row struct {
 
 func rowOf(in session.Info) row {
 	return row{
-		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Folder: in.CWD, Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
+		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Folder: in.CWD, Mark: in.Origin.Mark, Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
 		Compactions: in.Compactions, Folds: in.Compactions, CreatedAt: transcript.Stamp(in.Created), UpdatedAt: transcript.Stamp(in.Updated), TrashedAt: transcript.Stamp(in.Trashed), Origin: in.Origin,
 	}
 }
 
-func listSessions(ctx context.Context, a *app, q session.Query, folder string, asJSON bool) error {
+func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) error {
 	if q.Limit < 0 {
 		return usage("--limit must not be negative")
 	}
@@ -109,7 +108,7 @@ func listSessions(ctx context.Context, a *app, q session.Query, folder string, a
 	}
 	rows := []row{}
 	var infos []session.Info
-	for in, err := range naming.List(ctx, st, q, folder) {
+	for in, err := range naming.List(ctx, st, q) {
 		if err != nil {
 			return err
 		}
@@ -119,24 +118,11 @@ func listSessions(ctx context.Context, a *app, q session.Query, folder string, a
 	case asJSON:
 		return a.printJSON(rows)
 	case len(rows) > 0:
-		return a.print(transcript.Table(sessionTable(a.env, infos), a.style(), a.columns())...)
-	case folder != "":
-		return a.print("no session worked in " + transcript.Name(folder))
-	case q != session.Query{Limit: q.Limit}:
+		return a.lists.printSessions(infos)
+	case q.Folder != "":
+		return a.print("no session worked in " + transcript.Name(q.Folder))
+	case q != naming.Choice{Query: session.Query{Limit: q.Limit}, All: q.All}:
 		return a.print("no session fits")
 	}
 	return a.print("no sessions yet: goclaw starts the first")
-}
-
-func sessionTable(e *env, infos []session.Info) [][]string {
-	cells := [][]string{{"KEY", "TITLE", "MODEL", "TURNS", "CONTEXT", "LAST USED", "FOLDER", "FROM"}}
-	for i, name := range transcript.Names(infos, 48) {
-		in, used := infos[i], ""
-		if in.Used > 0 {
-			used = window.Short(in.Used)
-		}
-		cells = append(cells, []string{name, transcript.OneLine(transcript.Name(in.Title), 40),
-			transcript.OneLine(transcript.Name(in.ModelName()), 32), fmt.Sprint(in.Turns), used, transcript.Ago(time.Since(in.Updated)), transcript.Name(shortPath(in.CWD, e.getenv("HOME"))), transcript.Source(in)})
-	}
-	return cells
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -79,7 +80,7 @@ func showSession(ctx context.Context, a *app, ref string, f showFlags) error {
 // printSession prints records of s for people. The one with number at is marked.
 func printSession(e *env, s *session.Session, recs []session.Record, at session.Seq, f showFlags) {
 	st := e.style()
-	fmt.Fprintln(e.out, transcript.Wrap(st.Bold(transcript.Name(s.Key))+"  "+transcript.Name(s.Title), e.columns()))
+	fmt.Fprintln(e.out, transcript.Wrap(st.Bold(transcript.Name(s.Key))+"  "+transcript.Name(cmp.Or(s.Title, naming.Topic(s))), e.columns()))
 	about := fmt.Sprintf("%s, %s, %s, %s", transcript.Name(s.ID), transcript.Count(s.Turns, "turn"), transcript.Count(s.Records, "record"), transcript.Source(s.Info))
 	fmt.Fprintln(e.out, st.Dim(transcript.Wrap(about, e.columns())))
 	fmt.Fprintln(e.out)

@@ -129,15 +129,15 @@ func (ss *stores) find(ctx context.Context, ref string) (store, session.Info, er
 	if err != nil {
 		return nil, session.Info{}, err
 	}
-	in, err := naming.Find(ctx, st, ref, false)
+	in, err := naming.Find(ctx, st, ref, false, lists{ss.env}.Last())
 	return st, in, err
 }
 
 // findAll resolves refs, or lists all sessions if there are none: those in the
 // trash last, if trash.
-func findAll(ctx context.Context, st session.Store, refs []string, trash bool) (infos []session.Info, err error) {
+func (l lists) findAll(ctx context.Context, st session.Store, refs []string, trash bool) (infos []session.Info, err error) {
 	for _, ref := range refs {
-		in, err := naming.Find(ctx, st, ref, false)
+		in, err := naming.Find(ctx, st, ref, false, l.Last())
 		if err != nil {
 			return nil, err
 		}

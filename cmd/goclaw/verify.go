@@ -38,7 +38,7 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	infos, err := findAll(ctx, st, refs, false)
+	infos, err := a.lists.findAll(ctx, st, refs, false)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"goclaw/internal/naming"
-	"goclaw/session"
 )
 
 // TestTitlesOfImportedFixtures: no session of a real program is listed without a
@@ -17,7 +16,7 @@ func TestTitlesOfImportedFixtures(t *testing.T) {
 	take(t, st, nil, false, unpacked(t))
 	uuid := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-`)
 	n := 0
-	for in, err := range naming.List(context.Background(), st, session.Query{}, "") {
+	for in, err := range naming.List(context.Background(), st, naming.Choice{All: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func TestCurrentOfCopies(t *testing.T) {
 			if err != nil || in.ID != test.want {
 				t.Errorf("Current is %s, %v; want %s", in.ID, err, test.want)
 			}
-			if in, err = naming.Find(ctx, st, "k", false); err != nil || in.ID != test.want {
+			if in, err = naming.Find(ctx, st, "k", false, naming.Listed{}); err != nil || in.ID != test.want {
 				t.Errorf("Find is %s, %v; want %s", in.ID, err, test.want)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,11 @@ type AmbiguousError struct {
 	Candidates []session.Info
 }
 
+// Brief is Error without the sessions.
+func (e *AmbiguousError) Brief() string {
+	return fmt.Sprintf("session %q is ambiguous: %d sessions fit", e.Ref, len(e.Candidates))
+}
+
 func (e *AmbiguousError) Error() string {
 	names := called(e.Candidates[:min(len(e.Candidates), 8)])
 	if n := len(e.Candidates) - len(names); n > 0 {
@@ -34,11 +40,14 @@ func (e *AmbiguousError) Error() string {
 type NoneError struct {
 	Ref  string
 	Near []session.Info // the nearest first; nil if none is near
+	Why  string         // why Ref is no number of a list either; "": it is no number
 }
 
 func (e *NoneError) Error() string {
 	text := fmt.Sprintf("there is no session %q", e.Ref)
-	if len(e.Near) > 0 {
+	if e.Why != "" {
+		text += ": " + e.Why
+	} else if len(e.Near) > 0 {
 		text += "; did you mean " + strings.Join(called(e.Near), ", or ") + "?"
 	}
 	return text
@@ -60,16 +69,60 @@ func called(infos []session.Info) []string {
 	return out
 }
 
+// Listed are the sessions of the list that the user saw last, by number: the
+// first is number 1. A number stands for the session that was listed, also if
+// the order has changed since.
+type Listed struct {
+	IDs []session.ID
+	Why string // why there are none: there was no list, or it is too old
+}
+
+// number returns the session that ref is the number of. typed is false if ref is
+// no number; sure is true if it can be nothing else: #3.
+func (l Listed) number(ref string) (id session.ID, typed, sure bool) {
+	digits, sure := strings.CutPrefix(strings.TrimSpace(ref), "#")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || strconv.Itoa(n) != digits {
+		return "", false, false
+	}
+	if n <= len(l.IDs) {
+		id = l.IDs[n-1]
+	}
+	return id, true, sure
+}
+
+// without says why a number is none of the list.
+func (l Listed) without() string {
+	if len(l.IDs) == 0 {
+		return cmp.Or(l.Why, "no list has been shown whose numbers could be meant")
+	}
+	return fmt.Sprintf("the last list ends with number %d", len(l.IDs))
+}
+
+// Numbered returns the id of the session that ref is the number of, or ref itself
+// if it is none.
+func Numbered(ctx context.Context, st session.Store, ref string, last Listed) string {
+	if _, typed, _ := last.number(ref); typed {
+		if in, err := Find(ctx, st, ref, false, last); err == nil {
+			return string(in.ID)
+		}
+	}
+	return ref
+}
+
 // Find resolves what a person typed for a session. It is, in this order:
 //
 //   - its id, or its key (which means the newest log of the key);
+//   - its number in the list that was shown last;
 //   - the whole of its title, or of the last part of its key;
 //   - the beginning of its key or its id;
-//   - the beginning of a word in its key or title: "my-p" is "main:cli:my-project".
+//   - the beginning of a word in its key or title: "my-p" is "main:cli:my-project";
+//   - any other part of its key, title or id, of at least three characters.
 //
 // The first of these that fits any session decides; case does not matter. If it
-// fits several, the error is an *AmbiguousError; if nothing fits, it is a
-// *NoneError. Only ids and whole keys are found without listing all sessions.
+// fits several, or a number is another session's name as well, the error is an
+// *AmbiguousError; if nothing fits, it is a *NoneError. A subagent's session is
+// meant only if nothing else fits. Only ids and whole keys are found without listing all sessions.
 //
 // A whole key does not stand for the beginning of another: "main:telegram:4"
 // and "main:telegram:42" are two people. It does
@@ -79,7 +132,7 @@ func called(infos []session.Info) []string {
 //   - if the other key ends in a UUID or another id of 16 hex digits or more,
 //     and ref has at least 8 characters of that id;
 //   - if the other key is that of an agent's main session, agent:ID:main.
-func Find(ctx context.Context, st session.Store, ref string, trash bool) (session.Info, error) {
+func Find(ctx context.Context, st session.Store, ref string, trash bool, last Listed) (session.Info, error) {
 	if strings.TrimSpace(ref) == "" {
 		return session.Info{}, &NoneError{Ref: ref}
 	}
@@ -93,22 +146,42 @@ func Find(ctx context.Context, st session.Store, ref string, trash bool) (sessio
 	if keyed = newest(keyed); len(keyed) > 0 {
 		return keyed[0], nil
 	}
+	numbered, typed, sure := last.number(ref)
+	if sure {
+		return listed(ctx, st, ref, numbered, trash, last)
+	}
 	all, err := collect(st.List(ctx, session.Query{Trash: trash}))
 	if err != nil {
 		return session.Info{}, err
 	}
-	cands := fitting(all, ref)
+	cands, best := fitting(all, ref)
+	if numbered != "" && best != named {
+		return listed(ctx, st, ref, numbered, trash, last)
+	}
 	if len(cands) == 0 && !session.Key(ref).Complete() { // perhaps the title is one that is made when it is shown
 		for i := range all {
 			all[i].Title = Title(ctx, st, all[i])
 		}
-		if cands = fitting(all, ref); len(cands) == 1 {
+		if cands, _ = fitting(all, ref); len(cands) == 1 {
 			return session.Stat(ctx, st, cands[0].ID)
+		}
+	}
+	if numbered != "" { // the name of another session is a number
+		in, err := listed(ctx, st, ref, numbered, trash, last)
+		if err != nil {
+			return in, err
+		}
+		if !slices.ContainsFunc(cands, func(c session.Info) bool { return c.ID == in.ID }) {
+			cands = append([]session.Info{in}, cands...)
 		}
 	}
 	switch len(cands) {
 	case 0:
-		return session.Info{}, &NoneError{Ref: ref, Near: nearest(all, ref)}
+		none := &NoneError{Ref: ref, Near: nearest(all, ref)}
+		if typed {
+			none.Why = last.without()
+		}
+		return session.Info{}, none
 	case 1:
 		return cands[0], nil
 	default:
@@ -119,16 +192,63 @@ func Find(ctx context.Context, st session.Store, ref string, trash bool) (sessio
 	}
 }
 
+// listed returns the session id, which ref is the number of.
+func listed(ctx context.Context, st session.Store, ref string, id session.ID, trash bool, last Listed) (session.Info, error) {
+	if id == "" {
+		return session.Info{}, &NoneError{Ref: ref, Why: last.without()}
+	}
+	for in, err := range st.List(ctx, session.Query{ID: id, Trash: trash}) {
+		return in, err
+	}
+	in, err := session.Stat(ctx, st, id)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return in, &NoneError{Ref: ref, Why: fmt.Sprintf("that was %s in the last list, which is not there any more", id)}
+	case err != nil:
+		return in, err
+	case trash:
+		return in, &NoneError{Ref: ref, Why: fmt.Sprintf("that was %s (%s) in the last list, which is not in the trash", in.Key, id)}
+	}
+	return in, &NoneError{Ref: ref, Why: fmt.Sprintf("that was %s (%s) in the last list, which is in the trash since", in.Key, id)}
+}
+
+// Beginning says whether a reference that fits nothing may begin a session.
+type Beginning int
+
+const (
+	Never    Beginning = iota
+	WholeKey           // a whole key begins one
+	Asked              // ref must be a whole key, means that key only, and begins a session if there is none
+)
+
 // Address resolves what a person typed for a session to talk in, as Find does.
-// If nothing fits and ref is a whole key, the Info has that key and no ID: the
-// first message begins the session.
-func Address(ctx context.Context, st session.Store, ref string) (session.Info, error) {
-	in, err := Find(ctx, st, ref, false)
+// An Info without an ID has the key of the session that the first message begins.
+func Address(ctx context.Context, st session.Store, ref string, last Listed, begin Beginning) (session.Info, error) {
+	key := session.Key(ref)
+	if begin == Asked {
+		if !key.Complete() {
+			return session.Info{}, &KeyError{Text: ref}
+		}
+		in, err := session.Current(ctx, st, key)
+		if errors.Is(err, session.ErrNotFound) {
+			return session.Info{Key: key}, nil
+		}
+		return in, err
+	}
+	in, err := Find(ctx, st, ref, false, last)
 	var none *NoneError
-	if errors.As(err, &none) && session.Key(ref).Complete() {
-		return session.Info{Key: session.Key(ref)}, nil
+	if errors.As(err, &none) && begin == WholeKey && key.Complete() {
+		return session.Info{Key: key}, nil
 	}
 	return in, err
+}
+
+// KeyError says that a text is no key that a session may begin with.
+type KeyError struct{ Text string }
+
+func (e *KeyError) Error() string {
+	example := strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(e.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-"), "-")
+	return fmt.Sprintf("%q is no key: a key is agent:channel:peer without spaces, such as main:cli:%s", e.Text, cmp.Or(example, "trip"))
 }
 
 // fit is how well a reference fits a session; higher is better.
@@ -136,16 +256,16 @@ type fit int
 
 const (
 	unfit  fit = iota
+	inside     // it is somewhere in the key, the title or the id
 	inWord     // it begins a word of the key or the title
 	begins     // it begins the key or the id
 	named      // it is the title, or the last part of the key
 )
 
-// fitting returns the sessions that ref fits best. Logs of one key are one
-// candidate unless ref fits their ids or titles, and a continuation takes the
-// place of its mirror.
-func fitting(all []session.Info, ref string) []session.Info {
-	best := unfit
+// fitting returns the sessions that ref fits best, and how well. Logs of one key
+// are one candidate unless ref fits their ids or titles, and a continuation
+// takes the place of its mirror, a session that of its subagents.
+func fitting(all []session.Info, ref string) (cands []session.Info, best fit) {
 	var byKey, others []session.Info
 	ref = normal(ref)
 	for _, in := range all {
@@ -163,12 +283,16 @@ func fitting(all []session.Info, ref string) []session.Info {
 			others = append(others, in)
 		}
 	}
-	cands := append(newest(byKey), others...)
-	return slices.DeleteFunc(cands, func(in session.Info) bool {
+	cands = append(newest(byKey), others...)
+	if subs := func(in session.Info) bool { return in.Subagent() }; slices.ContainsFunc(cands, func(in session.Info) bool { return !subs(in) }) {
+		cands = slices.DeleteFunc(cands, subs)
+	}
+	cands = slices.DeleteFunc(cands, func(in session.Info) bool {
 		return in.Mirror() && slices.ContainsFunc(cands, func(own session.Info) bool {
 			return own.Origin.ID == in.ID && !own.Mirror() && own.Key == mirrors.OwnKey(own.Origin.Key)
 		})
 	})
+	return cands, best
 }
 
 // fits says how well ref, which is normal, fits the key of in, and how well it
@@ -189,6 +313,8 @@ func fits(in session.Info, ref string) (key, other fit) {
 		key = begins
 	case beginsWord(k, ref):
 		key = inWord
+	case isInside(k, ref):
+		key = inside
 	}
 	switch {
 	case title == ref:
@@ -197,6 +323,8 @@ func fits(in session.Info, ref string) (key, other fit) {
 		other = begins
 	case beginsWord(title, ref):
 		other = inWord
+	case isInside(title, ref), isInside(normal(string(in.ID)), ref):
+		other = inside
 	}
 	return key, other
 }
@@ -239,6 +367,12 @@ func hexID(text string) bool {
 
 // normal is text in lower case, with single spaces.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+// isInside reports whether ref, if it is not too short to mean anything, is a
+// part of text.
+func isInside(text, ref string) bool {
+	return utf8.RuneCountInString(ref) >= 3 && strings.Contains(text, ref)
+}
 
 // beginsWord reports whether ref occurs in text at the beginning of a word. In
 // scripts without spaces, every letter begins a word.

@@ -5,7 +5,6 @@ package naming
 import (
 	"cmp"
 	"context"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -166,11 +165,12 @@ func isGreeting(sentence string) bool {
 // lookFor is how many records are read for a title.
 const lookFor = 200
 
-// Title returns the title of in, or makes one from the first request. A mirror,
-// which cannot be written to and whose key may be an id, always has one, if need
-// be from a summary, a greeting or the first answer.
+// Title returns the title of in. One that comes from another session and has none
+// gets one from its first request. A mirror, which cannot be written to and whose
+// key may be an id, always has one, if need be from a summary, a greeting or the
+// first answer.
 func Title(ctx context.Context, st session.Store, in session.Info) string {
-	if !in.Mirror() && (in.Title != "" || in.Turns == 0) {
+	if !in.Mirror() && (in.Title != "" || in.Origin == (session.Origin{})) {
 		return in.Title
 	}
 	if t := stripped(in.Title); t != "" && !useless.MatchString(t) {
@@ -216,32 +216,4 @@ func stripped(title string) string {
 		title = strings.TrimRight(strings.TrimPrefix(m[1]+": ", ": ")+title[len(m[0]):], ": …")
 	}
 	return title
-}
-
-// List returns the sessions that q selects, with titles as Title makes them.
-// q.Text may match those as well. If folder is not empty, only those that worked
-// in it or below it are returned.
-func List(ctx context.Context, st session.Store, q session.Query, folder string) iter.Seq2[session.Info, error] {
-	return func(yield func(session.Info, error) bool) {
-		listed, n := q, 0
-		if q.Text != "" || folder != "" {
-			listed.Text, listed.Limit = "", 0
-		}
-		here := InFolder(folder)
-		for in, err := range st.List(ctx, listed) {
-			if err == nil && folder != "" && !here(in.CWD) {
-				continue
-			}
-			if err == nil {
-				in.Title = Title(ctx, st, in)
-				if !q.Match(in) {
-					continue
-				}
-				n++
-			}
-			if !yield(in, err) || q.Limit > 0 && n == q.Limit {
-				return
-			}
-		}
-	}
 }

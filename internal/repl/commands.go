@@ -51,8 +51,8 @@ func newCommands(chat *Chat) *commands {
 	}
 	c.list = []command{
 		{[]string{"new"}, "[label]", "start a new session", c.new, nil},
-		{[]string{"sessions", "list"}, "[text|all]", "list the sessions, most recently used first", c.sessions, nil},
-		{[]string{"switch"}, "KEY", "switch to another session; part of its key or title is enough", c.switchTo, c.keys},
+		{[]string{"sessions", "list"}, "[--all] [text|all]", "list the sessions, most recently used first; --all: subagents', too", c.sessions, nil},
+		{[]string{"switch"}, "KEY", "switch to another session: its number in the last list, or a part of its key or title", c.switchTo, c.keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", c.history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
 		{[]string{"search", "find"}, searchArgs, "search conversations and notes, with goclaw search's filters (--here, --since ...)", find.search, nil},
@@ -177,7 +177,7 @@ func (c command) flags() []string {
 
 // takesText reports whether the argument is plain text from its first word on.
 func (c command) takesText() bool {
-	return slices.Contains([]string{"[label]", "[text]", "[text|all]"}, c.args)
+	return slices.Contains([]string{"[label]", "[text]", "[--all] [text|all]"}, c.args)
 }
 
 // complete returns what before can become: commands, and their arguments.

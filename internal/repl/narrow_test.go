@@ -68,7 +68,7 @@ func TestTerminalNarrow(t *testing.T) {
 	seeWhole(t, p, problem)
 	seeWhole(t, p, "Restored: 1 previous turn of "+key+" (Reconciliation statements of counterparties)")
 	p.Press("/sessions\r")
-	seeWhole(t, p, "* main:cli:a-conve… Reconciliation st…")
+	seeWhole(t, p, "1* Reconciliation statements of counter… now, 1 turn")
 	p.Press("/history\r")
 	seeWhole(t, p, question)
 	seeWhole(t, p, answer)

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -43,6 +44,18 @@ type Model struct {
 	Prompt          window.Prompt // with the tools
 }
 
+// Lists remembers the sessions that were listed, by number.
+type Lists interface {
+	Show(ids []session.ID)
+	Last() naming.Listed
+}
+
+// ownLists is the last list of a chat.
+type ownLists struct{ naming.Listed }
+
+func (l *ownLists) Show(ids []session.ID) { l.IDs = ids }
+func (l *ownLists) Last() naming.Listed   { return l.Listed }
+
 // Options is what a chat works with. A field must be set unless its comment
 // says what nil means.
 type Options struct {
@@ -59,9 +72,13 @@ type Options struct {
 	Width func() int // of the terminal; nil: 100
 
 	DefaultKey session.Key
-	Session    string // what the user wants to open; "": the session used last
-	CWD        string // for new sessions
-	Folder     string // the same, as it is shown
+	Session    string           // what the user wants to open; "": the session used last
+	Begin      naming.Beginning // whether Session may begin one
+	CWD        string           // for new sessions
+	Folder     string           // the same, as it is shown
+
+	Lists  Lists                     // nil: lists are remembered in this chat only
+	Window func(in session.Info) int // of its model, in tokens, 0 if not known; nil: not known
 
 	// Model returns the model in use.
 	Model func() Model
@@ -120,6 +137,9 @@ type Chat struct {
 
 // New returns a chat that waits for Run.
 func New(o Options) *Chat {
+	if o.Lists == nil {
+		o.Lists = &ownLists{}
+	}
 	c := &Chat{
 		o: o, view: newView(o), stop: interrupts{abort: o.Abort},
 		cur: &current{store: o.Store, runner: o.Runner, clock: o.Clock, cwd: o.CWD},
@@ -200,7 +220,13 @@ func (c *Chat) handle(ctx context.Context, text string) {
 	case strings.HasPrefix(trimmed, "//"):
 		c.turn(ctx, llm.UserText(trimmed[1:]))
 	case commandLike.MatchString(strings.TrimRight(word, "\n")), c.commands.short.has(word):
-		if err := c.commands.run(ctx, trimmed); err != nil {
+		err := c.commands.run(ctx, trimmed)
+		var many *naming.AmbiguousError
+		switch {
+		case errors.As(err, &many):
+			c.view.problem(&briefError{many})
+			c.commands.listed(many.Candidates)
+		case err != nil:
 			c.view.problem(err)
 		}
 	default:

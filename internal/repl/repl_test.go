@@ -217,13 +217,20 @@ func TestCommands(t *testing.T) {
 		"exit":                 {"EXIT\nx\n", "", ""},
 		"too much":             {"/quit now\n", "", "error: /quit takes no argument\n"},
 		"the list": {"/sessions\n", "" +
-			"   KEY            TITLE         MODEL     TURNS  LAST USED\n" +
-			"*  main:cli:user  About things  test/one  2      now\n" +
-			"   ops:cli:user   x             test/one  1      now\n", ""},
-		"the list under its other name": {"/list ops\n", "   KEY           TITLE  MODEL     TURNS  LAST USED\n   ops:cli:user  x      test/one  1      now\n", ""},
+			"#   KEY            TITLE         TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n" +
+			"1*  main:cli:user  About things  2               now                test/one  goclaw\n" +
+			"2   ops:cli:user                 1               now                test/one  goclaw\n", ""},
+		"the list under its other name": {"/list ops\n", "#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user         1               now                test/one  goclaw\n", ""},
 		"an empty list":                 {"/sessions zzz\n", "no session matches \"zzz\"\n", ""},
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
+		"switch to a number": {"/sessions ops\n/switch 1\n", "" +
+			"#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user         1               now                test/one  goclaw\n", "Restored: 1 previous turn of ops:cli:user\n"},
+		"a number without a list": {"/switch 1\n", "", "error: there is no session \"1\": no list has been shown whose numbers could be meant\n"},
+		"several fit": {"/switch cli\n/switch 2\n", "" +
+			"#   KEY            TITLE         TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n" +
+			"1*  main:cli:user  About things  2               now                test/one  goclaw\n" +
+			"2   ops:cli:user                 1               now                test/one  goclaw\n", "error: session \"cli\" is ambiguous: 2 sessions fit\nRestored: 1 previous turn of ops:cli:user\n"},
 		"switch to itself":              {"/switch main\n", "", "already in main:cli:user\n"},
 		"switch to nothing":             {"/switch zzz\n", "", "error: there is no session \"zzz\"\n"},
 		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "started main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
@@ -673,7 +680,7 @@ func TestStart(t *testing.T) {
 			at(3*time.Second, b, t, "s4", "ops:cli:user")
 			var key session.Key
 			_, errs, err := b.pipe(t, "hi\n", func(o *Options) {
-				o.Session = c.ref
+				o.Session, o.Begin = c.ref, naming.WholeKey
 				o.Hint = nil
 			})
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"goclaw/internal/naming"
 	"goclaw/internal/query"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
@@ -69,6 +70,7 @@ func (f *finds) search(ctx context.Context, arg string) error {
 		return errors.New("/search needs words to look for; /open N opens the N-th hit")
 	}
 	text := strings.Join(words, " ")
+	flags.Session = naming.Numbered(ctx, f.o.Store, flags.Session, f.o.Lists.Last())
 	q, err := flags.Query(ctx, f.o.Store, text, f.o.CWD)
 	if err != nil {
 		return err

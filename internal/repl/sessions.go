@@ -84,7 +84,7 @@ func slug(label string) string {
 }
 
 func (c *commands) switchTo(ctx context.Context, ref string) error {
-	in, err := naming.Find(ctx, c.o.Store, ref, false)
+	in, err := naming.Find(ctx, c.o.Store, ref, false, c.o.Lists.Last())
 	if err != nil {
 		return err
 	}
@@ -107,46 +107,62 @@ func (c *commands) switchTo(ctx context.Context, ref string) error {
 const listed = 20
 
 func (c *commands) sessions(ctx context.Context, text string) error {
-	q := session.Query{Text: text}
-	if text == "all" {
-		q.Text = ""
+	var q naming.Choice
+	if rest, ok := strings.CutPrefix(text+" ", "--all "); ok {
+		q.All, text = true, strings.TrimSpace(rest)
 	}
-	if text == "" {
+	switch q.Text = text; text {
+	case "all":
+		q.Text = ""
+	case "":
 		q.Limit = listed + 1
 	}
 	var infos []session.Info
-	for in, err := range naming.List(ctx, c.o.Store, q, "") {
+	for in, err := range naming.List(ctx, c.o.Store, q) {
 		if err != nil {
 			return err
 		}
 		infos = append(infos, in)
 	}
-	rows := [][]string{{" ", "KEY", "TITLE", "MODEL", "TURNS", "LAST USED"}}
-	for i, name := range transcript.Names(infos, 48) {
-		in, mark := infos[i], " "
-		if in.ID == c.cur.ID {
-			mark = "*"
-		}
-		rows = append(rows, []string{mark, name, cell(in.Title, 40), cell(in.ModelName(), 32), fmt.Sprint(in.Turns), transcript.Ago(c.o.Clock.Now().Sub(in.Updated))})
-	}
 	switch {
-	case len(rows) == 1 && q.Text == "":
+	case len(infos) == 0 && q.Text == "":
 		c.view.print("no sessions yet")
 		return nil
-	case len(rows) == 1:
+	case len(infos) == 0:
 		c.view.print("no session matches %q", text)
 		return nil
 	}
-	more := q.Limit > 0 && len(rows) > q.Limit
+	more := q.Limit > 0 && len(infos) == q.Limit
 	if more {
-		rows = rows[:len(rows)-1]
+		infos = infos[:listed]
 	}
-	c.view.table(rows)
+	c.listed(infos)
 	if more {
 		c.view.note("… there are more: /sessions all")
 	}
 	return nil
 }
+
+// listed shows sessions with numbers that can be used from now on.
+func (c *commands) listed(infos []session.Info) {
+	rows, ids := make([]transcript.Row, len(infos)), make([]session.ID, len(infos))
+	for i, in := range infos {
+		ids[i] = in.ID
+		rows[i] = transcript.Row{Info: in, Open: in.ID == c.cur.ID}
+		if c.o.Window != nil {
+			rows[i].Window = c.o.Window(in)
+		}
+	}
+	c.o.Lists.Show(ids)
+	for _, line := range transcript.Sessions(rows, c.o.Clock.Now(), c.view.style, c.view.columns()) {
+		c.view.print("%s", line)
+	}
+}
+
+// briefError is that several sessions fit, which are listed.
+type briefError struct{ *naming.AmbiguousError }
+
+func (e *briefError) Error() string { return e.Brief() }
 
 // shownTurns is how many turns /history shows by default.
 const shownTurns = 5
@@ -184,7 +200,7 @@ func (c *commands) history(ctx context.Context, arg string) error {
 var errEmpty = errors.New("nothing has been said yet")
 
 func (c *commands) delete(ctx context.Context, ref string) error {
-	in, err := naming.Find(ctx, c.o.Store, ref, false)
+	in, err := naming.Find(ctx, c.o.Store, ref, false, c.o.Lists.Last())
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (c *Chat) start(ctx context.Context) (*session.Session, error) {
 		if c.o.Session == string(c.o.DefaultKey) { // a key, whatever its form
 			return c.o.Runner.Peek(ctx, c.o.DefaultKey)
 		}
-		in, err := naming.Address(ctx, c.o.Store, c.o.Session)
+		in, err := naming.Address(ctx, c.o.Store, c.o.Session, c.o.Lists.Last(), c.o.Begin)
 		if err != nil {
 			return nil, err
 		}

@@ -74,37 +74,6 @@ func Called(in session.Info) string {
 	return fmt.Sprintf("%s (%s)", Name(in.Key), OneLine(Name(in.Title), 60))
 }
 
-// Names returns the names of sessions in a list: their keys, cut to width. If two
-// would look the same, each also shows the beginning of its id, which can be
-// typed instead of the key.
-func Names(infos []session.Info, width int) []string {
-	out := make([]string, len(infos))
-	same := map[string][]int{}
-	for i, in := range infos {
-		out[i] = OneLine(Name(in.Key), width)
-		same[out[i]] = append(same[out[i]], i)
-	}
-	for _, group := range same {
-		if len(group) == 1 {
-			continue
-		}
-		n := 8
-		for i := range group {
-			for _, k := range group[:i] {
-				a, b := string(infos[group[i]].ID), string(infos[k].ID)
-				for n < max(len(a), len(b)) && a[:min(n, len(a))] == b[:min(n, len(b))] {
-					n++
-				}
-			}
-		}
-		for _, i := range group {
-			id := string(infos[i].ID)
-			out[i] += " (" + Name(id[:min(n, len(id))]) + ")"
-		}
-	}
-	return out
-}
-
 // Table aligns rows, of which the first is the head. If they are wider than
 // width (0: no limit), long cells are cut; if that is not enough, columns are
 // left out from the right, but never the first two.

@@ -30,18 +30,6 @@ func TestAgo(t *testing.T) {
 	}
 }
 
-// TestNames: no two sessions of a list look the same.
-func TestNames(t *testing.T) {
-	got := transcript.Names([]session.Info{
-		{Key: "goclaw:main:main", ID: "01995f1e-aaaa-7000"}, {Key: "agent:main:main", ID: "d0d7f0bc"}, {Key: "goclaw:main:main", ID: "01995f1e-bbbb-7000"},
-		{Key: "codex:a-long-folder:01995f1e-cccc", ID: "c1"}, {Key: "codex:a-long-folder:01995f1e-dddd", ID: "c2"},
-	}, 30)
-	want := []string{"goclaw:main:main (01995f1e-a)", "agent:main:main", "goclaw:main:main (01995f1e-b)", "codex:a-long-folder:01995f1e-… (c1)", "codex:a-long-folder:01995f1e-… (c2)"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // A column is as wide as a terminal shows it, not as many characters.
 func TestTable(t *testing.T) {
 	rows := [][]string{{"KEY", "TITLE", "TURNS"}, {"main", "潮の時間", "12"}, {"a:b:c", "", "3"}}

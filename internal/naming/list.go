@@ -1,0 +1,39 @@
+package naming
+
+import (
+	"context"
+	"iter"
+
+	"goclaw/session"
+)
+
+// Choice says which sessions a list has.
+type Choice struct {
+	session.Query        // Text may match titles as Title makes them, and Limit counts what is listed
+	Folder        string // only those that worked in it or below it; "": anywhere
+	All           bool   // subagents' sessions, too
+}
+
+// List returns the sessions that c selects, with titles as Title makes them.
+func List(ctx context.Context, st session.Store, c Choice) iter.Seq2[session.Info, error] {
+	return func(yield func(session.Info, error) bool) {
+		q, n := c.Query, 0
+		q.Text, q.Limit = "", 0
+		here := InFolder(c.Folder)
+		for in, err := range st.List(ctx, q) {
+			if err == nil {
+				if in.Subagent() && !c.All || c.Folder != "" && !here(in.CWD) {
+					continue
+				}
+				in.Title = Title(ctx, st, in)
+				if !c.Match(in) {
+					continue
+				}
+				n++
+			}
+			if !yield(in, err) || c.Limit > 0 && n == c.Limit {
+				return
+			}
+		}
+	}
+}
