@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/local"
@@ -19,10 +20,11 @@ import (
 // lender is the agent of OpenClaw whose session is asked: it has models and keys
 // that goclaw has not.
 type lender struct {
-	ms    *models
-	agent openclaw.Agent
-	key   session.Key // as OpenClaw knows it
-	known map[string]*offer
+	ms       *models
+	agent    openclaw.Agent
+	key      session.Key // as OpenClaw knows it
+	override string      // the model that was chosen for the session there
+	known    map[string]*offer
 }
 
 // offer is what OpenClaw has for a provider.
@@ -40,7 +42,7 @@ func lenderOf(ms *models, s *session.Session) *lender {
 	if was := ms.lender; was != nil && was.agent.ID == a.ID && was.key == key {
 		return was
 	}
-	return &lender{ms: ms, agent: a, key: key, known: map[string]*offer{}}
+	return &lender{ms: ms, agent: a, key: key, override: a.Override(string(key)), known: map[string]*offer{}}
 }
 
 // usual returns the model that s is asked with if the user has named none: the one
@@ -49,7 +51,7 @@ func lenderOf(ms *models, s *session.Session) *lender {
 func usual(ctx context.Context, ms *models, s *session.Session) (m *model, why string) {
 	var specs []string
 	if ms.lender != nil {
-		specs = append(specs, ms.lender.agent.Override(string(ms.lender.key)))
+		specs = append(specs, ms.lender.override)
 	}
 	if last, ok := lastAsked(s); ok {
 		specs = append(specs, last.Name())
@@ -165,7 +167,8 @@ func borrowed(ms *models, spec, api, base string, p openclaw.Provider) *model {
 	if c.Models == nil {
 		c.Models = map[string]config.Model{}
 	}
-	c.Providers[p.Name] = config.Provider{BaseURL: base, APIKey: p.Key}
+	speaks := map[string]string{"openai-responses": catalogue.Responses, "openai-completions": "chat"}[p.API]
+	c.Providers[p.Name] = config.Provider{BaseURL: base, APIKey: p.Key, API: speaks}
 	for _, m := range p.Models {
 		if m.ID == strings.TrimPrefix(spec, p.Name+"/") {
 			limits := c.Models[spec]

@@ -39,25 +39,34 @@ func (b *briefing) skillPlaces() []instructions.Place {
 	if at := b.workspace; at != "" {
 		places = append(places, instructions.Places(filepath.Join(at, "skills"), filepath.Join(at, ".agents", "skills"))...)
 	}
-	return append(places, instructions.Places(
+	return both(places, instructions.Places(
 		filepath.Join(c.Home, "skills"),
 		below(e.getenv("HOME"), ".agents/skills"),
 		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "skills"),
 		below(e.openclaw.State, "skills"),
 		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "skills"),
 		below(homeOf(e, "CODEX_HOME", ".codex"), "skills"),
-	)...)
+	))
+}
+
+// both returns the places of a project and those of the user. One that is both,
+// because the project is the user's home, is the user's.
+func both(project, user []instructions.Place) []instructions.Place {
+	own := func(p instructions.Place) bool {
+		return slices.ContainsFunc(user, func(u instructions.Place) bool { return u.Dir == p.Dir })
+	}
+	return append(slices.DeleteFunc(project, own), user...)
 }
 
 // templatePlaces are the same for prompt templates.
 func (b *briefing) templatePlaces() []instructions.Place {
 	e := b.env
-	return append(instructions.Project(e.conf.Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
+	return both(instructions.Project(e.conf.Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
 		filepath.Join(e.conf.Home, "prompts"),
 		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "commands"),
 		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "prompts"),
 		below(homeOf(e, "CODEX_HOME", ".codex"), "prompts"),
-	)...)
+	))
 }
 
 // shortcuts are what /name stands for besides the chat's own commands.

@@ -32,7 +32,7 @@ func TestShortcutsOnATerminal(t *testing.T) {
 	p.Press("u\t desk\r")
 	p.See("/tidy-up sends ~/.claude/commands/tidy-up.md (1 line)")
 	p.Press("/skill:sec\t\r")
-	p.See("/skill:second-skill sends ~/.agents/skills/second-skill/SKILL.md (3 lines)")
+	p.See("/skill:second-skill sends ~/.agents/skills/second-skill/SKILL.md (4 lines)")
 	p.Press("/history\r")
 	p.See("Tidy up desk.")
 	p.See("The second body.")

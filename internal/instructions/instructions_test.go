@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 	put(t, path("a"), strings.Repeat("ä", 10)+"bc")
 	put(t, path("b"), "short")
 	put(t, path("c"), "too much")
-	files, err := Read([]string{path("a"), path("none"), path("b"), path("c")}, 10, 60)
+	files, err := Read([]string{path("a"), path("none"), path("b"), path("c")}, 10, 54)
 	want := []string{"a: äääääää\n[... 3 characters left out ...]\nbc", "b: short", "c: "}
 	if diff := cmp.Diff(want, texts(t, dir, files)); diff != "" || err != nil || !files[0].Cut() || files[1].Cut() {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

@@ -207,8 +207,9 @@ func (s Skills) Named(name string) (Skill, bool) {
 // maxBody is how much of a skill or a template is sent at once.
 const maxBody = 64 << 10
 
-// Expand returns what is sent when the user calls the skill. $ARGUMENTS stands for
-// what the user added; if the skill does not say where, it comes last.
+// Expand returns what is sent when the user calls the skill. What the user added
+// comes first, since titles are made of that, and stands where the skill says
+// $ARGUMENTS.
 func (s Skill) Expand(args string) (string, error) {
 	f, err := read(s.Path)
 	if err != nil {
@@ -222,8 +223,12 @@ func (s Skill) Expand(args string) (string, error) {
 	if len(body) > maxBody {
 		body = text.Head(body, maxBody) + fmt.Sprintf("\n[cut: these are %d of %d bytes; read_file reads the rest]", maxBody, len(body))
 	}
-	body = fill(body, args, allArguments)
-	return fmt.Sprintf("Use the skill %s (%s; paths in it are relative to its folder):\n\n%s", s.Name, s.Path, body), nil
+	call := "Use the skill " + s.Name
+	if args = strings.TrimSpace(args); args != "" {
+		call += ": " + args
+	}
+	body, _ = fill(body, args, allArguments)
+	return fmt.Sprintf("%s\n\n# %s (paths in it are relative to its folder)\n%s", call, s.Path, body), nil
 }
 
 // oneLine makes one line of s.

@@ -140,12 +140,12 @@ func TestSkillExpand(t *testing.T) {
 	put(t, file, "---\nname: pdf\ndescription: x\n---\nRun scripts/read.sh $1.\n")
 	s, _ := FindSkills(Places(filepath.Dir(filepath.Dir(file))), Skills{}).Named("PDF")
 	got, err := s.Expand("a.pdf, please")
-	want := "Use the skill pdf (" + file + "; paths in it are relative to its folder):\n\nRun scripts/read.sh $1.\n\nARGUMENTS: a.pdf, please"
+	want := "Use the skill pdf: a.pdf, please\n\n# " + file + " (paths in it are relative to its folder)\nRun scripts/read.sh $1."
 	if err != nil || got != want {
 		t.Errorf("%v, %s", err, got)
 	}
 	put(t, file, "---\nname: pdf\ndescription: x\n---\nRead $ARGUMENTS[0] of $ARGUMENTS.\n")
-	if got, err := s.Expand(`"a b" c`); err != nil || !strings.HasSuffix(got, "\n\nRead a b of \"a b\" c.") {
+	if got, err := s.Expand(`"a b" c`); err != nil || !strings.HasSuffix(got, "\nRead a b of \"a b\" c.") {
 		t.Errorf("%v, %s", err, got)
 	}
 }

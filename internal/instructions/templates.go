@@ -99,13 +99,18 @@ func FindTemplate(list []Template, name string) (Template, bool) {
 	return Template{}, false
 }
 
-// Expand returns the prompt with the arguments filled in.
+// Expand returns the prompt with the arguments filled in, or with them at its end
+// if it has no place for them.
 func (t Template) Expand(args string) (string, error) {
 	_, body, err := t.read()
 	if err != nil {
 		return "", err
 	}
-	return fill(strings.TrimSpace(body), args, anyArgument), nil
+	text, used := fill(strings.TrimSpace(body), args, anyArgument)
+	if args = strings.TrimSpace(args); args != "" && !used {
+		text = strings.TrimSpace(text + "\n\nARGUMENTS: " + args)
+	}
+	return text, nil
 }
 
 // Where arguments go. $1 is the first, ${@:2} those from the second on, ${1:-text}
@@ -116,18 +121,18 @@ var (
 	anyArgument  = regexp.MustCompile(`\$\$|\$ARGUMENTS(?:\[(\d+)\])?|\$@|\$\{@:(\d+)(?::(\d+))?\}|\$\{(\d+)(?::-([^}]*))?\}|\$(\d+)|\$([A-Z][A-Z0-9_]*)`)
 )
 
-// fill puts arguments into body where it names them, or else after it. What they
-// contain is not looked at again.
-func fill(body, args string, where *regexp.Regexp) string {
+// fill puts arguments into body where it names them, and reports whether it does.
+// What they contain is not looked at again.
+func fill(body, args string, where *regexp.Regexp) (out string, used bool) {
 	args = strings.TrimSpace(args)
-	list, used := words(args), false
+	list := words(args)
 	nth := func(i int) string {
 		if used = true; i < 0 || i >= len(list) {
 			return ""
 		}
 		return list[i]
 	}
-	out := where.ReplaceAllStringFunc(body, func(found string) string {
+	out = where.ReplaceAllStringFunc(body, func(found string) string {
 		m := append(where.FindStringSubmatch(found), make([]string, 8)...)
 		number := func(i int) int { n, _ := strconv.Atoi(m[i]); return n }
 		switch {
@@ -158,10 +163,7 @@ func fill(body, args string, where *regexp.Regexp) string {
 		}
 		return found
 	})
-	if args != "" && !used {
-		out = strings.TrimSpace(out + "\n\nARGUMENTS: " + args)
-	}
-	return out
+	return out, used
 }
 
 // words splits arguments at white space that is not in quotes. A quote inside a

@@ -46,6 +46,16 @@ func TestFindTemplates(t *testing.T) {
 	}
 }
 
+func TestTemplateExpand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.md")
+	put(t, file, "---\ndescription: x\n---\n\nNo place.\n")
+	for args, want := range map[string]string{" for this ": "No place.\n\nARGUMENTS: for this", " ": "No place."} {
+		if got, err := (Template{Path: file}).Expand(args); got != want || err != nil {
+			t.Errorf("%q: %q, %v", args, got, err)
+		}
+	}
+}
+
 func TestFill(t *testing.T) {
 	for _, c := range []struct{ body, args, want string }{
 		{"Fix $ARGUMENTS now", `the "big" bug`, `Fix the "big" bug now`},
@@ -55,13 +65,13 @@ func TestFill(t *testing.T) {
 		{"First $1, then ${@:2}; two: ${@:2:1}", "a b c", "First a, then b c; two: b"},
 		{"${1:-main} ${2:-src}", "trunk", "trunk src"},
 		{"$ARGUMENTS[1] of $HOME/$FILE", "FILE=a.go b", "b of $HOME/a.go"},
-		{"No place.", "for this", "No place.\n\nARGUMENTS: for this"},
-		{"No place.", " ", "No place."},
+		{"No place.", "for this", "No place."},
 		{"Say $1", "$ARGUMENTS", "Say $ARGUMENTS"}, // not filled in again
 		{"Say $1|$2", "it's 'two words'", "Say it's|two words"},
 	} {
-		if got := fill(c.body, c.args, anyArgument); got != c.want {
-			t.Errorf("%q with %q: %q, want %q", c.body, c.args, got, c.want)
+		got, used := fill(c.body, c.args, anyArgument)
+		if places := strings.Contains(c.body, "$") && c.args != ""; got != c.want || used != places {
+			t.Errorf("%q with %q: %q (%t), want %q (%t)", c.body, c.args, got, used, c.want, places)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package openclaw
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,9 @@ const (
 	fileChars  = 20_000
 	totalChars = 150_000
 )
+
+// agentDB is the file in an agent's folder that newer versions keep all in.
+const agentDB = "openclaw-agent.sqlite"
 
 // mainAgent is the one that is there without a configuration.
 const mainAgent = "main"
@@ -200,18 +204,27 @@ func (a Agent) Files(key string) []string {
 // Override returns the model that was chosen for the session with this key, ""
 // if none was.
 func (a Agent) Override(key string) string {
+	type entry struct {
+		Provider string `json:"providerOverride"`
+		Model    string `json:"modelOverride"`
+	}
+	name := func(e entry) string {
+		if e.Provider == "" || e.Model == "" {
+			return ""
+		}
+		return e.Provider + "/" + e.Model
+	}
+	const query = "SELECT entry_json FROM %s WHERE session_key = $1"
+	for _, text := range texts(filepath.Join(a.dir, agentDB), []any{key}, fmt.Sprintf(query, "session_nodes"), fmt.Sprintf(query, "session_entries")) {
+		var e entry
+		_ = json.Unmarshal([]byte(text), &e) // fields of other types are no fields
+		return name(e)
+	}
 	data, err := wholefile.Read(filepath.Join(a.in.State, "agents", a.ID, "sessions", "sessions.json"), maxConfig)
 	if err != nil {
 		return ""
 	}
-	var index map[string]struct {
-		Provider string `json:"providerOverride"`
-		Model    string `json:"modelOverride"`
-	}
-	_ = json5.Unmarshal(data, &index) // fields of other types are no fields
-	e := index[key]
-	if e.Provider == "" || e.Model == "" {
-		return ""
-	}
-	return e.Provider + "/" + e.Model
+	var index map[string]entry
+	_ = json5.Unmarshal(data, &index)
+	return name(index[key])
 }

@@ -113,6 +113,14 @@ func TestOverride(t *testing.T) {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}
+	// Newer versions have a database.
+	table(t, filepath.Join(a.dir, agentDB), `CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, entry_json TEXT);
+		INSERT INTO session_nodes VALUES ('agent:main:main', '{"sessionId":"x","providerOverride":"anthropic","modelOverride":"claude"}'), ('agent:main:plain', '{}')`)
+	for key, want := range map[string]string{"agent:main:main": "anthropic/claude", "agent:main:plain": ""} {
+		if got := a.Override(key); got != want {
+			t.Errorf("in a database, %s: %q, want %q", key, got, want)
+		}
+	}
 }
 
 // table writes a store of keys as OpenClaw's newer versions do.

@@ -117,7 +117,7 @@ func (a Agent) Provider(name string, getenv func(string) string) (Provider, erro
 func (a Agent) stores() []profiles {
 	var out []profiles
 	of := func(dir string) {
-		if s, ok := fromTable(filepath.Join(dir, "openclaw-agent.sqlite"), "SELECT store_json FROM auth_profile_store WHERE store_key = 'primary'", "SELECT state_json FROM auth_profile_state WHERE state_key = 'primary'"); ok {
+		if s, ok := fromTable(filepath.Join(dir, agentDB), "SELECT store_json FROM auth_profile_store WHERE store_key = 'primary'", "SELECT state_json FROM auth_profile_state WHERE state_key = 'primary'"); ok {
 			out = append(out, s)
 		}
 		file := filepath.Join(dir, "auth-profiles.json")
@@ -141,26 +141,35 @@ func (a Agent) stores() []profiles {
 // fromTable reads a store of keys from a database, by a query for the keys and one
 // for their order.
 func fromTable(path string, queries ...string) (s profiles, ok bool) {
+	s.from = path
+	for _, text := range texts(path, nil, queries...) {
+		_ = json.Unmarshal([]byte(text), &s)
+	}
+	return s, len(s.Profiles) > 0
+}
+
+// texts returns the first column of the rows that queries find in a database. One
+// without the table, or that cannot be read, has none.
+func texts(path string, args []any, queries ...string) (out []string) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return s, false
+		return nil
 	}
 	d, err := source.OpenDatabase(path)
 	if err != nil {
-		return s, false
+		return nil
 	}
 	defer d.Close()
-	err = d.View(func() error {
-		s = profiles{from: path}
+	_ = d.View(func() error {
+		out = nil
 		for _, q := range queries {
-			// A database without the table has no keys.
-			_ = d.Each(q, nil, func(r sqlx.Row) error {
-				_ = json.Unmarshal([]byte(r.Text(0)), &s)
+			_ = d.Each(q, args, func(r sqlx.Row) error {
+				out = append(out, r.Text(0))
 				return nil
 			})
 		}
 		return nil
 	})
-	return s, err == nil && len(s.Profiles) > 0
+	return out
 }
 
 // of returns the keys for a provider, in the order in which they are tried.
