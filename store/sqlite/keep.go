@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"goclaw/store/internal/pages"
+	"goclaw/internal/pages"
 )
 
 // keepLog copies the database and its write-ahead log if SQLite would drop

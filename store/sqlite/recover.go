@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/internal/pages"
 	"goclaw/internal/sqlx"
 	"goclaw/session"
-	"goclaw/store/internal/pages"
 	"goclaw/store/internal/sqlstore"
 )
 

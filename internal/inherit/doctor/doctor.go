@@ -123,9 +123,12 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		var d *session.Damage
 		if errors.As(err, &d) {
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
-			if d.Mended {
+			switch {
+			case d.Mended:
 				cost = "that character is lost, and shown as \ufffd; the rest of the line is read"
-			} else if d.Size > storekit.MaxRecord {
+			case d.Size == 0: // a page of a database
+				cost = "they are lost to every reader; the rest of the session is read"
+			case d.Size > storekit.MaxRecord:
 				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a repaired copy has it unchanged", storekit.MaxRecord>>20)
 			}
 			x.find(d.Line, d.Reason, cost)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
@@ -25,8 +27,23 @@ import (
 // database is a database of OpenClaw.
 type database struct {
 	*source.Database
-	packed bool // transcript_events has packed rows
-	unpack *zstd.Decoder
+	packed  bool // transcript_events has packed rows
+	unpack  *zstd.Decoder
+	damaged []string // tables
+	salvage salvage
+}
+
+// around calls row for the rows of a table that are not on damaged pages. It is
+// well if there is no such table.
+func (d *database) around(columns, table string, row func(sqlx.Row) error) error {
+	if !d.Tables[table] {
+		return nil
+	}
+	damaged, err := d.Around(columns, table, row)
+	if damaged {
+		d.damaged = append(d.damaged, table)
+	}
+	return err
 }
 
 func newDatabase(d *source.Database) (*database, error) {
@@ -77,26 +94,22 @@ func (d *database) list() ([]*source.Transcript, error) {
 	if !d.Tables[table] {
 		table, id = "session_entries", "session_id"
 	}
-	if d.Tables[table] {
-		err := d.Each("SELECT session_key, "+id+", entry_json FROM "+table+" ORDER BY 1", nil, func(s sqlx.Row) error {
-			key := s.Text(0)
-			// Its copies in columns hold everything that matters except the title.
-			live[s.Text(1)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(2)).Title}
-			taken[key] = true
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	err := d.around("session_key, "+id+", entry_json", table, func(s sqlx.Row) error {
+		key := s.Text(1)
+		// Its copies in columns hold everything that matters except the title.
+		live[s.Text(2)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(3)).Title}
+		taken[key] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	owner := map[string]string{}
-	if d.Tables["session_windows"] {
-		if err := d.Each("SELECT session_id, session_key FROM session_windows", nil, func(s sqlx.Row) error {
-			owner[s.Text(0)] = s.Text(1)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
+	owner := map[string]bool{}
+	if err := d.around("session_id", "session_windows", func(s sqlx.Row) error {
+		owner[s.Text(1)] = true
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	var out []*source.Transcript
 	add := func(p part, archive string, size int64) *source.Transcript {
@@ -115,38 +128,39 @@ func (d *database) list() ([]*source.Transcript, error) {
 		out = append(out, t)
 		return t
 	}
-	err := d.Each("SELECT session_id, max(seq) FROM transcript_events GROUP BY session_id", nil, func(s sqlx.Row) error {
-		id := s.Text(0)
+	sizes, err := d.sizes()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(sizes)) {
 		archive := ""
 		if _, ok := live[id]; !ok {
 			archive = "window"
-			if _, ok := owner[id]; !ok {
+			if !owner[id] {
 				archive = "orphan"
 			}
 		}
-		add(part{table: inEvents, session: id}, archive, (s.Int(1)+1)*2048)
+		add(part{table: inEvents, session: id}, archive, (sizes[id]+1)*2048)
+	}
+	err = d.around("session_id, raw_bytes", "session_transcript_cold_archives", func(s sqlx.Row) error {
+		id := s.Text(1)
+		archive := ""
+		if _, ok := live[id]; !ok {
+			archive = "cold"
+		}
+		add(part{table: inCold, session: id}, archive, s.Int(2))
 		return nil
 	})
-	if err == nil && d.Tables["session_transcript_cold_archives"] {
-		err = d.Each("SELECT session_id, raw_bytes FROM session_transcript_cold_archives", nil, func(s sqlx.Row) error {
-			id := s.Text(0)
-			archive := ""
-			if _, ok := live[id]; !ok {
-				archive = "cold"
-			}
-			add(part{table: inCold, session: id}, archive, s.Int(1))
-			return nil
-		})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && d.Tables["session_transcript_archives"] {
-		err = d.Each("SELECT session_id, generation, session_key, reason, length(archive_blob) FROM session_transcript_archives", nil, func(s sqlx.Row) error {
-			t := add(part{inArchives, s.Text(0), s.Text(1)}, s.Text(3), s.Int(4)*4)
-			if key := s.Text(2); key != "" && !taken[key] {
-				t.Key = session.Key(key)
-			}
-			return nil
-		})
-	}
+	err = d.around("session_id, generation, session_key, reason, length(archive_blob)", "session_transcript_archives", func(s sqlx.Row) error {
+		t := add(part{inArchives, s.Text(1), s.Text(2)}, s.Text(4), s.Int(5)*4)
+		if key := s.Text(3); key != "" && !taken[key] {
+			t.Key = session.Key(key)
+		}
+		return nil
+	})
 	return out, err
 }
 
@@ -162,8 +176,18 @@ func (d *database) records(ctx context.Context, t *source.Transcript, p part) it
 		return d.archive(ctx, t, p)
 	}
 	after := int64(-1)
+	var around []int64 // the rows that are left, if a page of them is damaged
 	next := func() ([]source.Row, error) {
+		if around != nil {
+			return d.byKey(t, p, &around)
+		}
 		rows, err := d.rows(t, p, after)
+		if source.Damaged(err) {
+			if around, err = d.seqs(p, after); err != nil || len(around) == 0 {
+				return nil, err
+			}
+			return d.byKey(t, p, &around)
+		}
 		if len(rows) > 0 {
 			after = int64(rows[len(rows)-1].Number) - 1
 		}
@@ -183,12 +207,18 @@ func (d *database) rows(t *source.Transcript, p part, after int64) (rows []sourc
 		packed = "event_zstd"
 	}
 	query := "SELECT seq, octet_length(event_json), " + packed + ", event_json FROM transcript_events WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+	return d.read(t, query, p.session, after, int64(pieceRows))
+}
+
+// read returns the rows of a query for the rows of a session. Those before a
+// damaged page come without an error.
+func (d *database) read(t *source.Transcript, query string, args ...any) (rows []source.Row, err error) {
 	for {
 		long := false // the next row is, or the last one was
 		err := d.View(func() error {
 			rows, long = nil, false
 			size := 0
-			return d.Each(query, []any{p.session, after, pieceRows}, func(s sqlx.Row) error {
+			return d.Each(query, args, func(s sqlx.Row) error {
 				r := source.Row{Number: int(s.Int(0)) + 1}
 				plain, length := s.ColumnType(1) != sqlite3.NULL, s.Int(1)
 				if !plain {
@@ -199,8 +229,8 @@ func (d *database) rows(t *source.Transcript, p part, after int64) (rows []sourc
 				}
 				if plain {
 					r.Line = bytes.Clone(s.ColumnRawText(3))
-				} else if r.Line, r.Err = d.unpack.DecodeAll(s.Bytes(2), nil); r.Err != nil {
-					r.Err = fmt.Errorf("a compressed row cannot be decompressed: %w", r.Err)
+				} else {
+					r.Line, r.Err = d.unpacked(s.Bytes(2))
 				}
 				rows = append(rows, r)
 				if size += len(r.Line); size > pieceBytes {
@@ -209,6 +239,9 @@ func (d *database) rows(t *source.Transcript, p part, after int64) (rows []sourc
 				return nil
 			})
 		})
+		if source.Damaged(err) && len(rows) > 0 {
+			err = nil
+		}
 		if err != nil && !errors.Is(err, sqlx.ErrStop) {
 			return nil, err
 		}
@@ -222,6 +255,15 @@ func (d *database) rows(t *source.Transcript, p part, after int64) (rows []sourc
 		}
 		return rows, nil
 	}
+}
+
+// unpacked returns a packed row.
+func (d *database) unpacked(packed []byte) ([]byte, error) {
+	line, err := d.unpack.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("a compressed row cannot be decompressed: %w", err)
+	}
+	return line, nil
 }
 
 // unpackedSize is the size that a packed row says it has, 0 if it does not.

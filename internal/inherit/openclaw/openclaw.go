@@ -59,9 +59,13 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 		}
 		var found []*source.Transcript
 		err = d.View(func() error {
+			d.damaged = nil
 			found, err = d.list()
 			return err
 		})
+		for _, table := range d.damaged {
+			f.Problem(source.Problem{Path: f.Path, What: fmt.Sprintf("a page of the table %s is damaged: what it says of the sessions may be missing, such as their keys", table)})
+		}
 		return found, err
 	}
 	if !f.Forced && (f.Sniffed.Form != codec.FormNative || !isOurs(f)) {

@@ -35,6 +35,9 @@ type Database struct {
 	snap *snapshot
 	conn *sqlx.Conn
 	name string
+
+	ending sync.Mutex
+	then   []func() // what Close does as well
 }
 
 var databases atomic.Int64
@@ -110,6 +113,19 @@ func (d *Database) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end()
+	d.ending.Lock()
+	defer d.ending.Unlock()
+	for _, f := range d.then {
+		f()
+	}
+	d.then = nil
+}
+
+// AtClose has f called when the reading ends.
+func (d *Database) AtClose(f func()) {
+	d.ending.Lock()
+	defer d.ending.Unlock()
+	d.then = append(d.then, f)
 }
 
 // tries is how often a piece is read again while the owner is busy.
@@ -139,6 +155,39 @@ func (d *Database) View(f func() error) error {
 // Each calls row for every row of a query, until it returns an error.
 func (d *Database) Each(sql string, args []any, row func(sqlx.Row) error) error {
 	return d.conn.Each(row, sql, args...)
+}
+
+// Damaged reports whether an error says that the database itself is damaged: of
+// one that is whole, SQLite never says so.
+func Damaged(err error) bool {
+	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.IOERR_SHORT_READ)
+}
+
+// maxGap is how many numbers of rows are tried to find the end of a damaged page.
+const maxGap = 10_000
+
+// Around calls row for the rows of a table, and skips those on damaged pages, if
+// damaged is true. The columns come after the number of the row. Call it within
+// View.
+func (d *Database) Around(columns, table string, row func(sqlx.Row) error) (damaged bool, err error) {
+	last, skip := int64(0), int64(0)
+	for {
+		met := false
+		err := d.Each("SELECT rowid, "+columns+" FROM "+table+" NOT INDEXED WHERE rowid > $1 ORDER BY rowid", []any{last + skip}, func(s sqlx.Row) error {
+			last, met = s.Int(0), true
+			return row(s)
+		})
+		if !Damaged(err) {
+			return damaged, err
+		}
+		damaged = true
+		if skip++; met {
+			skip = 1
+		}
+		if skip > maxGap {
+			return true, nil
+		}
+	}
 }
 
 // Stat is the identity of the database, its write-ahead log included. Call it
