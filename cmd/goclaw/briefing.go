@@ -99,7 +99,7 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 				intro = ""
 			}
 			text := f.Text
-			if f.Cut() {
+			if f.Cut {
 				text += fmt.Sprintf("\n[cut: these are %d of %d bytes]", len(f.Text), f.Whole)
 			}
 			fmt.Fprintf(&out, "\n\n# %s\n%s", f.Path, text)

@@ -29,13 +29,13 @@ var homes = []string{"AGENTS.md", ".config/AGENTS.md", ".codex/AGENTS.md", ".cla
 type File struct {
 	Path  string // absolute
 	Text  string // as it is given to the model
-	Whole int    // bytes of the file; more than Text has if it was cut
+	Whole int    // bytes of the file
+	Cut   bool   // Text is not all of it
 
 	info fs.FileInfo
 }
 
-// Cut reports whether the model gets only the beginning of the file.
-func (f File) Cut() bool { return f.Whole > len(f.Text) }
+func (f *File) shorten(to string) { f.Cut, f.Text = f.Cut || to != f.Text, to }
 
 // Files are the files that were found, the most general first.
 type Files []File
@@ -47,7 +47,7 @@ type Files []File
 func Find(folder, home string, most int) (Files, error) {
 	out, err := readAll(Paths(folder, home))
 	for i := len(out) - 1; i >= 0; i-- { // the nearest first
-		out[i].Text = text.Head(out[i].Text, max(most, 0))
+		out[i].shorten(text.Head(out[i].Text, max(most, 0)))
 		most -= len(out[i].Text)
 	}
 	return out, err
@@ -59,10 +59,8 @@ func Find(folder, home string, most int) (Files, error) {
 func Read(paths []string, each, most int) (Files, error) {
 	out, err := readAll(paths)
 	for i := range out {
-		out[i].Text = ends(out[i].Text, each)
-		if len(out[i].Text) > most {
-			out[i].Text = text.Head(out[i].Text, max(most, 0))
-		}
+		out[i].shorten(ends(out[i].Text, each))
+		out[i].shorten(text.Head(out[i].Text, max(most, 0)))
 		most -= len(out[i].Text)
 	}
 	return out, err

@@ -163,7 +163,7 @@ func TestRead(t *testing.T) {
 	put(t, path("c"), "too much")
 	files, err := Read([]string{path("a"), path("none"), path("b"), path("c")}, 10, 54)
 	want := []string{"a: äääääää\n[... 3 characters left out ...]\nbc", "b: short", "c: "}
-	if diff := cmp.Diff(want, texts(t, dir, files)); diff != "" || err != nil || !files[0].Cut() || files[1].Cut() {
+	if diff := cmp.Diff(want, texts(t, dir, files)); diff != "" || err != nil || !files[0].Cut || files[1].Cut {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
