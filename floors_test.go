@@ -42,7 +42,7 @@ var floors = []struct {
 	{"store/sqlite", 4, "session store/internal internal/pages internal/sqlx internal/wholefile"},
 	{"store/postgres", 4, "session store/internal"},
 	{"store/memory", 4, "session"},
-	{"store/jsonl", 4, "session internal/codec internal/rawjson internal/json5 internal/wholefile store/internal"},
+	{"store/jsonl", 4, "session internal/codec internal/rawjson internal/json5 internal/text internal/wholefile store/internal"},
 	{"store/storetest", 4, "llm session store/memory"},
 	{"agent", 5, "llm session window compact"},
 	{"runner", 6, "llm session window compact agent internal/mirrors internal/naming"},

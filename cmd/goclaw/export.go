@@ -87,6 +87,7 @@ func (e *env) export(ctx context.Context, st session.Store, id session.ID, forma
 		return usage("--format must be native, claw0, claw0-old, markdown, html or json, not %q", format)
 	}
 	var damaged error
+	var last session.Record
 	for r, err := range undamaged(st.Read(ctx, id, 0), func(d *session.Damage) { damaged = e.damage(d) }) {
 		if err != nil {
 			return err
@@ -98,6 +99,31 @@ func (e *env) export(ctx context.Context, st session.Store, id session.ID, forma
 		if _, err := w.Write(append(line, '\n')); err != nil {
 			return err
 		}
+		last = r
+	}
+	if enc == codec.Native {
+		if err := closing(ctx, st, id, last, w); err != nil {
+			return err
+		}
 	}
 	return damaged
+}
+
+// closing writes one more line if the last one does not lead to the conversation:
+// pi takes the last line of a file for its end, and follows the parents. Mirrors
+// of older versions of goclaw can end with a line of another program's.
+func closing(ctx context.Context, st session.Store, id session.ID, last session.Record, w io.Writer) error {
+	in, err := session.Stat(ctx, st, id)
+	if err != nil || in.Leaf == "" || last.ID == in.Leaf {
+		return err
+	}
+	if last.ID != "" && last.Link == session.Given && last.Parent != "" && (!last.Side || last.Parent == in.Leaf) {
+		return nil
+	}
+	r := session.Record{ID: fmt.Sprintf("goclaw.leaf.%d", in.Last+1), Parent: in.Leaf, Time: in.Updated, Body: session.Leaf{Target: in.Leaf}}
+	line, err := codec.Native.Encode(r)
+	if err == nil {
+		_, err = w.Write(append(line, '\n'))
+	}
+	return err
 }

@@ -100,8 +100,14 @@ func (im *importer) branch(ctx context.Context, j job, o *Outcome) (bool, error)
 // so that the change cannot be appended.
 func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
 	lines, first := map[string]int{}, map[string]session.Record{}
+	text := func(r session.Record) string {
+		if line, ok := source.AsideLine(r); ok {
+			return string(line)
+		}
+		return string(r.Raw)
+	}
 	for _, r := range have[min(1, len(have)):] {
-		lines[string(r.Raw)]++
+		lines[text(r)]++
 		if _, again := first[r.ID]; !again {
 			first[r.ID] = r
 		}
@@ -112,8 +118,8 @@ func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
 		again := met[r.ID]
 		met[r.ID] = true
 		switch {
-		case r.Raw != nil && lines[string(r.Raw)] > 0:
-			lines[string(r.Raw)]--
+		case r.Raw != nil && lines[text(r)] > 0:
+			lines[text(r)]--
 		case r.ID == "" || !known || again:
 			fresh = append(fresh, r)
 		case !alike(h, r):
@@ -127,6 +133,9 @@ func lacks(have, src []session.Record) (fresh []session.Record, ok bool) {
 // although their lines differ: r was made here, or h is the end of an answer that
 // was imported in parts.
 func alike(h, r session.Record) bool {
+	if sameAside(h, r) {
+		return true
+	}
 	if r.Raw == nil {
 		return h.Parent == r.Parent
 	}

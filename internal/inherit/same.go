@@ -91,9 +91,24 @@ func changed(have, r session.Record) bool {
 
 func equal(a, b session.Record) bool {
 	if len(a.Raw) > 0 && len(b.Raw) > 0 {
-		return string(a.Raw) == string(b.Raw)
+		return string(a.Raw) == string(b.Raw) || sameAside(a, b)
 	}
-	return a.ID == b.ID && a.Parent == b.Parent
+	return a.ID == b.ID && a.Parent == b.Parent || sameAside(a, b)
+}
+
+// sameAside reports whether a and b were made of the same line, which has no place
+// in the conversation. Where it stands may differ: the answer that it comes after
+// has gone on since.
+func sameAside(a, b session.Record) bool {
+	if a.Side && b.Side && a.ID != "" && a.ID == b.ID && reflect.DeepEqual(a.Body, b.Body) {
+		return true
+	}
+	line, ok := source.AsideLine(a)
+	if !ok {
+		return false
+	}
+	other, ok := source.AsideLine(b)
+	return ok && bytes.Equal(line, other)
 }
 
 // reread reports whether r is another reading of the lines that have was made of

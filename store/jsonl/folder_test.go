@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -449,6 +450,42 @@ func TestOpenClawFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(index + ".lock"); err == nil {
 		t.Error("the lock of sessions.json was left behind")
+	}
+}
+
+// OpenClaw shows a label: the title, unless OpenClaw has given it another.
+func TestLabels(t *testing.T) {
+	dir := t.TempDir()
+	const key = "agent:main:cli:direct:me"
+	index := filepath.Join(dir, "agents", "main", "sessions", "sessions.json")
+	long := strings.Repeat("ä", 40)
+	for _, step := range []struct{ title, edit, want string }{
+		{"", "", ""},
+		{"hello", "", "hello"},
+		{long, "", strings.Repeat("ä", 32)},
+		{"hello again", "", "hello again"},
+		{"mine", `"label": "theirs"`, "theirs"},
+		{"mine too", "", "theirs"},
+	} {
+		if step.edit != "" {
+			b, err := os.ReadFile(index)
+			must(t, err)
+			must(t, os.WriteFile(index, regexp.MustCompile(`"label": ?"[^"]*"`).ReplaceAll(b, []byte(step.edit)), 0o600))
+		}
+		st := reopen(t, dir, OpenClaw)
+		s, err := session.Load(t.Context(), st, key, session.System{})
+		must(t, err)
+		if step.title != "" {
+			must(t, st.Append(t.Context(), s.ID, s.Next(sessiontest.Title(step.title), session.System{})))
+		}
+		must(t, st.Close())
+		b, err := os.ReadFile(index)
+		must(t, err)
+		var table map[string]struct{ Label *string }
+		must(t, json.Unmarshal(b, &table))
+		if got := table[key].Label; (got != nil) != (step.want != "") || got != nil && *got != step.want {
+			t.Errorf("after the title %q the label is %v in\n%s", step.title, got, b)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,7 +13,8 @@ import (
 )
 
 // A folder that v0.1 wrote opens: its index is read as it is, and its
-// sessions.json is what this version writes, byte for byte.
+// sessions.json is what this version writes, byte for byte, except that titles
+// are labels since.
 func TestOldFolder(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.CopyFS(dir, os.DirFS("testdata/v0.1")))
@@ -45,13 +47,14 @@ func TestOldFolder(t *testing.T) {
 		checkInfo(t, st, id)
 	}
 
-	// Written again, sessions.json is the same.
+	// Written again, sessions.json is the same, but for the label.
 	_, err = st.Rebuild(t.Context())
 	must(t, err)
 	must(t, st.Close())
 	table := filepath.Join("agents", "main", "sessions", "sessions.json")
 	want, err := os.ReadFile(filepath.Join("testdata", "v0.1", table))
 	must(t, err)
+	want = bytes.Replace(want, []byte(`"folds":1}`), []byte(`"folds":1},"label":"A title"`), 1)
 	got, err := os.ReadFile(filepath.Join(dir, table))
 	must(t, err)
 	if d := cmp.Diff(string(want), string(got)); d != "" {

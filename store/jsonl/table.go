@@ -12,6 +12,7 @@ import (
 
 	"goclaw/internal/json5"
 	"goclaw/internal/rawjson"
+	shorten "goclaw/internal/text"
 	"goclaw/session"
 )
 
@@ -167,9 +168,12 @@ func (y Layout) fields(l saved, dir string) []field {
 	var fs []field
 	switch y {
 	case OpenClaw:
-		fs = []field{{"sessionId", in.ID}, {"updatedAt", in.Updated.UnixMilli()}, {"sessionFile", nil}}
+		fs = []field{{"sessionId", in.ID}, {"updatedAt", in.Updated.UnixMilli()}, {"sessionFile", nil}, {"label", nil}}
 		if name != string(in.ID)+ext { // else OpenClaw finds it by its id
 			fs[2].val = filepath.Join(dir, l.live)
+		}
+		if in.Title != "" { // what OpenClaw shows
+			fs[3].val = shorten.Head(in.Title, maxLabel)
 		}
 	case Claw0New:
 		fs = []field{{"label", in.Title}, {"created_at", in.Created.UTC().Format(iso)}, {"last_active", in.Updated.UTC().Format(iso)}, {"message_count", l.view.lines}}
@@ -187,6 +191,14 @@ func (y Layout) fields(l saved, dir string) []field {
 	}{in.Title, in.ModelName(), in.Turns, in.Records, in.Compactions, in.Used}
 	return append(fs, field{"goclaw", own})
 }
+
+// labelled returns the label that goclaw gave to a row.
+func labelled(row *rawjson.Tape) string {
+	return shorten.Head(row.String(row.Get(row.Get(0, "goclaw"), "title")), maxLabel)
+}
+
+// maxLabel is how long a label of OpenClaw's may be, in bytes.
+const maxLabel = 64
 
 type field struct {
 	name string
@@ -217,8 +229,8 @@ func (y Layout) row(r row, l saved, dir string) row {
 			val = quote(f.val)
 		}
 		switch {
-		case f.name == "label" && has.String(at) != "" && f.val == "":
-			continue // the name is claw0's
+		case f.name == "label" && has.String(at) != "" && (f.val == "" || y == OpenClaw && has.String(at) != labelled(has)):
+			continue // the name is the other program's
 		case f.name == "sessionFile" && has.Get(0, "goclaw") < 0 && filepath.Base(has.String(at)) == filepath.Base(l.live):
 			continue
 		case at < 0 && val == nil, at >= 0 && bytes.Equal(has.Raw(at), val):

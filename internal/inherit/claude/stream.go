@@ -153,7 +153,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		if source.Broken(err) {
 			return out, fmt.Errorf("not a JSON line")
 		}
-		return c.aside(out, source.Verbatim(n, line)), nil // fields of other types than they had
+		return c.aside(out, line, source.Verbatim(n, line, time.Time{})), nil // fields of other types than they had
 	}
 	at := source.ISOTime(l.Timestamp)
 	if l.UUID == "" {
@@ -161,13 +161,14 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 			out = c.fork(out, l)
 		}
 		if title := c.title(l); title != "" {
-			r := session.Record{ID: native.LineID(n, line), Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: title}}
-			return c.aside(out, source.Carry(r, Program, line)), nil
+			return c.aside(out, line, func(parent string) session.Record {
+				return source.Carry(session.Record{ID: native.LineID(n, line), Parent: parent, Side: true, Time: at, Body: session.Title{Title: title}}, Program, line)
+			}), nil
 		}
-		return c.aside(out, source.Verbatim(n, line)), nil
+		return c.aside(out, line, source.Verbatim(n, line, at)), nil
 	}
 	if c.at[hash(l.UUID)] {
-		return c.aside(out, source.Verbatim(n, line)), nil
+		return c.aside(out, line, source.Verbatim(n, line, at)), nil
 	}
 	side := l.Sidechain && !c.side
 	body := c.body(l, at)
@@ -284,12 +285,14 @@ func (c *stream) late(out []session.Record, uuid string) []session.Record {
 		return out
 	}
 	delete(c.titles, uuid)
-	return c.aside(out, session.Record{ID: "title-" + uuid, Parent: c.leaf, Side: true, Body: session.Title{Title: title}})
+	return c.aside(out, nil, func(parent string) session.Record {
+		return session.Record{ID: "title-" + uuid, Parent: parent, Side: true, Body: session.Title{Title: title}}
+	})
 }
 
-// aside takes in a record that has no place in the conversation.
-func (c *stream) aside(out []session.Record, r session.Record) []session.Record {
-	return c.held.Aside(out, r, c.End)
+// aside takes in a line that has no place in the conversation.
+func (c *stream) aside(out []session.Record, line []byte, record source.Aside) []session.Record {
+	return c.held.Aside(out, line, record, c.leaf, c.End)
 }
 
 // End implements codec.Stream.

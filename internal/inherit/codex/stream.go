@@ -129,7 +129,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		if source.Broken(err) {
 			return out, fmt.Errorf("not a JSON line")
 		}
-		return c.keep(out, n, line), nil
+		return c.keep(out, n, line, time.Time{}), nil
 	}
 	at := source.ISOTime(l.Timestamp)
 	var p codexItem
@@ -157,7 +157,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		return c.move(out, id, at, n, line), nil
 	case l.Type == "turn_context":
 		if p.Model == "" || p.Model == c.model {
-			return c.keep(out, n, line), nil
+			return c.keep(out, n, line, at), nil
 		}
 		c.model = p.Model
 		return c.put(out, id, at, session.ModelChange{Provider: c.maker, Model: p.Model}, line), nil
@@ -166,8 +166,7 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 			return c.put(out, id, at, session.Compaction{Summary: sum, FirstKept: id}, line), nil
 		}
 	case l.Type == "event_msg" && p.Type == "thread_name_updated" && strings.TrimSpace(p.ThreadName) != "" && (p.Thread == "" || p.Thread == c.id):
-		r := session.Record{ID: id, Parent: c.leaf, Side: true, Time: at, Body: session.Title{Title: strings.TrimSpace(p.ThreadName)}}
-		return c.aside(out, source.Carry(r, Program, line)), nil
+		return c.aside(out, id, at, session.Title{Title: strings.TrimSpace(p.ThreadName)}, line), nil
 	case l.Type == "event_msg" && p.Type == "thread_rolled_back" && p.Turns > 0 && len(c.turns) > 0:
 		return c.rollback(out, id, at, p.Turns, n, line), nil
 	case l.Type == "event_msg" && p.Type == "token_count" && p.Info != nil:
@@ -180,21 +179,20 @@ func (c *stream) Line(n int, line []byte, out []session.Record) ([]session.Recor
 		}
 		if c.held == nil || c.done {
 			// Since 0.142 the calls of an answer have been carried out by now.
-			r := session.Record{ID: id, Parent: c.leaf, Side: true, Time: at, Body: session.Usage{Kind: Program, Provider: c.maker, Model: c.model, Usage: took}}
-			return c.aside(out, source.Carry(r, Program, line)), nil
+			return c.aside(out, id, at, session.Usage{Kind: Program, Provider: c.maker, Model: c.model, Usage: took}, line), nil
 		}
 		m := c.held.Rec.Body.(session.Message)
 		m.Usage = took
 		c.held.Rec.Body, c.done = m, true
 		// With its usage it is another record, for a log may have it without.
 		c.held.Rec.ID, c.leaf = id, id
-		return c.keep(out, n, line), nil
+		return c.keep(out, n, line, at), nil
 	case l.Type == "response_item", bare && l.Type != "":
 		if b := c.item(p, at); b != nil {
 			return c.put(out, id, at, b, line), nil
 		}
 	}
-	return c.keep(out, n, line), nil
+	return c.keep(out, n, line, at), nil
 }
 
 // compacted is the text that replaces what came before: what the user had
@@ -260,7 +258,7 @@ func (c *stream) rollback(out []session.Record, id string, at time.Time, turns, 
 // move says that the conversation goes on after c.leaf.
 func (c *stream) move(out []session.Record, id string, at time.Time, n int, line []byte) []session.Record {
 	if c.leaf == "" { // there is nothing before: the next record begins a new branch
-		return c.keep(out, n, line)
+		return c.keep(out, n, line, at)
 	}
 	return append(out, source.Carry(session.Record{ID: id, Parent: c.leaf, Time: at, Body: session.Leaf{Target: c.leaf}}, Program, line))
 }
@@ -304,13 +302,15 @@ func (c *stream) prompted(said string) {
 }
 
 // keep takes in a line that is no part of the conversation.
-func (c *stream) keep(out []session.Record, n int, line []byte) []session.Record {
-	return c.aside(out, source.Verbatim(n, line))
+func (c *stream) keep(out []session.Record, n int, line []byte, at time.Time) []session.Record {
+	return c.held.Aside(out, line, source.Verbatim(n, line, at), c.leaf, c.End)
 }
 
-// aside takes in a record that has no place in the conversation.
-func (c *stream) aside(out []session.Record, r session.Record) []session.Record {
-	return c.held.Aside(out, r, c.End)
+// aside takes in what a line says about the session.
+func (c *stream) aside(out []session.Record, id string, at time.Time, b session.Body, line []byte) []session.Record {
+	return c.held.Aside(out, line, func(parent string) session.Record {
+		return source.Carry(session.Record{ID: id, Parent: parent, Side: true, Time: at, Body: b}, Program, line)
+	}, c.leaf, c.End)
 }
 
 // End implements codec.Stream.

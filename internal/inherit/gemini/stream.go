@@ -124,7 +124,7 @@ func (c *stream) grow(id string, b session.Body) {
 
 // keep takes in a line that is no part of the conversation.
 func (c *stream) keep(out []session.Record, n int, raw []byte) []session.Record {
-	return c.held.Aside(out, source.Verbatim(n, raw), c.End)
+	return c.held.Aside(out, raw, source.Verbatim(n, raw, time.Time{}), c.leaf(), c.End)
 }
 
 // message takes in a message, or a newer version of the last one.
@@ -234,8 +234,9 @@ func (c *stream) set(out []session.Record, set json.RawMessage, n int, raw []byt
 	}
 	if s.Messages == nil {
 		if t := strings.TrimSpace(s.Summary); t != "" {
-			r := session.Record{ID: native.LineID(n, raw), Parent: c.leaf(), Side: true, Body: session.Title{Title: t}}
-			return c.held.Aside(out, source.Carry(r, Program, raw), c.End)
+			return c.held.Aside(out, raw, func(parent string) session.Record {
+				return source.Carry(session.Record{ID: native.LineID(n, raw), Parent: parent, Side: true, Body: session.Title{Title: t}}, Program, raw)
+			}, c.leaf(), c.End)
 		}
 		return c.keep(out, n, raw)
 	}

@@ -58,9 +58,14 @@ func Made(r session.Record) session.Record {
 type Draft struct {
 	Rec   session.Record
 	lines [][]byte
-	after []session.Record // what stood between its lines and has no place
-	size  int              // of all of it
+	after []Aside // what stood between its lines and has no place
+	size  int     // of all of it
 }
+
+// Aside makes the record of a line that has no place in the conversation. It says
+// what it comes after, so that a program that takes the last line of a file for
+// the end of the conversation, as pi does, finds the conversation from there.
+type Aside func(parent string) session.Record
 
 // maxDraft is the size at which an answer is not waited for any longer.
 const maxDraft = 4 << 20
@@ -70,15 +75,16 @@ func NewDraft(r session.Record, line []byte) *Draft {
 	return &Draft{Rec: r, lines: [][]byte{bytes.TrimSpace(line)}, size: len(line)}
 }
 
-// Aside takes in a record that has no place in the conversation. It stands
+// Aside takes in a line that has no place in the conversation. It stands
 // after the answer whose lines are being put together, which end emits if that
-// becomes too large. Without such an answer it is emitted at once.
-func (d *Draft) Aside(out []session.Record, r session.Record, end func([]session.Record) []session.Record) []session.Record {
+// becomes too large. Without such an answer its record is emitted at once, after
+// leaf.
+func (d *Draft) Aside(out []session.Record, line []byte, record Aside, leaf string, end func([]session.Record) []session.Record) []session.Record {
 	if d == nil {
-		return append(out, r)
+		return append(out, record(leaf))
 	}
-	d.after = append(d.after, r)
-	d.size += len(r.Raw)
+	d.after = append(d.after, record)
+	d.size += len(line)
 	if d.Full() {
 		return end(out)
 	}
@@ -110,19 +116,40 @@ func (d *Draft) Emit(name string, out []session.Record) []session.Record {
 	if len(d.lines) > 1 {
 		line = append(append([]byte("["), bytes.Join(d.lines, []byte(","))...), ']')
 	}
-	return append(append(out, Carry(d.Rec, name, line)), d.after...)
+	out = append(out, Carry(d.Rec, name, line))
+	for _, record := range d.after {
+		out = append(out, record(d.Rec.ID))
+	}
+	return out
 }
 
-// Verbatim keeps a line that has no place in the conversation.
-func Verbatim(n int, line []byte) session.Record {
-	recs, err := codec.Native.Decode(line)
-	if err == nil && len(recs) == 1 {
-		if _, ok := recs[0].Body.(session.Unknown); ok {
-			return recs[0]
-		}
+// Verbatim keeps a line that has no place in the conversation, in a line of ours.
+func Verbatim(n int, line []byte, at time.Time) Aside {
+	return func(parent string) session.Record {
+		return Carry(session.Record{ID: "line." + native.LineID(n, line), Parent: parent, Side: true, Time: at, Body: session.Custom{Type: verbatim}}, "line", line)
 	}
-	// It must not be taken for a native line of the same type.
-	return Carry(session.Record{ID: native.LineID(n, line), Side: true, Body: session.Custom{Type: "verbatim"}}, "line", line)
+}
+
+const verbatim = "verbatim"
+
+// AsideLine returns the line of a record that has no place in the conversation,
+// wherever it stands: Verbatim's, or what older versions made of such a line,
+// which was the line itself.
+func AsideLine(r session.Record) (line []byte, ok bool) {
+	switch b := r.Body.(type) {
+	case session.Unknown:
+		return r.Raw, r.ID == "" || r.Link != session.Given
+	case session.Custom:
+		if b.Type != verbatim || !r.Side {
+			return nil, false
+		}
+		var f struct {
+			Line json.RawMessage `json:"line"`
+		}
+		err := json.Unmarshal(r.Raw, &f)
+		return f.Line, err == nil && len(f.Line) > 0
+	}
+	return nil, false
 }
 
 // Anthropic reads content in the form of the Anthropic API: a string or
