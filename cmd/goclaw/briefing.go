@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/instructions"
 	"goclaw/session"
 	"goclaw/window"
@@ -33,10 +34,11 @@ type briefing struct {
 	room        int                 // for skills, in bytes
 	now         instructions.Skills // as they were found last
 
-	// For a session of an agent of OpenClaw: its workspace, and the files there.
-	workspace string
-	paths     []string
-	own       instructions.Files
+	// For a session of an agent of OpenClaw: the agent, nil if it is of none, and
+	// the files of its workspace.
+	agent *openclaw.Agent
+	paths []string
+	own   instructions.Files
 }
 
 // share is the share of the window that instructions may take, in percent, and
@@ -65,12 +67,12 @@ func (b *briefing) read(s *session.Session, tokens int) {
 // become reads the files of the agent of OpenClaw that a session belongs to, if it
 // belongs to one, into at most that many bytes.
 func (b *briefing) become(in session.Info, most int) {
-	b.workspace, b.paths, b.own = "", nil, nil
+	b.agent, b.paths, b.own = nil, nil, nil
 	a, key, ok := agentOf(b.env, in)
-	if !ok || a.Workspace == "" {
+	if !ok {
 		return
 	}
-	b.workspace = a.Workspace
+	b.agent = &a
 	for _, path := range a.Files(string(key)) {
 		if !slices.ContainsFunc(b.files, func(f instructions.File) bool { return f.Path == path }) {
 			b.paths = append(b.paths, path)
@@ -107,7 +109,7 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 		}
 	}
 	give("You are an agent that comes from OpenClaw. These files of your workspace there say who you are and what you know; if SOUL.md is among them, take on its tone. "+
-		"You can read everything in "+b.workspace+", and change nothing there: what you would write goes into the memory files described above.", b.own)
+		"You can read everything in "+b.workspace()+", and change nothing there: what you would write goes into the memory files described above.", b.own)
 	give("The user's instructions. The later ones go before the earlier ones.", b.files)
 	if text := b.skillList(); text != "" {
 		out.WriteString("\n\n" + text)
@@ -124,6 +126,14 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 		tell("%s", line)
 	}
 	return p
+}
+
+// workspace returns the folder of the session's agent of OpenClaw, "" if it has none.
+func (b *briefing) workspace() string {
+	if b.agent == nil {
+		return ""
+	}
+	return b.agent.Workspace
 }
 
 // existing returns those of paths that there are.

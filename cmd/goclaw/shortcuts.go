@@ -36,17 +36,29 @@ func below(dir, name string) string {
 func (b *briefing) skillPlaces() []instructions.Place {
 	e, c := b.env, b.env.conf
 	places := instructions.Project(c.Workspace, ".goclaw/skills", ".agents/skills", ".claude/skills", ".pi/skills")
-	if at := b.workspace; at != "" {
-		places = append(places, instructions.Places(filepath.Join(at, "skills"), filepath.Join(at, ".agents", "skills"))...)
+	refuses := e.openclaw.Refuses
+	if b.agent != nil {
+		refuses = b.agent.Refuses
 	}
-	return both(places, instructions.Places(
+	claw := func(dirs ...string) []instructions.Place {
+		out := instructions.Places(dirs...)
+		for i := range out {
+			out[i].Not = refuses
+		}
+		return out
+	}
+	user := instructions.Places(
 		filepath.Join(c.Home, "skills"),
 		below(e.getenv("HOME"), ".agents/skills"),
 		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "skills"),
-		below(e.openclaw.State, "skills"),
 		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "skills"),
 		below(homeOf(e, "CODEX_HOME", ".codex"), "skills"),
-	))
+	)
+	user = append(user, claw(e.openclaw.SkillDirs()...)...)
+	if at := b.workspace(); at != "" {
+		user = append(claw(filepath.Join(at, "skills"), filepath.Join(at, ".agents", "skills")), user...)
+	}
+	return both(places, user)
 }
 
 // both returns the places of a project and those of the user. One that is both,
@@ -180,8 +192,8 @@ func (b *briefing) readable() []string {
 	for _, s := range b.now.List {
 		add(s.Dir())
 	}
-	if b.workspace != "" {
-		add(b.workspace)
+	if at := b.workspace(); at != "" {
+		add(at)
 	}
 	return out
 }

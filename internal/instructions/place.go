@@ -14,6 +14,8 @@ type Place struct {
 	// Root is the folder that a link may not lead out of: somebody else may have
 	// written what a repository holds. "": links lead anywhere.
 	Root string
+	// Not reports whether the skill with a name is turned off. nil: none is.
+	Not func(name string) bool
 }
 
 // Project returns the folders called names in folder and in those above it, up to
@@ -23,7 +25,7 @@ func Project(folder string, names ...string) []Place {
 	dirs := above(folder)
 	for i := len(dirs) - 1; i >= 0; i-- {
 		for _, name := range names {
-			out = append(out, Place{filepath.Join(dirs[i], filepath.FromSlash(name)), dirs[0]})
+			out = append(out, Place{Dir: filepath.Join(dirs[i], filepath.FromSlash(name)), Root: dirs[0]})
 		}
 	}
 	return out

@@ -94,6 +94,9 @@ func (s *Skills) add(p Place, file string, info fs.FileInfo, old Skills) {
 		s.problem(file, err)
 		return
 	}
+	if p.Not != nil && p.Not(sk.Name) {
+		return
+	}
 	if first := slices.IndexFunc(s.List, func(o Skill) bool { return strings.EqualFold(o.Name, sk.Name) }); first >= 0 {
 		s.problem(file, fmt.Errorf("not used: %s is nearer and has the same name", s.List[first].Path))
 		return

@@ -22,8 +22,9 @@ type Agent struct {
 	// How many characters the model gets of one file of the workspace, and of all.
 	FileChars, TotalChars int
 
-	dir string // with its keys
-	in  Installation
+	dir    string    // with its keys
+	skills *[]string // those that it may use; nil: all
+	in     Installation
 }
 
 // What OpenClaw gives to the model if its configuration does not say it.
@@ -51,6 +52,14 @@ type config struct {
 		Order map[string][]string `json:"order"`
 	} `json:"auth"`
 	Env    map[string]json.RawMessage `json:"env"`
+	Skills struct {
+		Load struct {
+			ExtraDirs []string `json:"extraDirs"`
+		} `json:"load"`
+		Entries map[string]struct {
+			Enabled *bool `json:"enabled"`
+		} `json:"entries"`
+	} `json:"skills"`
 	Models struct {
 		Providers map[string]providerConfig `json:"providers"`
 	} `json:"models"`
@@ -65,8 +74,9 @@ type agentConfig struct {
 	MemorySearch struct {
 		ExtraPaths []string `json:"extraPaths"`
 	} `json:"memorySearch"`
-	FileChars  int `json:"bootstrapMaxChars"`
-	TotalChars int `json:"bootstrapTotalMaxChars"`
+	Skills     *[]string `json:"skills"` // those that it may use; nil: all
+	FileChars  int       `json:"bootstrapMaxChars"`
+	TotalChars int       `json:"bootstrapTotalMaxChars"`
 	// Other names of models.
 	Models map[string]struct {
 		Alias string `json:"alias"`
@@ -135,6 +145,7 @@ func (in Installation) Agent(id string) (a Agent, ok bool) {
 	if own.Dir != "" {
 		a.dir = source.Expand(strings.TrimSpace(own.Dir), in.home)
 	}
+	a.skills = cmp.Or(own.Skills, c.Agents.Defaults.Skills)
 	a.Workspace = in.workspaceOf(id, own)
 	a.Model = c.model(cmp.Or(own.primary(), c.Agents.Defaults.primary(), c.Agent.primary()))
 	a.FileChars = cmp.Or(max(own.FileChars, 0), max(c.Agents.Defaults.FileChars, 0), fileChars)
@@ -199,6 +210,30 @@ func (a Agent) Files(key string) []string {
 		out = append(out, filepath.Join(a.Workspace, name))
 	}
 	return out
+}
+
+// SkillDirs returns the folders in which all agents have skills, the nearest first.
+func (in Installation) SkillDirs() (out []string) {
+	if in.State == "" {
+		return nil
+	}
+	for _, dir := range append([]string{filepath.Join(in.State, "skills")}, in.conf.Skills.Load.ExtraDirs...) {
+		if dir = source.Expand(strings.TrimSpace(dir), in.home); filepath.IsAbs(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// Refuses reports whether the configuration turns a skill off.
+func (in Installation) Refuses(skill string) bool {
+	on := in.conf.Skills.Entries[skill].Enabled
+	return on != nil && !*on
+}
+
+// Refuses reports whether the configuration turns a skill off, for all or for a.
+func (a Agent) Refuses(skill string) bool {
+	return a.in.Refuses(skill) || a.skills != nil && !slices.Contains(*a.skills, skill)
 }
 
 // Override returns the model that was chosen for the session with this key, ""

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/internal/fixtures"
 )
 
 // installed makes an installation with these files below the home; a name that
@@ -98,6 +100,41 @@ func TestAgentFiles(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
 		}
+	}
+}
+
+func TestSkills(t *testing.T) {
+	in := installed(t, map[string]string{".openclaw/openclaw.json": `{skills: {load: {extraDirs: ['~/more', 'nowhere']}, entries: {off: {enabled: false}, on: {enabled: true}}},
+		agents: {list: [{id: 'main'}, {id: 'few', skills: ['on', 'off']}, {id: 'none', skills: []}]}}`})
+	if diff := cmp.Diff([]string{filepath.Join(in.State, "skills"), filepath.Join(in.home, "more")}, in.SkillDirs()); diff != "" {
+		t.Errorf("folders (-want +got)\n%s", diff)
+	}
+	for id, want := range map[string]string{"main": "on other", "few": "on", "none": ""} {
+		a, _ := in.Agent(id)
+		var got []string
+		for _, skill := range []string{"off", "on", "other"} {
+			if !a.Refuses(skill) {
+				got = append(got, skill)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s may use %v, want %s", id, got, want)
+		}
+	}
+	if in.Refuses("other") || !in.Refuses("off") {
+		t.Error("where there is no agent, only what is off is refused")
+	}
+}
+
+// TestRealConfiguration: what OpenClaw 2026.2.1 has written is understood.
+func TestRealConfiguration(t *testing.T) {
+	state := filepath.Join(fixtures.Unpack(t, "../testdata/fixtures.tar.zst"), "openclaw-2026.2.1", "dot-openclaw")
+	in, ok := Installed(t.TempDir(), func(name string) string { return map[string]string{"OPENCLAW_STATE_DIR": state}[name] })
+	a, known := in.Agent("ops")
+	p, err := a.Provider("fakeant", func(string) string { return "" })
+	if !ok || !known || err != nil || a.Model != "fakeant/fake-claude" || p.Key != "sk-fake" || p.API != "anthropic-messages" || p.BaseURL != "http://127.0.0.1:18771" ||
+		len(p.Models) != 1 || p.Models[0] != (Model{ID: "fake-claude", ContextWindow: 200000, MaxTokens: 8192}) {
+		t.Errorf("%t %t %v: %+v, %+v", ok, known, err, a.Model, p)
 	}
 }
 
