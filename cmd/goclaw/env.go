@@ -34,6 +34,7 @@ type env struct {
 	conf    *config.Loaded // nil until config has loaded it
 	foreign string         // the folder that session.path names, if it is another program's
 	placed  string         // tells the user so
+	moved   string         // says that OpenClaw has moved the logs of a shared store away
 
 	openclaw openclaw.Installation // if its sessions are inherited
 

@@ -7,6 +7,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/transcript"
 	"goclaw/store/sqlite"
 )
 
@@ -31,7 +32,17 @@ func (e *env) place(c *config.Loaded) {
 	switch {
 	case owner == "":
 	case c.Session.Shared && c.Session.Store == "jsonl":
-		c.Session.Path = root
+		db, n := inherit.MovedInto(root)
+		if db == "" {
+			c.Session.Path = root
+			return
+		}
+		// What is written there now, OpenClaw moves away as well.
+		e.foreign = root
+		e.moved = fmt.Sprintf("OpenClaw has moved the sessions of %s into its database %s (%s): goclaw import brings them back, and goclaw's own are in %s from now on", dir, db, transcript.Count(n, "session"), own)
+		e.placed = e.moved
+		c.Sources["session.path"] = fmt.Sprintf("%s names a folder that OpenClaw has moved into a database", c.Source("session.path"))
+		c.Session.Path = own
 	case c.Session.Shared:
 	default:
 		e.foreign = root

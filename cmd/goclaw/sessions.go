@@ -114,6 +114,9 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 		}
 		rows, infos = append(rows, rowOf(in)), append(infos, in)
 	}
+	if len(rows) == 0 && a.moved != "" {
+		a.warn("%s", a.moved)
+	}
 	switch {
 	case asJSON:
 		return a.printJSON(rows)

@@ -86,6 +86,20 @@ func (f *finder) writer(path string, own bool) string {
 	return s.Program
 }
 
+// MovedInto returns the database that OpenClaw has moved the sessions of its state
+// folder into, and how many it has; "" if the folder still has them as files.
+func MovedInto(state string) (database string, sessions int) {
+	found, _ := filepath.Glob(filepath.Join(openclaw.GlobQuote(state), "agents", "*", "agent", "*.sqlite"))
+	for _, path := range found {
+		if program, n := DatabaseOwner(path); program == OpenClaw && n > 0 {
+			if sessions += n; database == "" {
+				database = path
+			}
+		}
+	}
+	return database, sessions
+}
+
 // goclawID is what a database of goclaw's own has as its application_id.
 const goclawID = 0x676f636c
 

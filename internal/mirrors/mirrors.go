@@ -17,7 +17,11 @@ import (
 
 // OwnKey is the key under which the mirror of key is continued:
 // "goclaw:main:main" for "agent:main:main".
+// A session of goclaw's own that another program has taken over keeps its key.
 func OwnKey(key session.Key) session.Key {
+	if strings.HasPrefix(string(key), "goclaw:") {
+		return key
+	}
 	return "goclaw:" + session.Key(strings.TrimPrefix(string(key), "agent:"))
 }
 

@@ -133,15 +133,15 @@ func (program) Inside(dir, home string) (names, elsewhere []string, ok bool, pro
 
 func hasAgents(dir string) bool {
 	for _, pattern := range []string{"sessions", "sessions.json", "agent"} {
-		if found, _ := filepath.Glob(filepath.Join(globQuote(dir), "agents", "*", pattern)); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(GlobQuote(dir), "agents", "*", pattern)); len(found) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// globQuote makes a path mean itself in a pattern.
-func globQuote(path string) string {
+// GlobQuote makes a path mean itself in a pattern.
+func GlobQuote(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 

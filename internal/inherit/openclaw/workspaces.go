@@ -71,7 +71,7 @@ func Installed(home string, getenv func(string) string) (in Installation, ok boo
 	}
 	// Those of other agents, and of profiles.
 	for _, at := range []string{state, filepath.Join(home, ".openclaw")} {
-		found, _ := filepath.Glob(filepath.Join(globQuote(at), "workspace-*"))
+		found, _ := filepath.Glob(filepath.Join(GlobQuote(at), "workspace-*"))
 		for _, dir := range found {
 			add(dir, extra)
 		}
