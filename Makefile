@@ -10,6 +10,10 @@ help: ## this list
 build: ## the static binary, in bin/goclaw
 	$(GO) build -buildvcs=auto -trimpath -ldflags "-s -w" -o bin/goclaw ./cmd/goclaw
 
+.PHONY: man
+man: build ## the manual pages, in bin/man
+	bin/goclaw man bin/man
+
 .PHONY: test
 test: ## every test, with the race detector where a C compiler is found
 	@bash scripts/test

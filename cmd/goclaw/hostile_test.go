@@ -146,6 +146,7 @@ var hostileArgs = map[string][]string{
 	"goclaw import":                {"agents", "none\x1b[35m\nFORGED"},
 	"goclaw doctor":                {},
 	"goclaw mcp":                   {},
+	"goclaw serve":                 nil, // it does not end by itself
 	"goclaw help":                  {"\x1b[35mnone\nFORGED"},
 	"goclaw completion bash":       {},
 	"goclaw completion zsh":        {},

@@ -112,6 +112,7 @@ Without a command it opens a chat and resumes the last session.`,
   goclaw sessions                     list the conversations
   goclaw sessions show trip           read one (a key, an id, a title, or the beginning of one)
   goclaw doctor                       check config, store and every log
+  goclaw setup                        find keys and models, and write the configuration
   goclaw completion bash              shell completion of commands, sessions and models`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -151,7 +152,7 @@ Without a command it opens a chat and resumes the last session.`,
 	root.AddCommand(
 		askCmd(a), newCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
 		backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a),
-		setupCmd(a), configCmd(a),
+		setupCmd(a), configCmd(a), manCmd(a),
 	)
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)

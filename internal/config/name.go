@@ -167,6 +167,36 @@ func meaning(name []string) (doc string) {
 	return doc
 }
 
+// Meaning says what a setting of Keys means.
+func Meaning(key string) string { return meaning(strings.Split(key, ".")) }
+
+// Variable returns the environment variable of a setting of Keys; "" if it has
+// none.
+func Variable(key string) (name string) {
+	walk(setting{value: reflect.ValueOf(Default())}, func(s setting) bool {
+		if s.key == key && !s.many() {
+			name = EnvName(key)
+		}
+		return false
+	})
+	return name
+}
+
+// Entries returns the names of the entries of an object such as models or
+// mcpServers, sorted.
+func (l *Loaded) Entries(key string) []string {
+	f, ok := fieldOf(reflect.ValueOf(l.Config), key)
+	if !ok || f.Kind() != reflect.Map {
+		return nil
+	}
+	var out []string
+	for _, k := range f.MapKeys() {
+		out = append(out, k.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
 // container returns what a setting below name is put into: an empty list or
 // object.
 func container(name []string) any {
