@@ -55,6 +55,7 @@ error, done. An answer that was cut because it reached the limit on its length
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", sessionFlag+" (default: the configured key)")
 	cmd.Flags().BoolVar(&begin, "new", false, newFlag)
+	cmd.Flags().StringVar(&a.models.think, "think", "", thinkFlag)
 	a.given.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, one per line")
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")

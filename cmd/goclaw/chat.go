@@ -163,6 +163,24 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 		a.models.now, a.models.flag = m, "" // this choice goes before --model
 		return chatModel(a, tools), nil
 	}
+	o.Choices = func(ctx context.Context, all bool) repl.Choices { return a.models.choices(ctx).table(all) }
+	o.Think = func(s *session.Session) repl.Thinking {
+		t := repl.Thinking{Offers: a.models.now.think}
+		t.Level, t.From = a.models.level(s)
+		if !a.models.now.thinks {
+			t.Note = a.models.now.name() + " does not think before it answers"
+		}
+		return t
+	}
+	o.SetThink = func(level string) (note string, err error) {
+		if level != "" {
+			note, err = a.models.now.takes(level)
+		}
+		if err == nil {
+			a.models.think = ""
+		}
+		return note, err
+	}
 }
 
 // chatModel is the model in use, as the chat knows it.

@@ -93,11 +93,14 @@ func limiting(facts []fact) []fact {
 }
 
 func modelsCmd(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "Show what is remembered about models: where conversations may go, and windows",
-		Long: `Shows what goclaw remembers about models.
+		Short: "List the models that can be used now, and what is remembered about models",
+		Long: `Lists the models that can be used now, because there is a key for them or a
+server that answers, with their windows, prices in dollars for a million tokens,
+and levels of thinking. The model that a new session would use is marked. Then it
+shows what goclaw remembers about models.
 
 Where conversations may go: which model servers on this machine you allowed or
 refused, which sessions you let move to another vendor, and whether the keys of
@@ -107,31 +110,15 @@ again.
 What was learnt from the refusals of servers: windows and longest answers, each
 with the day and the server's message. It counts for seven days, and never
 against the configuration (models.NAME.contextWindow).`,
-		Example: `  goclaw models                          what is remembered
+		Example: `  goclaw models                          what can be used, and what is remembered
+  goclaw models --all                    with the older models
   goclaw models forget openai/gpt-5      forget what was learnt about a model
   goclaw models forget ollama/llama3.2   be asked again`,
 		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			c, err := a.config()
-			if err != nil {
-				return err
-			}
-			known := facts(c)
-			if asJSON {
-				return a.printJSON(known)
-			}
-			if len(known) == 0 {
-				return a.print("nothing is remembered about models")
-			}
-			for _, f := range known {
-				if err := a.print(transcript.Printable(f.Name + ": " + f.Text)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return showModels(cmd.Context(), a, all, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
+	cmd.Flags().BoolVar(&all, "all", false, "also the older models of each vendor")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object")
 	forget := &cobra.Command{
 		Use:   "forget NAME",
 		Short: "Forget what is remembered about a model or a session",

@@ -147,6 +147,7 @@ Without a command it opens a chat and resumes the last session.`,
 		return usage("%v: %s", err, hint)
 	})
 	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
+	root.Flags().StringVar(&a.models.think, "think", "", thinkFlag)
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())
 	root.AddCommand(

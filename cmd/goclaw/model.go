@@ -29,6 +29,8 @@ type model struct {
 	budget          window.Budget
 	maxTokens       int
 	noImages        bool
+	thinks          bool     // false: it is known not to think before it answers
+	think           []string // the levels of thinking that it has; none: not known
 	tokens          window.Tokenizer
 	price           catalogue.Model
 	at              local.Address // where it is asked
@@ -138,10 +140,11 @@ func (e *keyError) Error() string { return e.text }
 // configuration, or else from the catalogue and what refusals have taught. For
 // the answer, only the setting of the very model goes before what was learnt.
 func (m *model) settle(c *config.Loaded) {
-	m.tokens = counterOf(m.provider)
+	m.tokens, m.thinks = counterOf(m.provider), m.provider != offline.Name
 	name := m.provider + "/" + m.model
 	if known, ok := catalogue.Lookup(name); ok {
 		m.noImages = !known.Images
+		m.thinks, m.think = known.Reasoning || known.Guess, known.Think
 		m.budget.Window, m.maxTokens = known.Prompt(), known.Output
 	}
 	m.price = prices(c, name)
@@ -188,12 +191,16 @@ func leastSet(a, b int) int {
 // prompt returns what the requests of s to m begin with.
 func (ms *models) prompt(m *model, s *session.Session) window.Prompt {
 	ms.brief.read(s, m.budget.Window)
-	return ms.brief.prompt(m.prompt(ms.conf))
+	p := ms.brief.prompt(m.prompt(ms.conf))
+	if m.thinks {
+		p.Thinking, _ = ms.level(s)
+	}
+	return p
 }
 
 // prompt returns what every request to m begins with, wherever it is asked.
 func (m *model) prompt(c *config.Loaded) window.Prompt {
-	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, Thinking: c.Thinking, NoImages: m.noImages, ThinksAnywhere: m.api == "openai-responses"}
+	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, NoImages: m.noImages, ThinksAnywhere: m.api == "openai-responses"}
 }
 
 // systemPrompt changes with nothing but the workspace, so that prompt caches

@@ -19,6 +19,7 @@ import (
 type models struct {
 	*env
 	flag   string            // --model
+	think  string            // --think
 	now    *model            // the model that is asked now; nil until one is chosen
 	byName map[string]*model // those that were asked for so far
 	permit permissions
@@ -67,6 +68,12 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 		var refused string
 		m, refused, err = ms.move(ctx, s, m)
 		ms.now, problem = m, sentences(problem, refused)
+	}
+	if err == nil && before == nil && ms.think != "" { // said for this model
+		var note string
+		if note, err = m.takes(ms.think); note != "" {
+			m.tell(note)
+		}
 	}
 	if err != nil {
 		ms.now = before

@@ -41,6 +41,7 @@ func newCommands(chat *Chat) *commands {
 	c.short = &shortcuts{o: c.o, chat: chat, view: c.view, commands: c}
 	find := &finds{o: c.o, view: c.view}
 	tree := &branches{chat: chat, cur: c.cur, view: c.view}
+	model := &modelCommands{o: c.o, chat: chat, cur: c.cur, view: c.view}
 	tools := &toolCommands{o: c.o, cur: c.cur, view: c.view}
 	pin := func(label string) func(context.Context, string) error {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
@@ -61,7 +62,8 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns with a summary; focus says what to stress", c.compact, nil},
 		{[]string{"undo"}, "", "undo the last compaction", c.undo, nil},
 		{[]string{"checkpoints"}, "", "list the summaries made in advance", c.checkpoints, nil},
-		{[]string{"model"}, "[provider/model]", "show or change the model", c.model, c.o.Models},
+		{[]string{"model"}, "[name|N|all]", "list the models that can be used, or change to one", model.model, c.o.Models},
+		{[]string{"think"}, "[level]", "show or change how much the model thinks (off, low, high ...)", model.think, model.levels},
 		{[]string{"mode"}, "[ask|edits|plan|all]", "show or change what is done without asking", tools.mode, func() []string { return modeNames }},
 		{[]string{"skills"}, "", "list the skills, with what they take of the window", c.short.skills, nil},
 		{[]string{"show"}, "N", "show the whole of record N, such as the output of a tool", tools.show, nil},
@@ -74,7 +76,7 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"unpin"}, "[record]", "remove the pin", pin(""), nil},
 		{[]string{"export"}, "[format] [file]", "write this session to a new file (markdown, native, claw0)", c.export, func() []string { return []string{"markdown", "native", "claw0"} }},
 		{[]string{"continue"}, "", "continue an interrupted turn", c.goOn, nil},
-		{[]string{"thinking"}, "[on|off]", "show or hide the model's thinking", c.think, func() []string { return []string{"on", "off"} }},
+		{[]string{"thinking"}, "[on|off]", "show or hide the model's thinking", c.showThinking, func() []string { return []string{"on", "off"} }},
 		{[]string{"help", "?"}, "", "show this list", c.help, nil},
 		{[]string{"quit", "exit", "q"}, "", "leave (also quit, exit and Ctrl-D)", quit, nil},
 	}
@@ -251,10 +253,10 @@ func (c *commands) goOn(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *commands) think(_ context.Context, arg string) error {
+func (c *commands) showThinking(_ context.Context, arg string) error {
 	shown := arg == "on" || arg == "" && !c.view.thinking
 	if !slices.Contains([]string{"", "on", "off"}, arg) {
-		return fmt.Errorf("/thinking takes on or off, not %q", arg)
+		return fmt.Errorf("/thinking takes on or off, not %q: it shows or hides; /think says how much", arg)
 	}
 	c.view.thinking = shown
 	if shown {

@@ -56,6 +56,20 @@ type ownLists struct{ naming.Listed }
 func (l *ownLists) Show(ids []session.ID) { l.IDs = ids }
 func (l *ownLists) Last() naming.Listed   { return l.Listed }
 
+// Choices are models that can be used now, as a table with a heading.
+type Choices struct {
+	Rows  [][]string
+	Names []string // by their number in the table, from 1
+	More  []string // about those that are not in it
+}
+
+// Thinking is how much the model thinks before it answers.
+type Thinking struct {
+	Level, From string   // empty: the model decides
+	Offers      []string // the levels that the model has; none: not known
+	Note        string   // why the level has no effect
+}
+
 // Options is what a chat works with. A field must be set unless its comment
 // says what nil means.
 type Options struct {
@@ -88,6 +102,14 @@ type Options struct {
 	// not the model that was chosen for s.
 	Decide func(ctx context.Context, s *session.Session) (m Model, problem string, err error)
 	Models func() []string // for completion; nil: none
+	// Choices returns the models that can be used now; without all, the older ones
+	// of a vendor are left out. nil: they are not known.
+	Choices func(ctx context.Context, all bool) Choices
+	// Think returns how much the model thinks in s. nil: it cannot be said.
+	Think func(s *session.Session) Thinking
+	// SetThink checks a level for the model in use, which goes before what was
+	// said on the command line. note is what else the user should know.
+	SetThink func(level string) (note string, err error)
 
 	// Guide returns what to tell somebody who has no model yet, instead of the
 	// model's note. nil: nothing.

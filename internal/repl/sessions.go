@@ -14,9 +14,7 @@ import (
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
-	"goclaw/runner"
 	"goclaw/session"
-	"goclaw/window"
 )
 
 func (c *commands) new(ctx context.Context, label string) error {
@@ -211,35 +209,6 @@ func (c *commands) delete(ctx context.Context, ref string) error {
 	if in.ID == c.cur.ID {
 		return c.new(ctx, "")
 	}
-	return nil
-}
-
-func (c *commands) model(ctx context.Context, spec string) error {
-	if spec == "" {
-		m := c.o.Model()
-		size := ""
-		if m.Budget.Window > 0 {
-			size = fmt.Sprintf(", a window of %s tokens", window.Short(m.Budget.Window))
-		}
-		c.view.print("%s%s", transcript.Name(m.Name), size)
-		return nil
-	}
-	m, err := c.o.Choose(ctx, spec)
-	if err != nil {
-		return fmt.Errorf("%w (still using %s)", err, c.o.Model().Name)
-	}
-	if c.cur.Mirror() { // never written to
-		own, err := mirrors.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
-		if err != nil {
-			return err
-		}
-		c.chat.show(runner.Continued{From: c.cur.Info, To: own})
-	}
-	if err := c.cur.record(ctx, session.ModelChange{Provider: m.Provider, Model: m.Model, Chosen: true}); err != nil {
-		return err
-	}
-	c.chat.asked, c.chat.told = m.Name, c.cur.ID // by the note below
-	c.view.note("now using %s", m.Name)
 	return nil
 }
 

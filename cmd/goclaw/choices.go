@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"goclaw/internal/catalogue"
+	"goclaw/internal/local"
+	"goclaw/internal/repl"
+	"goclaw/internal/transcript"
+	"goclaw/provider/offline"
+	"goclaw/provider/openai"
+	"goclaw/window"
+)
+
+// choice is a model that can be used now.
+type choice struct {
+	Name     string   `json:"name"`
+	Current  bool     `json:"current,omitempty"`
+	From     string   `json:"from"`               // what makes it usable: key, server or built-in
+	Window   int      `json:"window,omitempty"`   // 0: not known
+	Output   int      `json:"output,omitempty"`   // likewise
+	In       *float64 `json:"input,omitempty"`    // dollars for a million tokens; nil: not known
+	Out      *float64 `json:"answer,omitempty"`   // likewise
+	Thinking []string `json:"thinking,omitempty"` // levels
+	older    bool
+}
+
+// choices are the models that can be used now, and how many cannot, with what
+// they need.
+type choices struct {
+	Models  []choice `json:"models"`
+	Without int      `json:"unavailable"`
+	Needs   []string `json:"needs,omitempty"`
+}
+
+// newest is how many models of a vendor are listed unless all are wanted.
+const newest = 10
+
+// choices finds out which models can be used: those of a vendor for which there
+// is a key, those that a server lists, those that the configuration names, and
+// the built-in one. Servers are asked for a moment.
+func (ms *models) choices(ctx context.Context) choices {
+	var out choices
+	c := ms.conf
+	add := func(name, from string, lm local.Model) {
+		if !slices.ContainsFunc(out.Models, func(ch choice) bool { return ch.Name == name }) {
+			out.Models = append(out.Models, ms.choice(name, from, lm))
+		}
+	}
+	ms.looked = false // a server may have come or gone
+	servers := ms.listed(ctx)
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		if prov, _, _ := strings.Cut(name, "/"); ms.hasKey(prov) || servers[prov] != nil {
+			add(name, "key", local.Model{})
+		}
+	}
+	for _, prov := range slices.Sorted(maps.Keys(servers)) {
+		for _, m := range servers[prov] {
+			add(prov+"/"+m.Name, "server", m)
+		}
+	}
+	count := map[string]int{}
+	missing := map[string]int{}
+	for _, m := range catalogue.Models() {
+		prov, _, _ := strings.Cut(m.ID, "/")
+		switch {
+		case !slices.Contains(providers(), prov) || strings.Contains(m.ID, "gpt-oss"): // others serve it
+		case !ms.hasKey(prov) && c.Providers[prov].BaseURL == "":
+			missing[prov]++
+		case c.Providers[prov].BaseURL == "" || openai.Own(c.Providers[prov].BaseURL):
+			add(m.ID, "key", local.Model{})
+			count[prov]++
+			last := &out.Models[len(out.Models)-1]
+			last.older = last.Name == m.ID && count[prov] > newest
+		}
+	}
+	add(offline.Name, "built-in", local.Model{})
+	for _, prov := range slices.Sorted(maps.Keys(missing)) {
+		out.Without += missing[prov]
+		out.Needs = append(out.Needs, fmt.Sprintf("%d of %s (%s)", missing[prov], prov, keyVariable(prov)))
+	}
+	for _, prov := range slices.Sorted(maps.Keys(c.Providers)) {
+		if base := c.Providers[prov].BaseURL; base != "" && !openai.Own(base) && servers[prov] == nil {
+			out.Without++
+			out.Needs = append(out.Needs, fmt.Sprintf("those of %s, which lists none at %s", prov, base))
+		}
+	}
+	return out
+}
+
+// hasKey reports whether there is a key for a provider that needs one.
+func (ms *models) hasKey(prov string) bool {
+	return ms.conf.Providers[prov].APIKey != "" || prov == "openrouter" && ms.getenv(keyVariable(prov)) != ""
+}
+
+// listed returns what servers list, by provider: those found on this machine, and
+// those whose address is configured.
+func (ms *models) listed(ctx context.Context) map[string][]local.Model {
+	out := map[string][]local.Model{}
+	for _, s := range ms.localServers(ctx) {
+		out[s.Name] = s.Models
+	}
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	for prov, p := range ms.conf.Providers {
+		if p.BaseURL == "" || out[prov] != nil || openai.Own(p.BaseURL) {
+			continue
+		}
+		base := openai.Base(p.BaseURL)
+		if prov == "anthropic" {
+			base = strings.TrimSuffix(strings.TrimSuffix(p.BaseURL, "/"), "/v1") + "/v1"
+		}
+		asked.Go(func() {
+			names := local.Address{Name: prov, Base: base, Key: p.APIKey}.List(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, n := range names {
+				out[prov] = append(out[prov], local.Model{Name: n})
+			}
+		})
+	}
+	asked.Wait()
+	return out
+}
+
+// choice says what is known of a model without asking it.
+func (ms *models) choice(name, from string, lm local.Model) choice {
+	ch := choice{Name: name, From: from, Current: ms.now != nil && ms.now.name() == name}
+	m := ms.byName[name]
+	if m == nil {
+		prov, short, _ := strings.Cut(name, "/")
+		m = &model{provider: prov, model: short}
+		m.settle(ms.conf)
+	}
+	ch.Window, ch.Output, ch.Thinking = m.budget.Window, m.maxTokens, m.think
+	if name == offline.Name && ch.Window == 0 {
+		ch.Window = offline.DefaultWindow
+	}
+	if lm.Window+lm.Trained > 0 && !m.fixed {
+		ch.Window = lm.Usable()
+	}
+	if p := m.price.Prices; p != nil {
+		ch.In, ch.Out = &p.In, &p.Out
+	}
+	return ch
+}
+
+// table returns the choices as they are shown; without all, without the older
+// ones that are not in use.
+func (c choices) table(all bool) repl.Choices {
+	t := repl.Choices{Rows: [][]string{{" ", "#", "MODEL", "WINDOW", "$ IN", "$ OUT", "THINKING"}}}
+	price := func(usd *float64) string {
+		if usd == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.2f", *usd)
+	}
+	left := 0
+	for _, ch := range c.Models {
+		if ch.older && !all && !ch.Current {
+			left++
+			continue
+		}
+		t.Names = append(t.Names, ch.Name)
+		mark, size, thinks := "", "", ""
+		if ch.Current {
+			mark = "*"
+		}
+		if ch.Window > 0 {
+			size = window.Short(ch.Window)
+		}
+		if n := len(ch.Thinking); n > 1 {
+			thinks = ch.Thinking[0] + " to " + ch.Thinking[n-1]
+		} else if n == 1 {
+			thinks = ch.Thinking[0]
+		}
+		t.Rows = append(t.Rows, []string{mark, fmt.Sprint(len(t.Names)), transcript.Printable(ch.Name), size, price(ch.In), price(ch.Out), thinks})
+	}
+	if left > 0 {
+		t.More = append(t.More, fmt.Sprintf("%d older ones are left out: /model all, or goclaw models --all", left))
+	}
+	if c.Without > 0 {
+		t.More = append(t.More, fmt.Sprintf("not usable now: %s", strings.Join(c.Needs, ", ")))
+	}
+	return t
+}
+
+// showModels is goclaw models.
+func showModels(ctx context.Context, a *app, all, asJSON bool) error {
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	if _, err := a.models.choose(ctx); err != nil { // then none is marked
+		a.warn("%s", oneLine(err))
+	}
+	found, known := a.models.choices(ctx), facts(c)
+	if asJSON {
+		return a.printJSON(struct {
+			choices
+			Remembered []fact `json:"remembered"`
+		}{found, known})
+	}
+	t := found.table(all)
+	lines := append(transcript.Table(t.Rows, a.style(), a.columns()), t.More...)
+	for _, f := range known {
+		lines = append(lines, transcript.Printable(f.Name+": "+f.Text))
+	}
+	return a.print(lines...)
+}
