@@ -163,7 +163,7 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 		a.models.now, a.models.flag = m, "" // this choice goes before --model
 		return chatModel(a, tools), nil
 	}
-	o.Choices = func(ctx context.Context, all bool) repl.Choices { return a.models.choices(ctx).table(all) }
+	o.Choices = func(ctx context.Context, all bool) repl.Choices { return lister{a.models}.choices(ctx).table(all) }
 	o.Think = func(s *session.Session) repl.Thinking {
 		t := repl.Thinking{Offers: a.models.now.think}
 		t.Level, t.From = a.models.level(s)

@@ -41,10 +41,13 @@ type choices struct {
 // newest is how many models of a vendor are listed unless all are wanted.
 const newest = 10
 
+// lister finds out which models can be used.
+type lister struct{ *models }
+
 // choices finds out which models can be used: those of a vendor for which there
 // is a key, those that a server lists, those that the configuration names, and
 // the built-in one. Servers are asked for a moment.
-func (ms *models) choices(ctx context.Context) choices {
+func (ms lister) choices(ctx context.Context) choices {
 	var out choices
 	c := ms.conf
 	add := func(name, from string, lm local.Model) {
@@ -94,13 +97,13 @@ func (ms *models) choices(ctx context.Context) choices {
 }
 
 // hasKey reports whether there is a key for a provider that needs one.
-func (ms *models) hasKey(prov string) bool {
+func (ms lister) hasKey(prov string) bool {
 	return ms.conf.Providers[prov].APIKey != "" || prov == "openrouter" && ms.getenv(keyVariable(prov)) != ""
 }
 
 // listed returns what servers list, by provider: those found on this machine, and
 // those whose address is configured.
-func (ms *models) listed(ctx context.Context) map[string][]local.Model {
+func (ms lister) listed(ctx context.Context) map[string][]local.Model {
 	out := map[string][]local.Model{}
 	for _, s := range ms.localServers(ctx) {
 		out[s.Name] = s.Models
@@ -129,7 +132,7 @@ func (ms *models) listed(ctx context.Context) map[string][]local.Model {
 }
 
 // choice says what is known of a model without asking it.
-func (ms *models) choice(name, from string, lm local.Model) choice {
+func (ms lister) choice(name, from string, lm local.Model) choice {
 	ch := choice{Name: name, From: from, Current: ms.now != nil && ms.now.name() == name}
 	m := ms.byName[name]
 	if m == nil {
@@ -199,7 +202,7 @@ func showModels(ctx context.Context, a *app, all, asJSON bool) error {
 	if _, err := a.models.choose(ctx); err != nil { // then none is marked
 		a.warn("%s", oneLine(err))
 	}
-	found, known := a.models.choices(ctx), facts(c)
+	found, known := lister{a.models}.choices(ctx), facts(c)
 	if asJSON {
 		return a.printJSON(struct {
 			choices

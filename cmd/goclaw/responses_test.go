@@ -1,16 +1,20 @@
-//go:build unix
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"goclaw/internal/config"
+	"goclaw/internal/repl/ptytest"
 )
 
 // TestReasoningSurvivesKill: what the model thought before its calls is on disk
@@ -102,5 +106,50 @@ func TestWhichAPI(t *testing.T) {
 		if err != nil || m.api != c.want || m.prompt(conf).ThinksAnywhere != (c.want == "openai-responses") {
 			t.Errorf("%s with %s: %+v, %v; want %s", c.model, c.conf, m, err, c.want)
 		}
+	}
+}
+
+// TestModelsOnATerminal: the list of models fits into 80 columns, has what a
+// server here offers, and its numbers can be chosen; /think completes to the
+// levels of the model.
+func TestModelsOnATerminal(t *testing.T) {
+	machine{ollama: &ear{models: []string{"llama3.2"}}}.switchOn(t)
+	home := t.TempDir()
+	p := ptytest.New(t, 80, 60)
+	cmd := exec.Command("goclaw")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
+	cmd.Env, cmd.Dir = keyless(home, "ANTHROPIC_API_KEY=sk-test", "OPENAI_API_KEY=sk-test"), home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	p.See("New session")
+	p.Press("/model\r")
+	p.See("older ones are left out")
+	rows := 0
+	for line := range strings.SplitSeq(p.All(), "\r\n") {
+		if _, name, ok := strings.Cut(line, "/"); ok && strings.HasPrefix(strings.TrimLeft(line, "* "), fmt.Sprint(rows+1, " ")) {
+			if rows++; len(line) > 80 || rows == 1 && !strings.HasPrefix(name, "llama3.2 ") {
+				t.Errorf("a line of the list is %q", line)
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("the list has %d models", rows)
+	}
+	p.Press("/model opus-5-5\r")
+	p.See("now using anthropic/claude-opus-5-5")
+	p.Press("/think \t\t")
+	p.See("xhigh")
+	p.Press("max\r")
+	p.See("thinking: max (set for this session)")
+	p.Press("/think off\r")
+	p.See("does not think at level off")
+	p.Press("/model 1\r")
+	p.See("now using ollama/llama3.2")
+	p.Press("\x04")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -270,7 +270,7 @@ func TestCommands(t *testing.T) {
 		"unpin":                {"/pin 2\n/unpin\n/unpin\n", "", "pinned record 2: \"first question\"\nunpinned record 2: \"first question\"\nerror: there is no such message in this session\n"},
 		"unpin what is not":    {"/unpin 2\n", "", "error: record 2 is not pinned\n"},
 		"continue nothing":     {"/continue\n", "", "error: nothing was interrupted: there is nothing to continue\n"},
-		"thinking":             {"/thinking\n/thinking off\n/thinking loud\n", "", "thinking is shown\nthinking is hidden\nerror: /thinking takes on or off, not \"loud\"\n"},
+		"thinking":             {"/thinking\n/thinking off\n/thinking loud\n", "", "thinking is shown\nthinking is hidden\nerror: /thinking takes on or off, not \"loud\": it shows or hides; /think says how much\n"},
 		"export to the screen": {"/export native -\n", "<native>\n", ""},
 		"wrong export":         {"/export pdf\n", "", "error: /export writes markdown, native and claw0, not \"pdf\"; file names end in .md or .jsonl\n"},
 	} {
