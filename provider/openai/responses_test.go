@@ -451,10 +451,8 @@ func TestResponsesEndless(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 4<<10) // 64 KiB
 	for name, more := range map[string]func(i int) string{
 		"text":      func(int) string { return delta("output_text", 0, long) },
-		"thinking":  func(int) string { return delta("reasoning_summary_text", 0, long) },
-		"arguments": func(int) string { return delta("function_call_arguments", 0, long) },
 		"calls":     func(i int) string { return calls(i, "fc_1", fmt.Sprint("c", i), "read", "{}") },
-		"reasoning": func(i int) string { return thinks(i, fmt.Sprint("rs_", i), long) },
+		"reasoning": func(i int) string { return thinks(i, fmt.Sprint("rs_", i), long+long+long+long) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := wiretest.Serve(t, endless(created, more))
