@@ -43,14 +43,15 @@ one; everything else is imported. Exits 0 when everything was read, 1 when not.`
 	cmd.Flags().BoolVarP(&o.dry, "dry-run", "n", false, "only say what there is")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "import what pi would show of each session, without repairing it")
 	cmd.Flags().BoolVar(&o.again, "again", false, "also import what was removed here for good (a file that is named is imported anyway)")
+	cmd.Flags().BoolVar(&o.deleted, "deleted", false, "also import what was deleted in its program, as far as it is still there")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print what became of each session as an object")
 	return cmd
 }
 
 // importFlags say what is imported, and how.
 type importFlags struct {
-	from                       string
-	dry, strict, again, asJSON bool
+	from                                string
+	dry, strict, again, deleted, asJSON bool
 }
 
 func importAll(ctx context.Context, a *app, paths []string, o importFlags) error {
@@ -78,7 +79,7 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 	if err != nil {
 		return err
 	}
-	take.Strict, take.Again, take.Waiting = o.strict, o.again, ss.waiting
+	take.Strict, take.Again, take.Deleted, take.Waiting = o.strict, o.again, o.deleted, ss.waiting
 	cat, err := inherit.Find(ctx, paths, ss.findOptions(o.from, take.Memo))
 	if err != nil {
 		return err

@@ -253,7 +253,7 @@ func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inheri
 		state inherit.State
 		words string
 	}{{inherit.New, "new"}, {inherit.Grown, "continued"}, {inherit.Rewritten, "rewritten by its program"}, {inherit.Unchanged, "unchanged"},
-		{inherit.Copy, "already here from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again imports them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
+		{inherit.Copy, "already here from elsewhere"}, {inherit.Trashed, "in the trash"}, {inherit.Purged, "removed here for good (--again imports them)"}, {inherit.Deleted, "deleted in their program (--deleted imports them)"}, {inherit.Failed, "failed"}, {inherit.Left, "left"}} {
 		if n := rep.Count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words))
 		}

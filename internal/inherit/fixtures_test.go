@@ -28,7 +28,8 @@ func openStore(t testing.TB, dir string) *sqlite.Store {
 	return st
 }
 
-// take finds and takes, and returns what became of each file or row.
+// take finds and takes everything, also what was deleted there, and returns what
+// became of each file or row.
 func take(t testing.TB, st session.Store, memo *inherit.Memo, strict bool, paths ...string) (inherit.Report, *inherit.Catalogue) {
 	t.Helper()
 	cat, err := inherit.Find(context.Background(), paths, inherit.FindOptions{Memo: memo})
@@ -36,7 +37,7 @@ func take(t testing.TB, st session.Store, memo *inherit.Memo, strict bool, paths
 		t.Fatal(err)
 	}
 	t.Cleanup(cat.Close)
-	rep, err := inherit.Import(context.Background(), st, cat, inherit.ImportOptions{Memo: memo, Strict: strict})
+	rep, err := inherit.Import(context.Background(), st, cat, inherit.ImportOptions{Memo: memo, Strict: strict, Deleted: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ type ImportOptions struct {
 	// imported, unless Again is set or the user gave the path of the file.
 	Removed *Removed
 	Again   bool
+	// Deleted imports what was deleted in its program as well, as far as the
+	// program has kept it. The user may also give the path of the file.
+	Deleted bool
 	// Progress is called now and then, from one goroutine at a time.
 	Progress func(Progress)
 	// Waiting is called once if another process is importing into the same
@@ -49,6 +52,7 @@ const (
 	Copy      State = "copy"      // another source says the same, or more
 	Trashed   State = "trashed"   // its log is in the trash, and stays there
 	Purged    State = "purged"    // its log was removed for good, and is not imported again
+	Deleted   State = "deleted"   // it was deleted in its program, and is not imported
 	Failed    State = "failed"
 	Left      State = "left" // the import was stopped before it: the next one continues there
 )
@@ -342,6 +346,9 @@ func (im *importer) one(ctx context.Context, j job) Outcome {
 	case im.removed(j):
 		o.State = Purged
 		return o
+	case im.unwanted(j.t) && j.have.ID == "" && (j.other == "" || !im.moved(j.other)):
+		o.State = Deleted
+		return o
 	case known && m.Copy && m.Stat == j.t.Stat && im.logs[m.Log].ID != "":
 		o.State, o.Log = Copy, m.Log
 	case j.other != "" && j.have.ID == "":
@@ -391,6 +398,12 @@ func (im *importer) removed(j job) bool {
 	defer im.mu.Unlock()
 	im.again = append(im.again, log)
 	return false
+}
+
+// unwanted reports whether t was deleted in its program and nobody asked for it.
+// The log of one that was imported before is only marked.
+func (im *importer) unwanted(t *Transcript) bool {
+	return t.Mark() == session.Deleted && !im.o.Deleted && !t.Named
 }
 
 // log brings the log of j up to date.
@@ -580,6 +593,10 @@ func (im *importer) second(ctx context.Context, j job, o *Outcome) error {
 		return im.compare(ctx, j, o)
 	}
 	stop()
+	if im.unwanted(j.t) {
+		o.State = Deleted
+		return nil
+	}
 	o.State = New
 	j.t.Key = keyOf(j.t, j.log)
 	return im.begin(ctx, j, o, 0)

@@ -67,7 +67,7 @@ func (im *importer) rekey(ctx context.Context, out []Outcome) error {
 	var moves, marks []func() error
 	for i := range out {
 		o := &out[i]
-		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged {
+		if o.Transcript == nil || o.State == Failed || o.State == Left || o.State == Trashed || o.State == Purged || o.State == Deleted {
 			continue
 		}
 		if o.Listed {

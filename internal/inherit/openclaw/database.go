@@ -96,8 +96,9 @@ func (d *database) list() ([]*source.Transcript, error) {
 	}
 	err := d.around("session_key, "+id+", entry_json", table, func(s sqlx.Row) error {
 		key := s.Text(1)
-		// Its copies in columns hold everything that matters except the title.
-		live[s.Text(2)] = source.Entry{Key: key, Title: readEntry(key, s.ColumnRawText(3)).Title}
+		// Its copies in columns hold everything that matters except the title and when it was archived.
+		e := readEntry(key, s.ColumnRawText(3))
+		live[s.Text(2)] = source.Entry{Key: key, Title: e.Title, Away: e.Away}
 		taken[key] = true
 		return nil
 	})
@@ -121,7 +122,7 @@ func (d *database) list() ([]*source.Transcript, error) {
 			},
 		}
 		if e, ok := live[p.session]; ok && archive == "" {
-			t.Key, t.Title, t.Listed = session.Key(e.Key), e.Title, true
+			t.Key, t.Title, t.Away, t.Listed = session.Key(e.Key), e.Title, e.Away, true
 		} else {
 			t.Key, t.Unlisted = recovered(agent, t.ID), p.table == inEvents
 		}

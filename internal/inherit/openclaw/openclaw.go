@@ -75,7 +75,7 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 	e, listed := f.Listed(t)
 	switch {
 	case listed && t.Archive == "":
-		t.Key, t.Title, t.Listed = session.Key(e.Key), e.Title, true
+		t.Key, t.Title, t.Away, t.Listed = session.Key(e.Key), e.Title, e.Away, true
 	default:
 		if t.Archive == "" {
 			t.Archive, t.Unlisted = "orphan", f.Index != nil && !f.Index.Unreadable
@@ -108,6 +108,7 @@ func readEntry(key string, raw []byte) source.Entry {
 		Label       string `json:"label"`
 		DisplayName string `json:"displayName"`
 		Subject     string `json:"subject"`
+		ArchivedAt  any    `json:"archivedAt"`
 	}
 	_ = json.Unmarshal(raw, &e) // fields of other types are no fields
 	title := e.Label
@@ -116,7 +117,7 @@ func readEntry(key string, raw []byte) source.Entry {
 			title = t
 		}
 	}
-	return source.Entry{Key: key, ID: strings.TrimSpace(e.SessionID), File: source.BaseName(strings.TrimSpace(e.SessionFile)), Title: strings.TrimSpace(title)}
+	return source.Entry{Key: key, ID: strings.TrimSpace(e.SessionID), File: source.BaseName(strings.TrimSpace(e.SessionFile)), Title: strings.TrimSpace(title), Away: e.ArchivedAt != nil}
 }
 
 // Inside knows the state folder, and that of claw0, which looks the same: their

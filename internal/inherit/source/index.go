@@ -24,6 +24,7 @@ type Entry struct {
 	ID    string `json:"i"`
 	File  string `json:"f,omitempty"` // the name of its transcript, if it says
 	Title string `json:"t,omitempty"`
+	Away  bool   `json:"a,omitempty"` // the user has archived it
 }
 
 // Index is a sessions.json: the list that a program keeps of its sessions.

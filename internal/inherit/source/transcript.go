@@ -21,8 +21,10 @@ type Transcript struct {
 	// Archive says why the program itself does not list the session: subagent,
 	// archived, deleted, reset, bak, orphan, window ...; "" if it does.
 	Archive string
-	Size    int64 // bytes to be read, about
-	Note    string
+	// Away: the program lists it among those that the user has archived.
+	Away bool
+	Size int64 // bytes to be read, about
+	Note string
 
 	Stat Stat
 	CWD  string
@@ -114,9 +116,11 @@ func (t *Transcript) Origin() session.Origin {
 
 // Mark is the mark of t's log.
 func (t *Transcript) Mark() string {
-	switch t.Archive {
-	case session.Subagent, session.Archived, session.Deleted:
+	switch {
+	case t.Archive == session.Subagent, t.Archive == session.Archived, t.Archive == session.Deleted:
 		return t.Archive
+	case t.Away:
+		return session.Archived
 	}
 	return ""
 }
