@@ -141,6 +141,13 @@ func TestKeysOfOpenClaw(t *testing.T) {
 		t.Errorf("the other vendor was asked with %q", got)
 	}
 
+	// A login is no key, and that is said.
+	login := `{"version":1,"profiles":{"house:me":{"type":"oauth","provider":"house","access":"` + lentKey + `","refresh":"r","expires":9e15}}}`
+	if err := os.WriteFile(filepath.Join(home, ".openclaw/agents/main/agent/auth-profiles.json"), []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe("a login", "what OpenClaw has for house is a login of its own, not a key", 0, ask...)
+
 	if strings.Contains(said, lentKey) {
 		t.Error("the key was shown")
 	}

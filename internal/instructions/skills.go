@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"goclaw/internal/text"
 )
@@ -121,6 +122,9 @@ func readSkill(file string, info fs.FileInfo) (Skill, error) {
 		return Skill{}, errors.New("not used: it does not begin with name and description between two lines of three dashes")
 	case fields["description"] == "":
 		return Skill{}, errors.New("not used: it has no description, by which the model would know when to read it")
+	}
+	if strings.ContainsFunc(file, unicode.IsControl) { // it would not be one line
+		return Skill{}, errors.New("not used: its path has control characters")
 	}
 	s := Skill{Name: cmp.Or(fields["name"], filepath.Base(filepath.Dir(file))), Description: oneLine(fields["description"]), Path: file, info: info}
 	s.Hidden = strings.EqualFold(fields["disable-model-invocation"], "true")

@@ -61,6 +61,7 @@ func TestFindSkills(t *testing.T) {
 	put(t, filepath.Join(home, "skills/bad/SKILL.md"), skill("no way", "Its name cannot be typed."))
 	put(t, filepath.Join(home, "skills/mute/SKILL.md"), "---\nname: mute\n---\n")
 	put(t, filepath.Join(home, "skills/text/SKILL.md"), "only text")
+	put(t, filepath.Join(home, "skills/two\nlines/SKILL.md"), skill("lines", "Would be two lines."))
 	put(t, filepath.Join(home, "skills/.system/hidden/SKILL.md"), skill("hidden", "In a hidden folder."))
 	put(t, filepath.Join(home, "outside/out/SKILL.md"), skill("out", "Outside."))
 	for from, to := range map[string]string{
@@ -97,6 +98,7 @@ func TestFindSkills(t *testing.T) {
 		"home/skills/mute/SKILL.md: not used: it has no description, by which the model would know when to read it",
 		`home/skills/other/SKILL.md: used, but its name "another" is not that of its folder`,
 		"home/skills/text/SKILL.md: not used: it does not begin with name and description between two lines of three dashes",
+		"home/skills/two", "lines/SKILL.md: not used: its path has control characters", // as a terminal shows it
 	}
 	if diff := cmp.Diff(problems, strings.Split(strings.ReplaceAll(strings.Join(found.Problems, "\n"), root+"/", ""), "\n")); diff != "" {
 		t.Errorf("problems (-want +got)\n%s", diff)

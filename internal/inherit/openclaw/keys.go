@@ -72,8 +72,8 @@ var ErrNoKey = errors.New("openclaw: no key")
 func (a Agent) Provider(name string, getenv func(string) string) (Provider, error) {
 	p := Provider{Name: name}
 	conf, listed := a.in.conf.Models.Providers[name]
-	p.BaseURL, p.API, p.Models = strings.TrimSpace(conf.BaseURL), strings.TrimSpace(conf.API), conf.Models
 	v := variables{getenv: getenv, in: a.in}
+	p.BaseURL, p.API, p.Models = v.expand(conf.BaseURL), strings.TrimSpace(conf.API), conf.Models
 	login := false
 	for _, store := range a.stores() {
 		for _, one := range store.of(name, a.in.conf.Auth.Order[name]) {
