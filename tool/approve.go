@@ -40,6 +40,8 @@ type Request struct {
 	Dir     string // where
 	Path    string // the file that will be changed, if it is not a command
 	Diff    string // how
+	URL     string // the address that will be fetched, if it is neither
+	Host    string // of it, as a Rule names it
 	// Rule is what a Session or an Always would allow from now on: this call
 	// and those like it.
 	Rule Rule

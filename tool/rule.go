@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ const edits = "edits"
 //	bash(git status)    simple commands whose first words are these
 //	bash("a | b")       this command line, exactly as written
 //	edits               every change of a file in the workspace
+//	fetch(example.com)  addresses of this host; *.example.com are those below it
 //	fetch               every call of the tool fetch
 //
 // The words are those that a shell would pass to the program. A command that is
@@ -26,7 +28,12 @@ type Rule struct {
 	Tool  string
 	Words []string // the first words of a command
 	Exact string   // a whole command line; goes before Words
+	Host  string   // of an address; with its port if that is not the usual one
 }
+
+// hostName is a host in a rule: a name, the names below one, or an address; with
+// a port if it is not the usual one.
+var hostName = regexp.MustCompile(`^((\*\.)?[\pL\pN]([\pL\pN._-]*[\pL\pN])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // Exactly is the rule for one command line.
 func Exactly(command string) Rule { return Rule{Tool: "bash", Exact: command} }
@@ -44,7 +51,12 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{Tool: name}, nil
 	}
 	inside, closed := strings.CutSuffix(rest, ")")
-	if !closed || name != "bash" {
+	switch {
+	case closed && name == "fetch" && hostName.MatchString(inside):
+		return Rule{Tool: name, Host: strings.ToLower(inside)}, nil
+	case closed && name == "fetch":
+		return Rule{}, fmt.Errorf("the rule %q must have a host between the brackets, such as fetch(example.com), fetch(*.example.com) or fetch(localhost:8080)", text)
+	case !closed || name != "bash":
 		return Rule{}, badRule(text)
 	}
 	var exact string
@@ -59,7 +71,7 @@ func ParseRule(text string) (Rule, error) {
 }
 
 func badRule(text string) error {
-	return fmt.Errorf(`%q is no rule: write "bash(go test)" for commands that begin with these words, "edits", or the name of a tool`, text)
+	return fmt.Errorf(`%q is no rule: write "bash(go test)" for commands that begin with these words, "edits", "fetch(example.com)", or the name of a tool`, text)
 }
 
 // String returns the rule as ParseRule reads it.
@@ -67,6 +79,8 @@ func (r Rule) String() string {
 	switch {
 	case r.Exact != "":
 		return fmt.Sprintf("%s(%q)", r.Tool, r.Exact)
+	case r.Host != "":
+		return r.Tool + "(" + r.Host + ")"
 	case len(r.Words) > 0:
 		return r.Tool + "(" + shell.Quote(r.Words) + ")"
 	}
@@ -82,6 +96,9 @@ func (r Rule) Covers(q Request) bool {
 		return false
 	case r.Exact != "":
 		return r.Exact == q.Command
+	case r.Host != "":
+		above, below := strings.CutPrefix(r.Host, "*")
+		return r.Host == q.Host || below && strings.HasSuffix(q.Host, above)
 	case len(r.Words) == 0:
 		return r.Tool != "bash"
 	}

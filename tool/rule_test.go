@@ -37,7 +37,11 @@ func TestPermissions(t *testing.T) {
 		}
 		n++
 		command = real.Replace(command)
-		if got := rule.Covers(Request{Tool: "bash", Command: command}); got != (want == "run") {
+		q := Request{Tool: "bash", Command: command}
+		if host, ok := strings.CutPrefix(command, "fetch: "); ok {
+			q = Request{Tool: "fetch", Host: host}
+		}
+		if got := rule.Covers(q); got != (want == "run") {
 			t.Errorf("%s: %q: want %s", rule, command, want)
 		}
 	}
@@ -47,7 +51,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestParseRule(t *testing.T) {
-	for _, bad := range []string{"", "bash", "bash()", "bash( )", "bash(a;b)", "bash(a", "bash a", "bash($x)", "bash(a > b)", "fetch(x)", "a b", "edits(x)", `bash("`} {
+	for _, bad := range []string{"", "bash", "bash()", "bash( )", "bash(a;b)", "bash(a", "bash a", "bash($x)", "bash(a > b)", "a b", "fetch()", "fetch(a b)", "fetch(https://example.com)", "fetch(example.com/x)", "fetch(*)", "fetch(*.)", "fetch(a*.com)", "fetch(x", "fetch(u@x)", "fetch(.x)", "read_file(x)", "edits(x)", `bash("`} {
 		if r, err := ParseRule(bad); err == nil {
 			t.Errorf("%q is read as %v", bad, r)
 		} else if strings.Contains(err.Error(), "\n") {

@@ -71,6 +71,7 @@ func TestScript(t *testing.T) {
 			"oneline":   oneLineOf,
 			"exit2":     exit2,
 			"fakewire":  fakeWire,
+			"webserver": webServer,
 			"limitwire": limitWire,
 			"slipwire":  slipWire,
 			"lines":     countLines,

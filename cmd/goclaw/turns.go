@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/tool"
+	"goclaw/tool/fetch"
 )
 
 // waitLocked is how long a turn waits for a session that another process has
@@ -113,7 +115,11 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.search.addTools(tools); err != nil {
+	err = a.search.addTools(tools)
+	if err == nil && c.Tools.Fetch.Enabled {
+		err = tools.Add(fetch.New(fetch.Options{UserAgent: "goclaw/" + version(), Private: c.Tools.Fetch.Private, Proxy: http.ProxyFromEnvironment}))
+	}
+	if err != nil {
 		tools.Close()
 		return nil, err
 	}

@@ -258,3 +258,25 @@ func openaiAnswer(w io.Writer, text string, results bool) {
 	fmt.Fprint(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-5\",\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":7,\"total_tokens\":127,\"prompt_tokens_details\":{\"cached_tokens\":20}}}\n\n")
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
+
+// webserver starts a server of web pages, that is a proxy as well: WEB is its
+// address and WEBHOST its host. It writes what it is asked for to web.log.
+func webServer(ts *testscript.TestScript, neg bool, args []string) {
+	log := ts.MkAbs("web.log")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintf(f, "%s %s %s\n", r.Method, r.URL, r.UserAgent())
+			f.Close()
+		}
+		if r.URL.Path == "/out" {
+			http.Redirect(w, r, "https://elsewhere.example/x", http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, `<title>On tea</title><h1>Tea</h1><p>Green <b>tea</b> is <a href="/kinds">one</a>.</p>`)
+	}))
+	ts.Defer(srv.Close)
+	ts.Setenv("WEB", srv.URL)
+	ts.Setenv("WEBHOST", strings.TrimPrefix(srv.URL, "http://"))
+}

@@ -61,6 +61,13 @@ type Tools struct {
 	Sandbox     string   `json:"sandbox" doc:"let commands write only below the workspace: in the mode all where the system can (auto), always or not at all (on), never" rule:"one of auto on off"`
 	Network     string   `json:"network" doc:"whether commands have a network; off needs a system with a sandbox" rule:"one of on off"`
 	Writable    []string `json:"writable" doc:"more folders that commands in the sandbox may write in, besides the usual caches"`
+	Fetch       Fetch    `json:"fetch"`
+}
+
+// Fetch is how the model reads web pages.
+type Fetch struct {
+	Enabled bool     `json:"enabled" doc:"let the model read web pages; it asks first"`
+	Private []string `json:"private" doc:"hosts that may be fetched from although their address is private, such as localhost or *.example.com; * is all"`
 }
 
 // MCPServer is a server of the Model Context Protocol, in the form that other
@@ -224,7 +231,7 @@ func Home(getenv func(string) string) (string, error) {
 // Default returns the configuration of a user who has set nothing.
 func Default() Config {
 	return Config{
-		Tools:  Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute), Sandbox: "auto", Network: "on", Writable: []string{}},
+		Tools:  Tools{Mode: "ask", Allow: []string{}, Bash: "ask", BashTimeout: Duration(2 * time.Minute), Sandbox: "auto", Network: "on", Writable: []string{}, Fetch: Fetch{Enabled: true, Private: []string{}}},
 		Limits: Limits{CallsPerAnswer: 128, StepsPerTurn: 200},
 		Search: Search{Embeddings: "builtin", Memory: []string{}},
 		Agents: defaultAgents(),

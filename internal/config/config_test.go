@@ -365,7 +365,7 @@ func TestOldFile(t *testing.T) {
 		Models:    map[string]Model{"ollama/llama3": {ContextWindow: 8192, MaxTokens: 1024, InputPrice: 0.5, OutputPrice: 1.5}},
 		Workspace: "/srv/claw/workspace", Memory: filepath.Join(l.Home, "workspace"),
 		Providers: map[string]Provider{"anthropic": {}, "openai": {}, "ollama": {BaseURL: "http://10.0.0.2:11434/v1", APIKey: "none"}},
-		Tools:     Tools{Mode: "ask", Allow: []string{}, Bash: "off", BashTimeout: Duration(90 * time.Second), Sandbox: "auto", Network: "on", Writable: []string{}},
+		Tools:     Tools{Mode: "ask", Allow: []string{}, Bash: "off", BashTimeout: Duration(90 * time.Second), Sandbox: "auto", Network: "on", Writable: []string{}, Fetch: Fetch{Enabled: true, Private: []string{}}},
 		Limits:    Default().Limits,
 		Agents:    Default().Agents,
 		Search: Search{Embeddings: "endpoint", BaseURL: "http://localhost:11434/v1", Model: "nomic-embed-text", APIKey: "secret",

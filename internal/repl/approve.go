@@ -74,6 +74,12 @@ func (a Approver) show(req tool.Request) {
 		a.Show(transcript.Diff(req.Diff, a.Style))
 		return
 	}
+	if req.URL != "" {
+		a.Show(a.Style.Yellow(who + " wants to read:"))
+		a.Show(exactly(req.URL))
+		a.Show(a.Style.Dim("For this session or always would allow " + transcript.Printable(req.Rule.String()) + "."))
+		return
+	}
 	a.Show(a.Style.Yellow(who+" wants to run") + in + ":")
 	a.Show(exactly(req.Command))
 	if len(req.Rule.Words) > 0 && !req.Private {

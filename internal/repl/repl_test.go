@@ -991,3 +991,20 @@ func TestPreviewLeavesOutNoReply(t *testing.T) {
 		t.Errorf("the preview is\n%s", got)
 	}
 }
+
+// The question about a page shows the whole address and what a rule would allow.
+func TestApproveFetch(t *testing.T) {
+	var shown []string
+	var kept tool.Rule
+	a := Approver{
+		Show:     func(line string) { shown = append(shown, line) },
+		Ask:      func(context.Context, string) (string, error) { return "a", nil },
+		Remember: func(r tool.Rule) error { kept = r; return nil },
+	}
+	req := tool.Request{Tool: "fetch", URL: "https://example.com/a?key=\u202e1", Host: "example.com", Rule: tool.Rule{Tool: "fetch", Host: "example.com"}}
+	d, err := a.Approve(context.Background(), req)
+	if d != tool.Always || err != nil || kept.String() != "fetch(example.com)" {
+		t.Errorf("%v, %v, %v", d, err, kept)
+	}
+	want(t, "question", strings.Join(shown, "\n"), "fetch wants to read:\n  \"https://example.com/a?key=\\u202e1\"\nFor this session or always would allow fetch(example.com).")
+}
