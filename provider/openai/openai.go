@@ -140,6 +140,11 @@ func resolve(base string) (string, flavour) {
 
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return p.stream(ctx, req, p.ask)
+}
+
+// stream yields what ask puts, under the tools' own names.
+func (p *server) stream(ctx context.Context, req llm.Request, ask func(context.Context, llm.Request, *wire.Sink) error) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		var names map[string]string
 		req.Tools, names = llm.SendableTools(req.Tools)
@@ -148,7 +153,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 			out.End(p.api.Fail(llm.ErrAuth, "no_key", "no API key"))
 			return
 		}
-		out.End(p.ask(ctx, req, out))
+		out.End(ask(ctx, req, out))
 	}
 }
 

@@ -206,6 +206,12 @@ func compareRequests(t *testing.T, req llm.Request, base string) {
 	service := sdk.NewChatCompletionService(option.WithBaseURL(at+"/"), option.WithAPIKey("key"), option.WithHTTPClient(their.Client()), option.WithMaxRetries(0),
 		option.WithHeader("http-referer", "https://example.org"), option.WithHeader("X-Title", "goclaw"))
 	service.NewStreaming(t.Context(), params).Close()
+	sameRequest(t, own, their)
+}
+
+// sameRequest checks that both were sent the same, to the same address.
+func sameRequest(t *testing.T, own, their *wiretest.Answered) {
+	t.Helper()
 	var got, want map[string]any
 	if json.Unmarshal(own.Sent, &got) != nil || json.Unmarshal(their.Sent, &want) != nil {
 		t.Fatalf("sent %s and %s", own.Sent, their.Sent)

@@ -27,10 +27,9 @@ func TestRefusedBlockIsFound(t *testing.T) {
 		llm.AssistantText("ok"), // 6
 		llm.UserText("go on"),   // 7
 	}}
-	const none = -2
 	for _, c := range []struct {
 		msg, param     string
-		message, block int // none: it is not a RefusedError
+		message, block int
 	}{
 		{"Invalid 'messages[2].tool_calls[1].function.name': string does not match pattern.", "messages[2].tool_calls[1].function.name", 1, 3},
 		{"Invalid 'messages[2].tool_calls': array too long.", "messages[2].tool_calls", 1, -1},
@@ -41,24 +40,39 @@ func TestRefusedBlockIsFound(t *testing.T) {
 		{"The following tool_call_ids did not have response messages: message[2].role", "", 1, -1},
 		{"Invalid 'messages[6].content'", "messages[6].content", 3, 0},
 		{"You uploaded an unsupported image. Please make sure your image is valid.", "", -1, -1},
-		{"Invalid 'messages[0].content': string too long.", "messages[0].content", none, 0},
-		{"Invalid 'messages[9]'", "messages[9]", none, 0},
-		{"Invalid 'tools[0].function.name'", "tools[0].function.name", none, 0},
+		{"Invalid 'messages[0].content': string too long.", "messages[0].content", nowhere, 0},
+		{"Invalid 'messages[9]'", "messages[9]", nowhere, 0},
+		{"Invalid 'tools[0].function.name'", "tools[0].function.name", nowhere, 0},
 	} {
-		srv := wiretest.Serve(t, wiretest.Status(http.StatusBadRequest, fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error","param":%q,"code":"invalid_value"}}`, c.msg, c.param)))
+		srv := wiretest.Serve(t, refuses(c.msg, c.param))
 		policy, _ := wiretest.Policy()
-		got := wiretest.Collect(t, New(Config{BaseURL: srv.URL, APIKey: "k", Retry: policy}).Stream(t.Context(), req))
-		if !errors.Is(got.Err, llm.ErrRefused) {
-			t.Errorf("%s: %v is not a refusal", c.msg, got.Err)
+		refusedAt(t, New(Config{BaseURL: srv.URL, APIKey: "k", Retry: policy}), req, c.msg, c.message, c.block)
+	}
+}
+
+// nowhere is the message of an error that says of no part of the request that it
+// is refused.
+const nowhere = -2
+
+// refuses answers with a 400.
+func refuses(msg, param string) http.HandlerFunc {
+	return wiretest.Status(http.StatusBadRequest, fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error","param":%q,"code":"invalid_value"}}`, msg, param))
+}
+
+// refusedAt asks p, and checks that the refusal is about that block of req.
+func refusedAt(t *testing.T, p llm.Provider, req llm.Request, msg string, message, block int) {
+	t.Helper()
+	got := wiretest.Collect(t, p.Stream(t.Context(), req))
+	if !errors.Is(got.Err, llm.ErrRefused) {
+		t.Errorf("%s: %v is not a refusal", msg, got.Err)
+	}
+	var e *llm.RefusedError
+	switch found := errors.As(got.Err, &e); {
+	case !found:
+		if message != nowhere {
+			t.Errorf("%s: no place was found in %v", msg, got.Err)
 		}
-		var e *llm.RefusedError
-		switch found := errors.As(got.Err, &e); {
-		case !found:
-			if c.message != none {
-				t.Errorf("%s: no place was found in %v", c.msg, got.Err)
-			}
-		case e.Message != c.message || e.Block != c.block:
-			t.Errorf("%s: message %d, block %d; want %d, %d", c.msg, e.Message, e.Block, c.message, c.block)
-		}
+	case e.Message != message || e.Block != block:
+		t.Errorf("%s: message %d, block %d; want %d, %d", msg, e.Message, e.Block, message, block)
 	}
 }

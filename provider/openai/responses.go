@@ -34,16 +34,7 @@ func NewResponses(c Config) *Responses { return &Responses{server: newServer(c, 
 
 // Stream implements llm.Provider.
 func (p *Responses) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		var names map[string]string
-		req.Tools, names = llm.SendableTools(req.Tools)
-		out := wire.NewSink(wire.Renamed(names, yield))
-		if p.noKey {
-			out.End(p.api.Fail(llm.ErrAuth, "no_key", "no API key"))
-			return
-		}
-		out.End(p.ask(ctx, req, out))
-	}
+	return p.stream(ctx, req, p.ask)
 }
 
 // Body returns the body of the first request that Stream makes of req, byte

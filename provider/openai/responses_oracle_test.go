@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -233,24 +232,5 @@ func compareResponsesRequests(t *testing.T, req llm.Request, base string) {
 	at, _ := resolve(base)
 	service := sdkresponses.NewResponseService(option.WithBaseURL(at+"/"), option.WithAPIKey("key"), option.WithHTTPClient(their.Client()), option.WithMaxRetries(0), option.WithHeader("X-Title", "goclaw"))
 	service.NewStreaming(t.Context(), params).Close()
-	var got, want map[string]any
-	if json.Unmarshal(own.Sent, &got) != nil || json.Unmarshal(their.Sent, &want) != nil {
-		t.Fatalf("sent %s and %s", own.Sent, their.Sent)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("-theirs +ours\n%s", diff)
-	}
-	if g, w := own.Request.URL.String(), their.Request.URL.String(); g != w || own.Request.Method != their.Request.Method {
-		t.Errorf("asked %s, the SDK %s", g, w)
-	}
-	headers := maps.Clone(their.Request.Header)
-	for k := range headers {
-		if strings.HasPrefix(k, "X-Stainless-") {
-			delete(headers, k) // who and where the SDK is
-		}
-	}
-	headers.Set("User-Agent", "goclaw")
-	if diff := cmp.Diff(headers, own.Request.Header); diff != "" {
-		t.Errorf("headers -theirs +ours\n%s", diff)
-	}
+	sameRequest(t, own, their)
 }

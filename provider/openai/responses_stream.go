@@ -109,30 +109,13 @@ func (u responseUsage) tokens() llm.Usage {
 	return llm.Usage{Input: max(0, u.Input.N-read-write), Output: u.Output.N, CacheRead: read, CacheWrite: write}
 }
 
-// decodeEvents reads the events of a stream. One with an error in the form of
-// chat completions is the last item.
+// decodeEvents reads the events of a stream.
 func decodeEvents(r io.Reader) iter.Seq2[responseEvent, error] {
-	return func(yield func(responseEvent, error) bool) {
-		for e, err := range wire.Events(r) {
-			var ev responseEvent
-			if err == nil {
-				if bytes.HasPrefix(e.Data, []byte("[DONE]")) {
-					return
-				}
-				err = wire.Decode(e.Data, &ev)
-				ev.raw = e.Data
-			}
-			if err == nil && given(ev.Error) {
-				err = &wire.StreamError{Data: slices.Clone(e.Data)}
-			}
-			if !yield(ev, err) || err != nil {
-				return
-			}
-		}
-	}
+	return decodeAs(r, func(ev *responseEvent, raw []byte) json.RawMessage {
+		ev.raw = raw
+		return ev.Error
+	})
 }
-
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // response puts a message together from events.
 type response struct {

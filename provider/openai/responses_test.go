@@ -402,10 +402,9 @@ func TestResponsesRefusedBlockIsFound(t *testing.T) {
 		{Role: llm.Assistant, Blocks: []llm.Block{llm.Thinking{Text: "hm"}, llm.Thinking{Signature: sig("rs_1", "gAAA")}, llm.Text{Text: "I shall look"}, one, two}}, // 1 to 4
 		{Role: llm.User, Blocks: []llm.Block{shown, llm.Result(two, "a.txt"), llm.Text{Text: "and this"}, llmtest.Images[1]}},                                        // 5, 6, 7
 	}}
-	const none = -2
 	for _, c := range []struct {
 		msg, param     string
-		message, block int // none: it is not a RefusedError
+		message, block int
 	}{
 		{"Invalid 'input[0].content[0].text': string too long.", "input[0].content[0].text", 0, 0},
 		{"Invalid value.", "input[1].encrypted", 1, 1},
@@ -415,24 +414,12 @@ func TestResponsesRefusedBlockIsFound(t *testing.T) {
 		{"Invalid image.", "input[7].content[1].image_url", 2, 3},
 		{"You uploaded an unsupported image. Please make sure your image is valid.", "", -1, -1},
 		{"Invalid value.", "input[7].content[2].text", 2, -1}, // the tail
-		{"Invalid value.", "input", none, 0},
-		{"Invalid 'input[9]'", "input[9]", none, 0},
+		{"Invalid value.", "input", nowhere, 0},
+		{"Invalid 'input[9]'", "input[9]", nowhere, 0},
 	} {
-		srv := wiretest.Serve(t, wiretest.Status(http.StatusBadRequest, fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error","param":%q,"code":"invalid_value"}}`, c.msg, c.param)))
+		srv := wiretest.Serve(t, refuses(c.msg, c.param))
 		p, _ := responses(srv.URL)
-		got := wiretest.Collect(t, p.Stream(t.Context(), req))
-		if !errors.Is(got.Err, llm.ErrRefused) {
-			t.Errorf("%s: %v is not a refusal", c.msg, got.Err)
-		}
-		var e *llm.RefusedError
-		switch found := errors.As(got.Err, &e); {
-		case !found:
-			if c.message != none {
-				t.Errorf("%s: no place was found in %v", c.msg, got.Err)
-			}
-		case e.Message != c.message || e.Block != c.block:
-			t.Errorf("%s: message %d, block %d; want %d, %d", c.msg, e.Message, e.Block, c.message, c.block)
-		}
+		refusedAt(t, p, req, c.msg, c.message, c.block)
 	}
 }
 

@@ -106,27 +106,34 @@ type usage struct {
 	Hit wire.Number `json:"prompt_cache_hit_tokens"` // DeepSeek's name for Cached
 }
 
-// decode reads the chunks of a stream up to [DONE]. One with an error is the
-// last item.
+// decode reads the chunks of a stream.
 func decode(r io.Reader) iter.Seq2[streamChunk, error] {
-	return func(yield func(streamChunk, error) bool) {
+	return decodeAs(r, func(c *streamChunk, _ []byte) json.RawMessage { return c.Error })
+}
+
+// decodeAs reads the events of a stream up to [DONE]. Read completes one from its
+// bytes and returns the error in it, which is the last item.
+func decodeAs[T any](r io.Reader, read func(ev *T, raw []byte) json.RawMessage) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for e, err := range wire.Events(r) {
-			var c streamChunk
+			var ev T
 			if err == nil {
 				if bytes.HasPrefix(e.Data, []byte("[DONE]")) {
 					return
 				}
-				err = wire.Decode(e.Data, &c)
+				err = wire.Decode(e.Data, &ev)
 			}
-			if err == nil && len(c.Error) > 0 && string(c.Error) != "null" {
+			if err == nil && given(read(&ev, e.Data)) {
 				err = &wire.StreamError{Data: slices.Clone(e.Data)}
 			}
-			if !yield(c, err) || err != nil {
+			if !yield(ev, err) || err != nil {
 				return
 			}
 		}
 	}
 }
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // answer puts a message together from chunks.
 type answer struct {

@@ -281,19 +281,9 @@ func OpenAI(body []byte) error {
 	}
 	names := map[string]bool{}
 	for i, t := range req.Tools {
-		if err := llmtest.CheckName(t.Function.Name); err != nil || t.Type != "function" || t.Function.Schema.Type != "object" {
-			return fmt.Errorf("invalid 'tools[%d]': %+v: %w", i, t, err)
+		if err := openAITool(names, t.Type, t.Function.Name, t.Function.Description, t.Function.Schema); err != nil {
+			return fmt.Errorf("invalid 'tools[%d]': %w", i, err)
 		}
-		if t.Function.Schema.Properties == nil {
-			return fmt.Errorf("invalid schema for function '%s': object schema missing properties", t.Function.Name)
-		}
-		if utf8.RuneCountInString(t.Function.Description) > 1024 {
-			return fmt.Errorf("invalid 'tools[%d].function.description': string too long", i)
-		}
-		if names[t.Function.Name] {
-			return fmt.Errorf("tools: names must be unique")
-		}
-		names[t.Function.Name] = true
 	}
 	images := 0
 	var wait, used []string
@@ -327,6 +317,24 @@ func OpenAI(body []byte) error {
 	if len(wait) > 0 {
 		return fmt.Errorf("tool_call_ids did not have response messages: %q", wait)
 	}
+	return nil
+}
+
+// openAITool checks a tool as both of OpenAI's APIs do. Names are those before it.
+func openAITool(names map[string]bool, typ, name, description string, s schema) error {
+	switch err := llmtest.CheckName(name); {
+	case err != nil:
+		return err
+	case typ != "function" || s.Type != "object":
+		return fmt.Errorf("type %q with a schema of type %q", typ, s.Type)
+	case s.Properties == nil:
+		return fmt.Errorf("invalid schema for function '%s': object schema missing properties", name)
+	case utf8.RuneCountInString(description) > 1024:
+		return fmt.Errorf("description: string too long")
+	case names[name]:
+		return fmt.Errorf("names must be unique")
+	}
+	names[name] = true
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"goclaw/llm/llmtest"
 )
@@ -50,19 +49,13 @@ func Responses(body []byte) error {
 	}
 	names := map[string]bool{}
 	for i, t := range req.Tools {
-		switch err := llmtest.CheckName(t.Name); {
-		case err != nil || t.Type != "function" || t.Schema.Type != "object":
-			return fmt.Errorf("invalid 'tools[%d]': %+v: %w", i, t, err)
-		case t.Schema.Properties == nil:
-			return fmt.Errorf("invalid schema for function '%s': object schema missing properties", t.Name)
-		case t.Strict == nil || *t.Strict:
-			return fmt.Errorf("invalid schema for function '%s': 'additionalProperties' is required to be supplied and to be false", t.Name)
-		case utf8.RuneCountInString(t.Description) > 1024:
-			return fmt.Errorf("invalid 'tools[%d].description': string too long", i)
-		case names[t.Name]:
-			return fmt.Errorf("tools: names must be unique")
+		err := openAITool(names, t.Type, t.Name, t.Description, t.Schema)
+		if err == nil && (t.Strict == nil || *t.Strict) {
+			err = fmt.Errorf("invalid schema for function '%s': 'additionalProperties' is required to be supplied and to be false", t.Name)
 		}
-		names[t.Name] = true
+		if err != nil {
+			return fmt.Errorf("invalid 'tools[%d]': %w", i, err)
+		}
 	}
 	return (&input{}).read(req.Input)
 }
