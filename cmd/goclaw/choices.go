@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,7 +22,7 @@ import (
 type choice struct {
 	Name     string   `json:"name"`
 	Current  bool     `json:"current,omitempty"`
-	From     string   `json:"from"`               // what makes it usable: key, server or built-in
+	From     string   `json:"from"`               // what makes it usable: key, server, openclaw or built-in
 	Window   int      `json:"window,omitempty"`   // 0: not known
 	Output   int      `json:"output,omitempty"`   // likewise
 	In       *float64 `json:"input,omitempty"`    // dollars for a million tokens; nil: not known
@@ -61,6 +62,10 @@ func (ms lister) choices(ctx context.Context) choices {
 		if prov, _, _ := strings.Cut(name, "/"); ms.hasKey(prov) || servers[prov] != nil {
 			add(name, "key", local.Model{})
 		}
+	}
+	offers := ms.lender.offers()
+	for _, name := range slices.Sorted(maps.Keys(offers)) {
+		add(name, "openclaw", local.Model{Window: offers[name]})
 	}
 	for _, prov := range slices.Sorted(maps.Keys(servers)) {
 		for _, m := range servers[prov] {
@@ -134,7 +139,7 @@ func (ms lister) listed(ctx context.Context) map[string][]local.Model {
 // choice says what is known of a model without asking it.
 func (ms lister) choice(name, from string, lm local.Model) choice {
 	ch := choice{Name: name, From: from, Current: ms.now != nil && ms.now.name() == name}
-	m := ms.byName[name]
+	m := cmp.Or(ms.byName[name], ms.byName[lentName(name)])
 	if m == nil {
 		prov, short, _ := strings.Cut(name, "/")
 		m = &model{provider: prov, model: short}

@@ -100,7 +100,7 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 	case spoken == "":
 		return nil, fmt.Sprintf("OpenClaw asks %s in a way that goclaw does not know (%s)", shown(provider), shown(cmp.Or(o.API, "no address")))
 	}
-	c := consent{Provider: provider, Address: hostOf(base), Keys: openclaw.Program}
+	c := lending(provider, base)
 	what := fmt.Sprintf("OpenClaw has a key for %s in %s.", shown(provider), shortPath(o.From, ms.getenv("HOME")))
 	if o.Key == "" {
 		what = fmt.Sprintf("OpenClaw asks %s without a key.", shown(provider))
@@ -113,6 +113,33 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 		return nil, fmt.Sprintf("%s It is used only if you say so: goclaw in a terminal asks", what)
 	}
 	return borrowed(ms, spec, spoken, base, o.Provider), ""
+}
+
+// lending is the question whether OpenClaw's key for a provider may be used.
+func lending(provider, base string) consent {
+	return consent{Provider: provider, Address: hostOf(base), Keys: openclaw.Program}
+}
+
+// offers returns the models that can be asked with the agent's keys, as far as they
+// were looked for and the user has agreed; with their windows.
+func (l *lender) offers() map[string]int {
+	out := map[string]int{}
+	if l == nil {
+		return out
+	}
+	for provider, o := range l.known {
+		_, base := language(provider, o.Provider)
+		if allowed, _ := l.ms.permit.of(lending(provider, base)); !allowed || o.err != nil {
+			continue
+		}
+		if strings.HasPrefix(l.agent.Model, provider+"/") {
+			out[l.agent.Model] = 0
+		}
+		for _, m := range o.Models {
+			out[provider+"/"+m.ID] = m.ContextWindow
+		}
+	}
+	return out
 }
 
 // namedOrLent returns the model of a spec: as goclaw asks it, or else with the key
@@ -152,10 +179,13 @@ func language(name string, p openclaw.Provider) (api, base string) {
 	return api, base
 }
 
-// borrowed returns a model that is asked as OpenClaw asks it. It is not in byName:
-// other sessions have no part in it.
+// lentName is the name of a borrowed model in byName. Its own name is that of the
+// model that goclaw asks with a key of its own.
+func lentName(spec string) string { return "openclaw " + spec }
+
+// borrowed returns a model that is asked as OpenClaw asks it.
 func borrowed(ms *models, spec, api, base string, p openclaw.Provider) *model {
-	name := "openclaw " + spec
+	name := lentName(spec)
 	if m := ms.byName[name]; m != nil {
 		return m
 	}

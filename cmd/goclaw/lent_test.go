@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -101,6 +102,12 @@ func TestKeysOfOpenClaw(t *testing.T) {
 		p.See("Restored: ")
 		p.Press("the second word\r")
 		p.See(want)
+		if answer == "y" {
+			p.Press("/model\r")
+			p.Await("the model among those that can be used", func(s string, _, _ int) bool {
+				return regexp.MustCompile(`(?m)^\* +1 +house/house-1 +200k`).MatchString(s)
+			})
+		}
 		p.Press("/quit\r")
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %q", err, p.All())
