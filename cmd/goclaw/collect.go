@@ -18,5 +18,9 @@ func collectLate() {
 	}
 	usual := debug.SetGCPercent(firstCollection)
 	// What nothing refers to is gone with the first collection.
-	runtime.AddCleanup(new([64]byte), func(usual int) { debug.SetGCPercent(usual) }, usual)
+	runtime.AddCleanup(new([64]byte), func(usual int) {
+		if now := debug.SetGCPercent(usual); now != firstCollection {
+			debug.SetGCPercent(now) // an import has changed it meanwhile
+		}
+	}, usual)
 }

@@ -115,6 +115,9 @@ func (x *searcher) embedded(made, total int) {
 // cannot be indexed is indexed by the next search, which says why it cannot.
 func (x *searcher) indexed(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
 	x.importing = true
+	if os.Getenv("GOGC") == "" {
+		defer inherit.Frugally()()
+	}
 	bulk := recall.NewBulk(ctx, x.index)
 	rep, err := x.take(ctx, st, cat, o, show, bulk.Grown)
 	_ = bulk.Wait()

@@ -175,6 +175,7 @@ func take(src, home string) error {
 	if err != nil {
 		return err
 	}
+	defer inherit.Frugally()() // as goclaw import does
 	bulk := recall.NewBulk(ctx, func() (*recall.Index, error) { return ix, nil })
 	rep, err := inherit.Import(ctx, st, cat, inherit.ImportOptions{Memo: memo, Progress: func(p inherit.Progress) { bulk.Grown(p.Records, p.Read) }})
 	if err != nil {
