@@ -193,10 +193,17 @@ func quietIf(shown bool, err error) error {
 func target(ctx context.Context, a *app, r *turns, to addressee) (s *session.Session, note string, err error) {
 	ref := to.ref
 	if ref == "" || ref == a.conf.Session.DefaultKey { // a key, whatever its form
-		s, err = r.Peek(ctx, session.Key(a.conf.Session.DefaultKey))
+		key := session.Key(a.conf.Session.DefaultKey)
+		if s, err = r.Peek(ctx, key); err == nil && s.Origin.Program != "" && a.stores.look(ctx) {
+			s, err = r.Peek(ctx, key)
+		}
 		return s, "", err
 	}
-	in, err := naming.Address(ctx, a.stores.st, ref, a.lists.Last(), to.begin)
+	find := func() (session.Info, error) { return naming.Address(ctx, a.stores.st, ref, a.lists.Last(), to.begin) }
+	in, err := find()
+	if foreign(in, err) && a.stores.look(ctx) {
+		in, err = find()
+	}
 	if err != nil {
 		return nil, "", a.noSession(err)
 	}

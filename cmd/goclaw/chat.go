@@ -45,7 +45,15 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 	defer run.close()
 	st := a.stores.st
 	o.CWD, o.Folder = a.conf.Workspace, shortPath(a.conf.Workspace, a.getenv("HOME"))
-	defer a.stores.follow(ctx, st)()
+	if ref != "" && ref != a.conf.Session.DefaultKey {
+		if in, err := naming.Find(ctx, st, ref, false, a.lists.Last()); foreign(in, err) {
+			a.stores.lookSoon(ctx)
+		}
+	} else if !interactive { // nobody waits for a prompt
+		a.stores.lookSoon(ctx)
+	}
+	var troubles notes
+	defer a.stores.follow(ctx, st, troubles.add)()
 	if ix := a.search.ix; ix != nil {
 		// The user comes first: what is missing in the index can wait.
 		defer time.AfterFunc(3*time.Second, ix.Background).Stop()
@@ -61,7 +69,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 		}
 		return err
 	}
-	o.Prepare = run.servers.news
+	o.Prepare = func(ctx context.Context) []string { return append(troubles.take(), run.servers.news(ctx)...) }
 	setModels(a, &o, run.tools)
 	o.Shortcuts, o.Expand, o.Skills = a.models.brief.shortcuts, a.models.brief.expand, a.models.brief.known
 	if o.Live {

@@ -98,6 +98,13 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 			return err
 		}
 	}
+	switch {
+	case o.strict:
+	case given:
+		take.Memo.Give(paths, o.from)
+	default:
+		ss.asked(take.Memo, cat)
+	}
 	rep, err := a.search.indexed(ctx, st, cat, take, !o.asJSON)
 	if err == nil && !(given && take.Memo.Begun()) {
 		err = take.Memo.Finish()

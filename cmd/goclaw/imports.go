@@ -129,6 +129,8 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	cat, err := inherit.Find(ctx, ss.sources(), ss.findOptions("", o.Memo))
 	if err == nil {
 		defer cat.Close()
+		ss.looked = true
+		ss.asked(o.Memo, cat)
 		if rep, err = ss.take(ctx, st, cat, o, true, nil); err == nil {
 			err = o.Memo.Finish()
 		}
@@ -150,31 +152,6 @@ func (ss *stores) awaits(ctx context.Context, st store) bool {
 	}
 	_, err := session.Current(ctx, st, session.Key(key))
 	return errors.Is(err, session.ErrNotFound)
-}
-
-// follow imports what other programs write while a chat or a server is open, if
-// that is configured, until stop is called.
-func (ss *stores) follow(ctx context.Context, st store) (stop func()) {
-	if i := ss.conf.Session.Inherit; !i.Enabled || !i.Follow {
-		return func() {}
-	}
-	o, err := ss.importOptions()
-	if err != nil {
-		ss.warn("other agents' sessions are not followed: %s", oneLine(err))
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		// What fails now is imported by the next look, or by goclaw import,
-		// which says why.
-		_ = inherit.Follow(ctx, whole(st), ss.sources(), inherit.FollowOptions{Find: ss.findOptions("", nil), Import: o})
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
 
 // importError says how much is left of an import that was stopped.

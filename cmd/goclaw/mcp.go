@@ -26,7 +26,8 @@ may call.`,
 				return err
 			}
 			ix.Background()
-			defer a.stores.follow(cmd.Context(), a.stores.st)()
+			a.stores.lookSoon(cmd.Context())
+			defer a.stores.follow(cmd.Context(), a.stores.st, func(string) {})()
 			var tools []mcpd.Tool
 			for _, t := range ix.Tools() {
 				tools = append(tools, t)

@@ -43,6 +43,7 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	a.stores.lookSoon(ctx)
 	most := 20
 	if o.latest {
 		most = 1

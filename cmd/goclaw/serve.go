@@ -62,7 +62,8 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	if _, err := a.search.index(); err != nil {
 		return err
 	}
-	defer a.stores.follow(ctx, st)()
+	a.stores.lookSoon(ctx)
+	defer a.stores.follow(ctx, st, func(string) {})()
 	file := filepath.Join(a.conf.Home, "serve-token")
 	token, err := serve.Token(file)
 	if err != nil {

@@ -106,6 +106,7 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 	if err != nil {
 		return err
 	}
+	a.stores.look(ctx)
 	rows := []row{}
 	var infos []session.Info
 	for in, err := range naming.List(ctx, st, q) {

@@ -21,6 +21,7 @@ type stores struct {
 	*env
 	st       store // nil until open has opened it
 	readOnly bool  // not even projections are written
+	looked   bool  // what other programs wrote since the last import was imported
 	noImport bool  // other programs' sessions were imported already, or must not be
 }
 
@@ -129,7 +130,11 @@ func (ss *stores) find(ctx context.Context, ref string) (store, session.Info, er
 	if err != nil {
 		return nil, session.Info{}, err
 	}
-	in, err := naming.Find(ctx, st, ref, false, lists{ss.env}.Last())
+	find := func() (session.Info, error) { return naming.Find(ctx, st, ref, false, lists{ss.env}.Last()) }
+	in, err := find()
+	if foreign(in, err) && ss.look(ctx) {
+		in, err = find()
+	}
 	return st, in, err
 }
 

@@ -119,7 +119,7 @@ type Inherit struct {
 	Enabled bool   `json:"enabled" doc:"import other agents' sessions at the first start, and with goclaw import"`
 	Source  string `json:"source" doc:"a folder to look in besides the usual ones"`
 	Format  string `json:"format" doc:"auto, or the one program to look for; jsonl is OpenClaw" rule:"one of auto openclaw jsonl pi claw0 claude-code codex opencode gemini-cli crush goclaw"`
-	Follow  bool   `json:"follow" doc:"import what other agents write while a chat is open"`
+	Follow  bool   `json:"follow" doc:"import by itself what other agents add to sources that were imported once"`
 }
 
 // Checkpoint is when summaries are made in advance.
@@ -239,7 +239,7 @@ func Default() Config {
 			Store:      "sqlite",
 			Layout:     "openclaw",
 			DefaultKey: "main:cli:user",
-			Inherit:    Inherit{Enabled: true, Source: "~/.openclaw/agents/main/sessions", Format: "auto"},
+			Inherit:    Inherit{Enabled: true, Source: "~/.openclaw/agents/main/sessions", Format: "auto", Follow: true},
 			Checkpoint: Checkpoint{Enabled: true, FallbackToMain: true, TokenPercents: []int{25, 50, 75}, TurnThreshold: 15, MinTokens: 10000},
 			MemoryFlush: MemoryFlush{Enabled: true, ShowInSystemPrompt: true, Thresholds: []Threshold{
 				{50, "Context at 50%. Consider noting key decisions to memory.", "system"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,19 +31,17 @@ type FollowOptions struct {
 // writes a turn in several pieces.
 const settle = 150 * time.Millisecond
 
-// Follow imports what the programs write in paths, as they write it, until ctx is
+// Follow imports what the programs write in roots, as they write it, until ctx is
 // done. It begins with what is there already. Where the system reports no changes,
 // it looks now and then.
-func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptions) error {
+func Follow(ctx context.Context, st session.Store, roots []Root, o FollowOptions) error {
 	w := watch.New()
 	w.Every, w.Blind = o.Poll, o.Poll
 	defer w.Close()
-	o.Find.Memo = o.Import.Memo
-	o.Import.following = true
 	for {
 		begin := time.Now()
-		w.Look(func(see func(dir string, names ...string)) { show(paths, see) })
-		rep, err := look(ctx, st, paths, o)
+		w.Look(func(see func(dir string, names ...string)) { show(roots, see) })
+		rep, err := Look(ctx, st, roots, o)
 		took := time.Since(begin)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -61,19 +60,42 @@ func Follow(ctx context.Context, st session.Store, paths []string, o FollowOptio
 	}
 }
 
-// look imports what is new.
+// Look imports what is new in roots. If nothing has changed there, as far as the
+// memo knows, the store is not even asked.
+func Look(ctx context.Context, st session.Store, roots []Root, o FollowOptions) (all Report, err error) {
+	o.Find.Memo = o.Import.Memo
+	o.Import.following = true
+	by := map[string][]string{}
+	for _, r := range roots {
+		by[r.From] = append(by[r.From], r.Path)
+	}
+	for _, from := range slices.Sorted(maps.Keys(by)) {
+		o.Find.From = from
+		rep, err := look(ctx, st, by[from], o)
+		all.Outcomes, all.Took = append(all.Outcomes, rep.Outcomes...), all.Took+rep.Took
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
 func look(ctx context.Context, st session.Store, paths []string, o FollowOptions) (Report, error) {
 	cat, err := Find(ctx, paths, o.Find)
 	if err != nil {
 		return Report{}, err
 	}
 	defer cat.Close()
+	if o.Import.Memo != nil && o.Import.Memo.settled(cat) {
+		return Report{}, nil
+	}
 	return Import(ctx, st, cat, o.Import)
 }
 
-// show shows the folders of paths that may hold transcripts.
-func show(paths []string, see func(dir string, names ...string)) {
-	for _, p := range paths {
+// show shows the folders of roots that may hold transcripts.
+func show(roots []Root, see func(dir string, names ...string)) {
+	for _, r := range roots {
+		p := r.Path
 		fi, err := os.Stat(p)
 		switch {
 		case err != nil:

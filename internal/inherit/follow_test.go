@@ -20,7 +20,7 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- inherit.Follow(ctx, st, []string{src}, inherit.FollowOptions{
+		done <- inherit.Follow(ctx, st, []inherit.Root{{Path: src}}, inherit.FollowOptions{
 			Import: inherit.ImportOptions{Memo: inherit.NewMemo("")}, Poll: 500 * time.Millisecond,
 			Imported: func(_ inherit.Report, err error) {
 				if err != nil {

@@ -38,6 +38,8 @@ type ImportOptions struct {
 	// Waiting is called once if another process is importing into the same
 	// store: Import waits for it.
 	Waiting func(*session.HeldError)
+	// Patience is how long Import waits for it; 0: as long as it takes.
+	Patience time.Duration
 
 	following bool // Follow imports, not a person
 }
@@ -221,10 +223,11 @@ func Import(ctx context.Context, st session.Store, c *Catalogue, o ImportOptions
 // lockImports waits until no other process imports into st: decisions that were
 // made by looking at st must still hold when it is written.
 func (o ImportOptions) lockImports(ctx context.Context, st session.Store) (release func(), err error) {
+	begin := time.Now()
 	for told := false; ; {
 		release, err := st.Lock(ctx, "import\x00", "an import")
 		var held *session.HeldError
-		if !errors.As(err, &held) {
+		if !errors.As(err, &held) || o.Patience > 0 && time.Since(begin) > o.Patience {
 			return release, err
 		}
 		if !told && o.Waiting != nil {

@@ -35,10 +35,13 @@ func isStrict(in session.Info) bool {
 	return strings.Contains(strings.TrimSuffix(string(in.ID), string(in.Origin.ID)), strictID)
 }
 
+// strictRef ends the name of a strict import.
+const strictRef = "#strict"
+
 // ref names t in the memo.
 func (im *importer) ref(t *Transcript) string {
 	if im.o.Strict {
-		return t.Ref() + "#strict"
+		return t.Ref() + strictRef
 	}
 	return t.Ref()
 }

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"goclaw/internal/inherit/source"
@@ -20,11 +22,12 @@ import (
 // compared with its log again, with the same result. It never claims more than
 // the store has.
 type Memo struct {
-	path string
-	mu   sync.Mutex
-	data memoData
-	dirt bool
-	seen source.Stat // of the file, when it was read or written last
+	path  string
+	mu    sync.Mutex
+	data  memoData
+	dirt  bool
+	given bool        // Given was changed here
+	seen  source.Stat // of the file, when it was read or written last
 }
 
 type memoData struct {
@@ -33,6 +36,11 @@ type memoData struct {
 	Indices  map[string]memoIndex `json:"indices"`
 	Files    map[string]memoFile  `json:"files"`
 	Imported map[string]imported  `json:"taken"` // by Transcript.Ref
+	// Given are the paths that the user asked for, and the program that was
+	// said to have written them; "": it was found out.
+	Given map[string]string `json:"given,omitempty"`
+	// Told are the troubles that the user was told of, by path.
+	Told map[string]string `json:"told,omitempty"`
 }
 
 type memoIndex struct {
@@ -140,6 +148,10 @@ func (m *Memo) refresh() error {
 	if m.data.Search == begun && d.Search == "" {
 		d.Search = begun
 	}
+	if m.given {
+		d.Given = m.data.Given
+	}
+	d.Told = m.data.Told
 	m.data = d
 	return nil
 }
@@ -211,6 +223,100 @@ func (m *Memo) save() error {
 		m.mu.Unlock()
 	}
 	return nil
+}
+
+// Give remembers that the user asked for what is in paths, which from has
+// written ("": any program): it is followed from now on.
+func (m *Memo) Give(paths []string, from string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if have, ok := m.data.Given[source.Text(abs)]; err != nil || ok && have == from {
+			continue
+		}
+		if m.data.Given == nil {
+			m.data.Given = map[string]string{}
+		}
+		m.data.Given[source.Text(abs)] = from
+		m.given, m.dirt = true, true
+	}
+}
+
+// Root is a place that is followed.
+type Root struct{ Path, From string }
+
+// Roots returns what is followed: what was given, and those of places, where
+// programs keep their sessions, in which something was imported before there was
+// Give. What nobody asked for is not among them.
+func (m *Memo) Roots(places []string) (out []Root) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range slices.Sorted(maps.Keys(m.data.Given)) {
+		path, ok := source.FromText(p)
+		if !ok {
+			path = p
+		}
+		out = append(out, Root{path, m.data.Given[p]})
+	}
+	for _, p := range places {
+		if _, ok := m.data.Given[source.Text(p)]; ok {
+			continue
+		}
+		for ref := range m.data.Imported {
+			rest, ok := strings.CutPrefix(ref, source.Text(p))
+			if ok && (rest == "" || rest[0] == filepath.Separator || rest[0] == '#') && !strings.HasSuffix(ref, strictRef) {
+				out = append(out, Root{Path: p})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// Troubles says which roots are gone or cannot be read, once for each trouble.
+// What was imported from them stays.
+func (m *Memo) Troubles(roots []Root) (out []string) {
+	m.mu.Lock()
+	for _, r := range roots {
+		why := ""
+		f, err := os.Open(r.Path)
+		switch {
+		case err == nil:
+			f.Close()
+		case errors.Is(err, fs.ErrNotExist):
+			why = r.Path + " is gone: what was imported from it stays"
+		default:
+			why = "what is written in " + r.Path + " is not imported: " + source.Unreadable(r.Path, err).What
+		}
+		path := source.Text(r.Path)
+		if m.data.Told[path] == why {
+			continue
+		}
+		if m.data.Told == nil {
+			m.data.Told = map[string]string{}
+		}
+		m.data.Told[path], m.dirt = why, true
+		if why == "" {
+			delete(m.data.Told, path)
+		} else {
+			out = append(out, why)
+		}
+	}
+	m.mu.Unlock()
+	_ = m.save() // else the user is told again
+	return out
+}
+
+// settled reports whether all of c was imported, as far as the memo knows, and
+// nothing has changed since.
+func (m *Memo) settled(c *Catalogue) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.dirt && !slices.ContainsFunc(c.Transcripts, func(t *Transcript) bool {
+		have, ok := m.data.Imported[t.Ref()]
+		return !ok || have.Stat != t.Stat || t.Title != "" && t.Title != have.Title && !have.Copy
+	})
 }
 
 func (m *Memo) sniffed(path string, st source.Stat) (source.Sniffed, bool) {

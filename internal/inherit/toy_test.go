@@ -145,7 +145,7 @@ func TestSeventhProgram(t *testing.T) {
 	defer stop()
 	add("Q: and now?\nA: sun\n")
 	got := 0
-	err := inherit.Follow(ctx, st, []string{home}, inherit.FollowOptions{Find: find, Imported: func(rep inherit.Report, err error) {
+	err := inherit.Follow(ctx, st, []inherit.Root{{Path: home}}, inherit.FollowOptions{Find: find, Imported: func(rep inherit.Report, err error) {
 		got = rep.Records()
 		stop()
 	}})
