@@ -21,7 +21,7 @@ func (c *commands) context(ctx context.Context, _ string) error {
 	}
 	m := c.o.Model()
 	x := window.Explain(s, m.Prompt, m.Tokens, m.Budget)
-	if c.o.Spent != nil {
+	if c.o.Spent != nil && c.cur.ID != "" {
 		if x.Cost, err = c.o.Spent(ctx, s.ID); err != nil {
 			return err
 		}
