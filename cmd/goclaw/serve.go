@@ -3,14 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/config"
 	"goclaw/internal/serve"
+	"goclaw/internal/wholefile"
 )
 
 // serveFlags say how goclaw is served.
@@ -19,6 +25,7 @@ type serveFlags struct {
 	hosts  []string
 	remote bool
 	asJSON bool
+	link   bool
 	grace  time.Duration
 }
 
@@ -36,13 +43,19 @@ Only this machine can reach the server, unless --addr names another address and
 --remote says that this is meant. There is no encryption: put a proxy with TLS
 in front, and name it with --host.`,
 		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return serveSessions(cmd.Context(), a, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.link {
+				return loginLink(cmd.Context(), a)
+			}
+			return serveSessions(cmd.Context(), a, f)
+		},
 	}
 	cmd.Flags().StringVar(&f.addr, "addr", "127.0.0.1:7331", "where to listen; port 0 takes a free one")
 	cmd.Flags().StringArrayVar(&f.hosts, "host", nil, "another name that the server is called by, such as that of a proxy (can be repeated)")
 	cmd.Flags().BoolVar(&f.remote, "remote", false, "other machines may reach the server, if --addr lets them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 10*time.Second, "how long turns may go on after SIGTERM before they are interrupted")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, `print {"url","tokenFile","loginUrl"}`)
+	cmd.Flags().BoolVar(&f.link, "link", false, "print a new login link of the server that runs")
 	a.given.flags(cmd.Flags())
 	return cmd
 }
@@ -81,6 +94,9 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	srv := serve.New(serve.Options{Backend: back, Token: token, Hosts: f.hosts, Version: version()})
 	address := "http://" + l.Addr().String()
 	login := address + srv.LoginPath()
+	if err := wholefile.Write(addressFile(a.conf), []byte(address+"\n")); err != nil {
+		a.warn("goclaw serve --link will not find this server: %s", oneLine(err))
+	}
 	if f.asJSON {
 		line, err := json.Marshal(map[string]string{"url": address, "tokenFile": file, "loginUrl": login})
 		if err != nil {
@@ -108,4 +124,43 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 		return err
 	}
 	return <-failed
+}
+
+// addressFile holds the address of the server that began last.
+func addressFile(c *config.Loaded) string { return filepath.Join(c.Home, "serve-address") }
+
+// loginLink prints a new login link of the server that runs.
+func loginLink(ctx context.Context, a *app) error {
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	address, err := wholefile.Read(addressFile(c), wholefile.Small)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no server runs: goclaw serve starts one")
+	}
+	if err != nil {
+		return err
+	}
+	token, err := serve.Token(filepath.Join(c.Home, "serve-token"))
+	if err != nil {
+		return err
+	}
+	at := strings.TrimSpace(string(address))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/v1/login-links", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	client := &http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("no server answers at %s: goclaw serve starts one", at)
+	}
+	defer resp.Body.Close()
+	var made struct{ URL string }
+	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || made.URL == "" {
+		return fmt.Errorf("the server at %s gives no login link (%s)", at, resp.Status)
+	}
+	return a.print(made.URL)
 }

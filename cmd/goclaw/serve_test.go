@@ -522,3 +522,77 @@ func (endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Going back to before a message keeps what came after as a branch.
+func TestServeBranches(t *testing.T) {
+	t.Parallel()
+	model, _ := slowly(t)
+	s := serving(t, t.TempDir(), t.TempDir(), model)
+	var made struct{ ID string }
+	s.get(201, "POST", "/v1/sessions", "", &made)
+	at := "/v1/sessions/" + made.ID
+	say := func(text string) {
+		t.Helper()
+		next := events(t, s.ask("POST", at+"/turns", `{"text":"`+text+`"}`).Body)
+		for {
+			ev, ok := next()
+			if !ok || ev.Type == "error" {
+				t.Fatalf("the turn ended with %v", ev)
+			}
+			if ev.Type == "done" {
+				return
+			}
+		}
+	}
+	say("first")
+	say("second")
+	var view struct {
+		Items []struct {
+			Seq  int
+			Kind string
+			HTML string
+			Dead bool
+		}
+	}
+	s.get(200, "GET", at+"/transcript", "", &view)
+	second := 0
+	for _, it := range view.Items {
+		if it.Kind == "user" {
+			second = it.Seq
+		}
+	}
+	var moved struct{ Text string }
+	s.get(200, "POST", at+"/branches", fmt.Sprintf(`{"before":%d}`, second), &moved)
+	if moved.Text != "second" {
+		t.Errorf("the message gone back over is %q", moved.Text)
+	}
+	say("third")
+	var tree struct {
+		Branches []struct {
+			ID, Text string
+			Live     bool
+		}
+	}
+	s.get(200, "GET", at+"/branches", "", &tree)
+	if len(tree.Branches) != 2 || tree.Branches[0].Live || tree.Branches[0].Text != "second" || !tree.Branches[1].Live {
+		t.Fatalf("the branches are %+v", tree)
+	}
+	view.Items = nil // fields that are left out keep their values
+	s.get(200, "GET", at+"/transcript", "", &view)
+	for _, it := range view.Items {
+		if strings.Contains(it.HTML, "second") != it.Dead {
+			t.Errorf("record %d is on the wrong branch: %+v", it.Seq, it)
+		}
+	}
+	s.get(200, "POST", at+"/branches", `{"to":"`+tree.Branches[0].ID+`"}`, nil)
+	view.Items = nil // fields that are left out keep their values
+	s.get(200, "GET", at+"/transcript", "", &view)
+	for _, it := range view.Items {
+		if strings.Contains(it.HTML, "third") != it.Dead {
+			t.Errorf("after the switch record %d is on the wrong branch: %+v", it.Seq, it)
+		}
+	}
+	s.get(400, "POST", at+"/branches", `{"before":1}`, nil)
+	s.get(400, "POST", at+"/branches", `{"to":"none"}`, nil)
+	s.get(400, "POST", at+"/branches", `{}`, nil)
+}

@@ -13,7 +13,11 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
@@ -186,6 +190,70 @@ pre{background:#f5f5f5;padding:.6rem;overflow-x:auto;white-space:pre-wrap;overfl
 // markdown renders text. Raw HTML is left out, and so are addresses that would
 // run a script.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM))
+
+// paged renders text for a page: nothing in it is fetched from elsewhere, and
+// nothing needs a style of its own.
+var paged = goldmark.New(
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Strikethrough, extension.Linkify, extension.TaskList),
+	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(outsideLinks{}, 100))),
+)
+
+// outsideLinks opens links in a tab of their own, and makes links of pictures.
+type outsideLinks struct{}
+
+// Transform changes the links of a text.
+func (outsideLinks) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	var pictures []*ast.Image
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Image:
+			pictures = append(pictures, n)
+		case *ast.Link, *ast.AutoLink:
+			n.SetAttributeString("target", []byte("_blank"))
+			n.SetAttributeString("rel", []byte("noopener noreferrer"))
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, img := range pictures {
+		link := ast.NewLink()
+		link.Destination = img.Destination
+		link.SetAttributeString("target", []byte("_blank"))
+		link.SetAttributeString("rel", []byte("noopener noreferrer"))
+		for c := img.FirstChild(); c != nil; c = img.FirstChild() {
+			link.AppendChild(link, c)
+		}
+		if !link.HasChildren() {
+			link.AppendChild(link, ast.NewString([]byte("picture")))
+		}
+		if up := img.Parent(); inLink(up) {
+			up.ReplaceChild(up, img, ast.NewString([]byte("picture")))
+		} else {
+			up.ReplaceChild(up, img, link)
+		}
+	}
+}
+
+// inLink reports whether n is in a link: links do not hold others.
+func inLink(n ast.Node) bool {
+	for ; n != nil; n = n.Parent() {
+		if n.Kind() == ast.KindLink {
+			return true
+		}
+	}
+	return false
+}
+
+// HTML renders one text for a page.
+func HTML(text string) string {
+	var b bytes.Buffer
+	if err := paged.Convert([]byte(text), &b); err != nil {
+		return "<pre>" + html.EscapeString(text) + "</pre>"
+	}
+	return b.String()
+}
 
 func writeHTML(w io.Writer, s *session.Session, redacted int) error {
 	var b bytes.Buffer

@@ -63,24 +63,26 @@ func (t *turn) approve(ctx context.Context, r tool.Request) (tool.Decision, erro
 	}
 }
 
-// questions answers with what the turn in a session waits for.
+// questions answers with what the turn in a session waits for, and whether one
+// runs here.
 func (s turnsAPI) questions(w http.ResponseWriter, r *http.Request) error {
 	in, err := s.session(r)
 	if err != nil {
 		return err
 	}
-	out := []any{}
+	out, runs := []any{}, false
 	s.turns.mu.Lock()
 	t := s.turns.of[in.ID]
 	s.turns.mu.Unlock()
 	if t != nil {
+		runs = !t.over()
 		t.mu.Lock()
 		if t.asks != nil {
 			out = append(out, t.asks.data)
 		}
 		t.mu.Unlock()
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"questions": out})
+	return writeJSON(w, http.StatusOK, map[string]any{"questions": out, "running": runs})
 }
 
 // answer answers a question. Each is answered once.

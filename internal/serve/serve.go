@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"net"
@@ -75,7 +76,6 @@ type Options struct {
 	Token   string
 	Hosts   []string // names beside localhost that the server is called by
 	Version string
-	Page    http.Handler // nil: there is none
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -89,12 +89,13 @@ type Server struct {
 	once    *once
 	metrics *metrics
 	version string
-	page    http.Handler
 	log     *slog.Logger
 	stop    context.Context // done when the server stops: streams end
 	end     context.CancelFunc
 	http    *http.Server
 	routes  []string // as net/http writes them
+
+	deadOnes deadRecords
 }
 
 // New returns a Server.
@@ -109,7 +110,7 @@ func New(o Options) *Server {
 	s := &Server{
 		b: o.Backend, gate: &gate{token: o.Token, hosts: hosts, now: time.Now}, rate: &rate{now: time.Now},
 		streams: &streams{st: o.Backend.Store(), record: o.Backend.Record, of: map[session.ID]*stream{}},
-		once:    &once{now: time.Now}, metrics: newMetrics(), version: o.Version, page: o.Page, log: o.Log,
+		once:    &once{now: time.Now}, metrics: newMetrics(), version: o.Version, log: o.Log,
 	}
 	s.turns = &running{server: s, of: map[session.ID]*turn{}}
 	s.stop, s.end = context.WithCancel(context.Background())
@@ -168,6 +169,10 @@ func (s *Server) Handler() http.Handler {
 	handle("POST /v1/sessions/{id}/restore", about.restore)
 	handle("POST /v1/sessions/{id}/fork", about.fork)
 	handle("GET /v1/sessions/{id}/records", about.records)
+	view := viewAPI{s}
+	handle("GET /v1/sessions/{id}/transcript", view.transcript)
+	handle("GET /v1/sessions/{id}/branches", view.branches)
+	handle("POST /v1/sessions/{id}/branches", view.move)
 	handle("GET /v1/sessions/{id}/context", about.context)
 	handle("GET /v1/sessions/{id}/checkpoints", about.checkpoints)
 	handle("GET /v1/sessions/{id}/usage", about.sessionUsage)
@@ -191,9 +196,7 @@ func (s *Server) Handler() http.Handler {
 	handle("/v1/", func(_ http.ResponseWriter, r *http.Request) error {
 		return wrong(http.StatusNotFound, "there is no %s %s", r.Method, r.URL.Path)
 	})
-	if s.page != nil {
-		mux.Handle("/", s.page)
-	}
+	handle("/", s.page)
 	return s.guard(mux)
 }
 
@@ -229,6 +232,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case r.ContentLength > maxBody:
 			h.Set("Connection", "close")
 			p = wrong(http.StatusRequestEntityTooLarge, "the body of the request is longer than %d bytes", maxBody)
+		}
+		if p != nil && p.Status == http.StatusUnauthorized && r.URL.Path == "/" {
+			w.Header().Set("Content-Type", types[".html"])
+			w.WriteHeader(p.Status)
+			io.WriteString(w, outside)
+			return
 		}
 		if p != nil {
 			s.problem(w, r, p)

@@ -204,6 +204,34 @@ const (
 	maxPage     = 4 << 20 // bytes of records in one answer
 )
 
+// page is a stretch of a log: the records after one number and before another.
+type page struct {
+	after, before int64
+	back          bool // counted from its end
+}
+
+// pageOf returns the stretch that a request asks for.
+func pageOf(r *http.Request, in session.Info) (p page, err error) {
+	limit, err := number(r, "limit", recordsPage)
+	if err != nil {
+		return p, err
+	}
+	limit = min(max(limit, 1), maxRecords)
+	if p.after, err = number(r, "after", -1); err != nil {
+		return p, err
+	}
+	if p.before, err = number(r, "before", int64(in.Last)+1); err != nil {
+		return p, err
+	}
+	p.before = min(p.before, int64(in.Last)+1)
+	if p.back = p.after < 0; p.back {
+		p.after = max(p.before-1-limit, 0)
+	} else {
+		p.before = min(p.before, p.after+1+limit)
+	}
+	return p, nil
+}
+
 // records answers with records in their order: those after a number, those
 // before one, or the latest.
 func (s sessionsAPI) records(w http.ResponseWriter, r *http.Request) error {
@@ -211,28 +239,15 @@ func (s sessionsAPI) records(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := number(r, "limit", recordsPage)
+	p, err := pageOf(r, in)
 	if err != nil {
 		return err
-	}
-	limit = min(max(limit, 1), maxRecords)
-	after, err := number(r, "after", -1)
-	if err != nil {
-		return err
-	}
-	before, err := number(r, "before", int64(in.Last)+1)
-	if err != nil {
-		return err
-	}
-	back := after < 0 // the latest before that number
-	if back {
-		after = max(before-1-limit, 0)
 	}
 	out, size := []json.RawMessage{}, 0
 	damaged := []string{}
 	var damage *session.Damage
 	first, last := session.Seq(0), session.Seq(0)
-	for rec, err := range s.b.Store().Read(r.Context(), in.ID, session.Seq(after)) {
+	for rec, err := range s.b.Store().Read(r.Context(), in.ID, session.Seq(p.after)) {
 		if errors.As(err, &damage) {
 			damaged = append(damaged, damage.Error())
 			continue
@@ -240,7 +255,7 @@ func (s sessionsAPI) records(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if int64(rec.Seq) >= before || !back && int64(len(out)) >= limit {
+		if int64(rec.Seq) >= p.before {
 			break
 		}
 		line, err := s.b.Record(rec)
@@ -248,7 +263,7 @@ func (s sessionsAPI) records(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if size += len(line); size > maxPage && len(out) > 0 {
-			if !back {
+			if !p.back {
 				break
 			}
 			// Long records: the latest of them.

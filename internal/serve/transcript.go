@@ -1,0 +1,345 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"goclaw/internal/handover"
+	"goclaw/internal/transcript"
+	"goclaw/llm"
+	"goclaw/session"
+)
+
+// viewAPI answers with sessions as people read them: Markdown as HTML, long
+// texts cut, and the branches.
+type viewAPI struct{ *Server }
+
+// item is a record as people read it.
+type item struct {
+	Seq      session.Seq `json:"seq"`
+	Time     string      `json:"time,omitempty"`
+	Kind     string      `json:"kind"` // user, assistant, tool, notice, compaction, checkpoint, undo, model, title, shell, custom, reset, branch
+	HTML     string      `json:"html,omitempty"`
+	Text     string      `json:"text,omitempty"`
+	Thinking string      `json:"thinking,omitempty"`
+	Calls    []call      `json:"calls,omitempty"`
+	Results  []result    `json:"results,omitempty"`
+	Images   []image     `json:"images,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	Model    string      `json:"model,omitempty"`
+	Percent  int         `json:"percent,omitempty"`
+	Tokens   int         `json:"tokens,omitempty"`
+	After    int         `json:"tokensAfter,omitempty"`
+	Cut      int         `json:"cut,omitempty"`  // bytes of the text that are not shown
+	Dead     bool        `json:"dead,omitempty"` // on a branch that is not the live one
+}
+
+type call struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Line  string          `json:"line"` // the call in one line
+	Input json.RawMessage `json:"input"`
+}
+
+type result struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Text    string `json:"text"`
+	Cut     int    `json:"cut,omitempty"`
+	IsError bool   `json:"isError"`
+}
+
+type image struct {
+	MIME string `json:"mime"`
+	Data string `json:"data"`
+}
+
+// Texts beyond these sizes are cut: whole ones are in the records.
+const (
+	mostText   = 100 << 10
+	mostResult = 16 << 10
+	mostImage  = 4 << 20
+)
+
+// cut returns the beginning of text, and how many bytes are missing.
+func cut(text string, most int) (string, int) {
+	if len(text) <= most {
+		return text, 0
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n], len(text) - n
+}
+
+// itemOf returns a record as people read it; ok is false if they do not.
+func itemOf(rec session.Record) (it item, ok bool) {
+	it = item{Seq: rec.Seq, Time: transcript.Stamp(rec.Time)}
+	text := ""
+	switch b := rec.Body.(type) {
+	case session.Message:
+		it.fill(b)
+		text = b.Text()
+	case session.Compaction:
+		it.Kind, it.Tokens, it.After, text = "compaction", b.TokensBefore, b.TokensAfter, b.Summary
+	case session.Checkpoint:
+		it.Kind, it.Tokens, it.Model, text = "checkpoint", b.Tokens, b.Model, b.Summary
+	case session.Notice:
+		it.Kind, it.Percent, it.Text = "notice", b.Percent, b.Text
+	case session.Undo:
+		it.Kind, it.Text = "undo", "The compaction was undone: what it covered is sent again."
+	case session.ModelChange:
+		it.Kind, it.Text = "model", b.Name()
+	case session.Title:
+		it.Kind, it.Text = "title", b.Title
+	case session.Shell:
+		it.Kind, it.Text = "shell", "$ "+b.Command+"\n"+b.Output
+	case session.CustomMessage:
+		it.Kind, text = "custom", llm.Message{Blocks: b.Blocks}.Text()
+	case session.Reset:
+		it.Kind, it.Text = "reset", b.Reason
+	case session.BranchSummary:
+		it.Kind, text = "branch", b.Summary
+	default:
+		return it, false
+	}
+	if text != "" {
+		text, it.Cut = cut(text, mostText)
+		it.HTML = handover.HTML(text)
+	}
+	it.Text, _ = cut(it.Text, mostText)
+	return it, true
+}
+
+func (it *item) fill(m session.Message) {
+	it.Kind, it.Error = string(m.Role), m.Error
+	if m.Role == llm.Assistant {
+		it.Model = strings.TrimPrefix(m.Provider+"/"+m.Model, "/")
+		it.Tokens = m.Usage.Prompt() + m.Usage.Output
+	}
+	for _, block := range m.Blocks {
+		switch b := block.(type) {
+		case llm.Thinking:
+			more, _ := cut(b.Text, mostText)
+			it.Thinking += more
+		case llm.ToolCall:
+			c := call{b.ID, b.Name, transcript.CallLine(b), b.Args}
+			if len(c.Input) > mostResult || !json.Valid(c.Input) {
+				text, _ := cut(string(c.Input), mostResult)
+				c.Input, _ = json.Marshal(text)
+			}
+			it.Calls = append(it.Calls, c)
+		case llm.ToolResult:
+			it.Kind = "tool"
+			text, n := cut(b.Text(), mostResult)
+			it.Results = append(it.Results, result{b.CallID, b.Name, text, n, b.IsError})
+			for _, in := range b.Blocks {
+				if img, ok := in.(llm.Image); ok {
+					it.picture(img)
+				}
+			}
+		case llm.Image:
+			it.picture(b)
+		}
+	}
+}
+
+// picture adds an image that a page can show.
+func (it *item) picture(img llm.Image) {
+	if len(img.Data) <= mostImage && strings.HasPrefix(img.MIME, "image/") && !strings.ContainsAny(img.MIME, "\"'<> ;,") {
+		it.Images = append(it.Images, image{img.MIME, img.Data})
+	}
+}
+
+// transcript answers with what was said: before a record, after one, or the
+// latest.
+func (s viewAPI) transcript(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(r, in)
+	if err != nil {
+		return err
+	}
+	dead, err := s.dead(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	items, size := []item{}, 0
+	var damage *session.Damage
+	var parts session.Joiner
+	take := func(rec session.Record) {
+		it, ok := itemOf(rec)
+		if ok {
+			it.Dead = dead[rec.Seq]
+			items = append(items, it)
+			size += len(it.HTML) + len(it.Text)
+		}
+	}
+	first, last := session.Seq(p.after)+1, session.Seq(p.after)
+	for rec, err := range s.b.Store().Read(r.Context(), in.ID, session.Seq(p.after)) {
+		if errors.As(err, &damage) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if int64(rec.Seq) >= p.before || size > maxPage && !p.back {
+			break
+		}
+		last = rec.Seq
+		for _, rec := range parts.Next(rec) {
+			take(rec)
+		}
+	}
+	if last == in.Last {
+		for _, rec := range parts.End() {
+			take(rec)
+		}
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "keepFrom": in.KeepFrom})
+}
+
+// branch is the end of a branch.
+type branch struct {
+	ID    string      `json:"id"`
+	Seq   session.Seq `json:"seq"`
+	Live  bool        `json:"live"`
+	Own   session.Seq `json:"own"` // where its own records begin; 0: the live branch has them all
+	Turns int         `json:"turns"`
+	Text  string      `json:"text"` // its own first words, or the last ones of the live branch
+}
+
+func (s viewAPI) branches(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	whole, err := session.Replay(in.ID, s.b.Store().Read(r.Context(), in.ID, 0))
+	if err != nil {
+		return err
+	}
+	out := []branch{}
+	for _, tip := range whole.Tips() {
+		b := branch{ID: tip.ID, Seq: tip.Seq, Live: tip.Live, Own: tip.Own}
+		for _, rec := range whole.Path(tip.ID) {
+			m, ok := rec.Body.(session.Message)
+			if !ok || !session.IsTurn(m) {
+				continue
+			}
+			b.Turns++
+			if tip.Live || b.Text == "" && tip.Own > 0 && rec.Seq >= tip.Own {
+				b.Text = transcript.OneLine(m.Text(), 120)
+			}
+		}
+		out = append(out, b)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"branches": out})
+}
+
+// move goes to the end of another branch, or back to before a message, whose
+// text it answers with.
+func (s viewAPI) move(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		To     string      `json:"to"`
+		Before session.Seq `json:"before"`
+	}
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	if (body.To == "") == (body.Before == 0) {
+		return wrong(http.StatusBadRequest, "give either to, the id of a branch, or before, the number of a message")
+	}
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	if in.Mirror() {
+		return wrong(http.StatusConflict, "this session belongs to another program and is read-only: say something first")
+	}
+	st := s.b.Store()
+	release, err := st.Lock(r.Context(), string(in.ID), "goclaw serve")
+	if err != nil {
+		return err
+	}
+	defer release()
+	whole, err := session.Replay(in.ID, st.Read(r.Context(), in.ID, 0))
+	if err != nil {
+		return err
+	}
+	target, text := body.To, ""
+	if body.Before > 0 {
+		before := "" // the record that the message continues
+		for _, rec := range whole.Branch {
+			if rec.Seq == body.Before && session.IsTurn(rec.Body) {
+				target, text = before, rec.Body.(session.Message).Text()
+				break
+			}
+			switch rec.Body.(type) {
+			case session.Header, session.Unknown, session.Leaf:
+			default:
+				before = rec.ID
+			}
+		}
+		if target == "" {
+			return wrong(http.StatusBadRequest, "record %d is not a message of the user with something before it", body.Before)
+		}
+	} else if whole.Path(target) == nil {
+		return wrong(http.StatusBadRequest, "there is no branch that ends with %q", target)
+	}
+	if _, err := session.Keep(r.Context(), st, whole, whole.Next(session.Leaf{Target: target}, session.System{}), session.System{}); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"session": s.b.Session(whole.Info), "text": text})
+}
+
+// deadRecords remembers which records of the latest sessions are on no live
+// branch.
+type deadRecords struct {
+	mu   sync.Mutex
+	id   session.ID
+	last session.Seq
+	dead map[session.Seq]bool
+}
+
+// dead returns the records that are not on the live branch. Most logs have no
+// bend, and are not read for it.
+func (s viewAPI) dead(ctx context.Context, in session.Info) (map[session.Seq]bool, error) {
+	if in.LastBend == 0 {
+		return nil, nil
+	}
+	d := &s.deadOnes
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.id == in.ID && d.last == in.Last {
+		return d.dead, nil
+	}
+	whole, err := session.Replay(in.ID, s.b.Store().Read(ctx, in.ID, 0))
+	if err != nil {
+		return nil, err
+	}
+	live := map[session.Seq]bool{}
+	for _, rec := range whole.Branch {
+		live[rec.Seq] = true
+	}
+	dead := map[session.Seq]bool{}
+	for _, tip := range whole.Tips() {
+		if tip.Live {
+			continue
+		}
+		for _, rec := range whole.Path(tip.ID) {
+			if !live[rec.Seq] {
+				dead[rec.Seq] = true
+			}
+		}
+	}
+	d.id, d.last, d.dead = in.ID, in.Last, dead
+	return dead, nil
+}
