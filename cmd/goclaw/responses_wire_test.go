@@ -18,6 +18,7 @@ import (
 type reasoner struct {
 	n      int
 	failed bool
+	limit  int // bytes of a request that fit into the window; 0: any number
 }
 
 // sealed is the reasoning of an item, as only the server can write it.
@@ -195,6 +196,10 @@ func (s *reasoner) answer(w http.ResponseWriter, raw []byte) {
 			})
 	}
 	response("response.created", "in_progress", `,"usage":null,"error":null`)
+	if s.limit > 0 && len(raw) > s.limit {
+		response("response.failed", "failed", `,"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model. Please adjust your input and try again."}`)
+		return
+	}
 	text, results := req.words()
 	if strings.Contains(text, "fail") && !s.failed {
 		s.failed = true

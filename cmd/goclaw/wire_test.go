@@ -22,7 +22,8 @@ import (
 // call, and asked to "be silent" it answers NO_REPLY. What it was sent is
 // appended to the file wire.log, a request a line; asked for its models it
 // lists them. With a status it fails that way. With "refuse" and a word it
-// refuses each request with the word in it, and names the place.
+// refuses each request with the word in it, and names the place. With "limit" and a
+// number, responses takes requests of so many bytes.
 func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: fakewire anthropic|openai|responses [status bodyfile]")
@@ -35,6 +36,8 @@ func fakeWire(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case len(args) == 3 && args[1] == "refuse":
 		word = args[2]
+	case len(args) == 3 && args[1] == "limit":
+		fmt.Sscan(args[2], &reasons.limit)
 	case len(args) == 3:
 		fmt.Sscan(args[1], &status)
 		body = ts.ReadFile(args[2])
