@@ -42,7 +42,7 @@ error, done. An answer that was cut because it reached the limit on its length
 				}
 				return ask(cmd.Context(), a, to, llm.Message{}, asJSON)
 			}
-			text, err := expanded(a, ref, strings.Join(args, " "), asJSON)
+			text, err := expanded(cmd.Context(), a, ref, strings.Join(args, " "), asJSON)
 			if err != nil {
 				return err
 			}
@@ -65,14 +65,20 @@ error, done. An answer that was cut because it reached the limit on its length
 
 // expanded returns what is sent for text: what /name at its beginning stands for,
 // or text itself.
-func expanded(a *app, ref, text string, quiet bool) (string, error) {
+func expanded(ctx context.Context, a *app, ref, text string, quiet bool) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil
 	}
 	if _, err := a.config(); err != nil {
 		return "", err
 	}
-	a.models.brief.become(session.Info{Key: session.Key(cmp.Or(ref, a.conf.Session.DefaultKey))}, 0)
+	of := session.Info{Key: session.Key(cmp.Or(ref, a.conf.Session.DefaultKey))}
+	if !of.Key.Complete() {
+		if _, found, err := a.stores.find(ctx, ref); err == nil { // else ask says what is wrong
+			of = found
+		}
+	}
+	a.models.brief.become(of, 0)
 	sent, from, err := a.models.brief.expandAsked(text)
 	if from != "" && err == nil && !quiet {
 		name, _, _ := strings.Cut(text, " ")
