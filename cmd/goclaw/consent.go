@@ -145,13 +145,8 @@ func asker(e *env) func(context.Context, string) (bool, error) {
 	in := line.NewPlain(tty, tty)
 	return func(ctx context.Context, question string) (bool, error) {
 		answer, err := in.Ask(ctx, question+" [y/N] ")
-		return isYes(answer), err
+		return line.Yes(answer), err
 	}
-}
-
-func isYes(answer string) bool {
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }
 
 // serverNames are the servers as people call them.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -192,11 +191,7 @@ func (e *env) confirm(question string) bool {
 		return false
 	}
 	answer, err := line.NewPlain(e.in, e.err).Ask(context.Background(), transcript.Name(question)+" [y/N] ")
-	if err != nil {
-		return false
-	}
-	answer = strings.TrimSpace(answer)
-	return answer == "y" || answer == "Y" || answer == "yes"
+	return err == nil && line.Yes(answer)
 }
 
 // interruptible returns a context that the first Ctrl-C cancels; the second

@@ -131,3 +131,71 @@ func TestConfirmIsNotTypedAhead(t *testing.T) {
 		t.Errorf("exit code %d: %q", code, p.All())
 	}
 }
+
+// TestTypedAheadAnswersNothing: the same for every other question: where
+// conversations go, what is continued, which session is opened.
+func TestTypedAheadAnswersNothing(t *testing.T) {
+	ollama := &ear{models: []string{"llama3.2"}}
+	machine{ollama: ollama}.switchOn(t)
+	refused := func(t *testing.T, home string) []string { // a message without an answer
+		url, _ := busy(t, 99, "3600")
+		env := claude(home, url)
+		if _, errOut, code := inPipe(t, env, "ask", "hello"); code != 1 {
+			t.Fatal(errOut)
+		}
+		return env
+	}
+	for name, c := range map[string]struct {
+		args     []string
+		prepare  func(t *testing.T, home string) (env []string)
+		question string
+		answer   string
+		then     string
+	}{
+		"a server, in ask":    {[]string{"ask", "hello"}, nil, "Send conversations to it? [y/N]", "n\n", "because you said no"},
+		"a server, in chat":   {nil, nil, "Send conversations to it? [y/N]", "n\r", "because you said no"},
+		"an interrupted turn": {nil, refused, "Continue it? [Y/n]", "n\r", "/continue resumes it later."},
+		"an interrupted turn on a dumb terminal": {nil, func(t *testing.T, home string) []string {
+			return append(refused(t, home), "TERM=dumb")
+		}, "Continue it? [Y/n]", "n\n", "/continue resumes it later."},
+		"which session": {[]string{"-r"}, func(t *testing.T, home string) []string {
+			env := keyless(home, "GOCLAW_NO_LOCAL=1")
+			for _, key := range []string{"main:cli:one", "main:cli:two"} {
+				if _, errOut, code := inPipe(t, env, "ask", "-s", key, "hello"); code != 0 {
+					t.Fatal(errOut)
+				}
+			}
+			return env
+		}, "Which one? [1-2, or a part of its name]", "one\n", "Restored: 1 previous turn of main:cli:one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			env := keyless(home)
+			if c.prepare != nil {
+				env = c.prepare(t, home)
+			}
+			ollama.take()
+			p := ptytest.New(t, 200, 40)
+			p.Press("y\ny\n1\ny") // before the program has begun
+			cmd := exec.Command("goclaw", c.args...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
+			cmd.Env, cmd.Dir = env, home
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { cmd.Process.Kill() })
+			p.See(c.question)
+			p.Press(c.answer)
+			p.See(c.then)
+			if len(c.args) == 0 || c.args[0] == "-r" {
+				p.See("\n>")
+				p.Press("\x03\x04")
+			}
+			exits(t, cmd)
+			if heard, bodies := ollama.take(); strings.Contains(bodies, "hello") {
+				t.Errorf("the server got %q", heard)
+			}
+		})
+	}
+}

@@ -284,8 +284,7 @@ func (c *Chat) yes(ctx context.Context, prompt string) bool {
 func (c *Chat) Confirm(ctx context.Context, question string) (bool, error) {
 	defer c.view.screen.pause()()
 	answer, err := c.read(ctx, c.in.Ask, question+" [y/N] ")
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", err
+	return line.Yes(answer), err
 }
 
 // Approve asks the user whether a command may run. It is the tool.Approver of

@@ -27,6 +27,7 @@ var ErrInterrupt = errors.New("line: interrupted")
 // time.
 type Terminal struct {
 	in, tty *os.File
+	fd      int              // of in
 	out     *terminal.Writer // to tty
 	cooked  *term.State
 
@@ -48,7 +49,7 @@ type Terminal struct {
 // terminal marks pastes. interrupt is called when Ctrl-C is pressed while no line
 // is being read. Close releases the terminal.
 func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
-	t := &Terminal{in: in, tty: out, out: terminal.NewWriter(out), ready: make(chan struct{}, 1), interrupt: interrupt}
+	t := &Terminal{in: in, fd: int(in.Fd()), tty: out, out: terminal.NewWriter(out), ready: make(chan struct{}, 1), interrupt: interrupt}
 	if err := t.hold(); err != nil {
 		return nil, err
 	}
@@ -57,13 +58,13 @@ func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
 }
 
 func (t *Terminal) hold() error {
-	cooked, err := term.MakeRaw(int(t.in.Fd()))
+	cooked, err := term.MakeRaw(t.fd)
 	if err != nil {
 		return fmt.Errorf("the terminal cannot be set up: %w", err)
 	}
 	t.cooked = cooked
-	if err := cookOutput(int(t.in.Fd())); err != nil {
-		return errors.Join(fmt.Errorf("the terminal cannot be set up: %w", err), term.Restore(int(t.in.Fd()), cooked))
+	if err := cookOutput(t.fd); err != nil {
+		return errors.Join(fmt.Errorf("the terminal cannot be set up: %w", err), term.Restore(t.fd, cooked))
 	}
 	_, err = io.WriteString(t.out, terminal.Control("?2004h"))
 	return err
@@ -72,7 +73,7 @@ func (t *Terminal) hold() error {
 // Close restores the terminal.
 func (t *Terminal) Close() error {
 	_, err := io.WriteString(t.out, terminal.Control("?2004l"))
-	return errors.Join(err, term.Restore(int(t.in.Fd()), t.cooked))
+	return errors.Join(err, term.Restore(t.fd, t.cooked))
 }
 
 // pump reads keys until the terminal goes away.
@@ -80,8 +81,7 @@ func (t *Terminal) pump() {
 	var d decoder
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := t.in.Read(buf)
-		t.got(d.feed(buf[:n]))
+		err := t.pumpOnce(&d, buf)
 		if err != nil {
 			t.mu.Lock()
 			t.failed = io.EOF
@@ -90,6 +90,27 @@ func (t *Terminal) pump() {
 			return
 		}
 	}
+}
+
+// pumpOnce reads and queues what is there, or waits for it. Where that is
+// possible, reading and queueing are one step for whoever asks a question: keys
+// are in the terminal or in the queue, and never on the way.
+func (t *Terminal) pumpOnce(d *decoder, buf []byte) error {
+	if !canWait {
+		n, err := t.in.Read(buf)
+		t.mu.Lock()
+		t.got(d.feed(buf[:n])) // unlocks
+		return err
+	}
+	readable(t.fd, true)
+	t.mu.Lock()
+	if !readable(t.fd, false) { // a question has dropped it
+		t.mu.Unlock()
+		return nil
+	}
+	n, err := t.in.Read(buf)
+	t.got(d.feed(buf[:n]))
+	return err
 }
 
 func (t *Terminal) wake() {
@@ -102,11 +123,10 @@ func (t *Terminal) wake() {
 // maxAhead is how many keys may wait for the next line.
 const maxAhead = 1 << 16
 
-// got queues keys that came together. They are queued under one lock, so that a
-// question sets all of them aside or none.
+// got queues keys that came together. It is called with the lock, and releases
+// it: a question sets all of the keys aside or none.
 func (t *Terminal) got(keys []key) {
 	interrupts, sleeps := 0, false
-	t.mu.Lock()
 	for _, k := range keys {
 		switch {
 		case !t.reading && k.code == interrupt:
@@ -159,9 +179,9 @@ func (t *Terminal) sleep() {
 // setAside removes the waiting keys from the queue and returns them as a draft:
 // text typed before a question must not answer it.
 func (t *Terminal) setAside() []key {
-	flush(int(t.in.Fd()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	flush(t.fd)
 	ahead := draft(t.queue)
 	t.queue = nil
 	return ahead

@@ -22,6 +22,22 @@ func cookOutput(fd int) error {
 	return unix.IoctlSetTermios(fd, setTermios, t)
 }
 
+// canWait says that readable works here.
+const canWait = true
+
+// readable reports whether a read of the terminal fd returns at once, with
+// something or an error. With wait it waits for that.
+func readable(fd int, wait bool) bool {
+	var set unix.FdSet
+	set.Set(fd)
+	limit := &unix.Timeval{}
+	if wait {
+		limit = nil
+	}
+	n, err := unix.Select(fd+1, &set, nil, nil, limit)
+	return n > 0 || err != nil && err != unix.EINTR
+}
+
 // hide makes the terminal fd show nothing of what is typed, until show is called.
 func hide(fd int) (show func(), err error) {
 	t, err := unix.IoctlGetTermios(fd, getTermios)

@@ -81,6 +81,12 @@ func (p *Plain) Ask(ctx context.Context, prompt string) (string, error) {
 	return p.ReadLine(ctx, prompt)
 }
 
+// Yes reports whether an answer is a yes.
+func Yes(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
 // AskSecret is Ask for what must not be seen: what is typed is not shown.
 func (p *Plain) AskSecret(ctx context.Context, prompt string) (string, error) {
 	if p.file != nil {
