@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -201,6 +202,57 @@ func TestServerFollows(t *testing.T) {
 			t.Fatal("what was written while the server ran was not taken in 20 s")
 		}
 	}
+}
+
+// TestTailFollows: tail -f of an imported session shows what its program writes.
+func TestTailFollows(t *testing.T) {
+	home := t.TempDir()
+	put(t, home, piFolder+"one.jsonl", piSession("one", 1, 16))
+	spawn(t, home, "import")
+	cmd, _, errOut := child(t, home, "sessions", "tail", "-f", "one")
+	cmd.Stdout = nil
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Signal(os.Interrupt)
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	await := func(text string) {
+		t.Helper()
+		for {
+			select {
+			case l, ok := <-lines:
+				if !ok {
+					t.Fatalf("tail has ended before %q: %s", text, errOut)
+				}
+				if strings.Contains(l, text) {
+					return
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%q was not shown in 20 s", text)
+			}
+		}
+	}
+	await("user")
+	f, err := os.OpenFile(filepath.Join(home, piFolder+"one.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(`{"type":"message","id":"late","parentId":null,"timestamp":"2026-11-15T01:00:00.000Z","message":{"role":"user","content":"said while tail was waiting","timestamp":1794700802000}}` + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	await("said while tail was waiting")
 }
 
 // TestNoHome: without a home nothing is looked for where one happens to be, and

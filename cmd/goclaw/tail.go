@@ -70,6 +70,9 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 	if !follow {
 		return nil
 	}
+	if in.Mirror() {
+		defer a.stores.follow(ctx, st, func(string) {})()
+	}
 	for r, err := range undamaged(session.Follow(ctx, st, in.ID, in.Last)) {
 		if err != nil {
 			return err
