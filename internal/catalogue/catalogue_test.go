@@ -2,6 +2,8 @@ package catalogue
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"goclaw/llm"
@@ -33,6 +35,18 @@ func TestEntries(t *testing.T) {
 			if a.Prices.In <= e.Prices.In || a.Prices.Out <= e.Prices.Out || a.Tokens <= 0 || a.Tokens >= e.Window {
 				t.Errorf("%s: above %+v", e.ID, a)
 			}
+		}
+		rest := llm.Levels // levels of ours, from least to most, of a model that reasons
+		for _, level := range strings.Fields(e.Think) {
+			at := slices.Index(rest, level)
+			if at < 0 || !e.Reasoning {
+				t.Errorf("%s: thinks at %q", e.ID, e.Think)
+				break
+			}
+			rest = rest[at+1:]
+		}
+		if e.API != "" && (e.API != Responses || !e.Reasoning || !strings.HasPrefix(e.ID, "openai/")) {
+			t.Errorf("%s: the API %q", e.ID, e.API)
 		}
 		if m, ok := Lookup(e.ID); !ok || m.Guess || m.ID != e.ID {
 			t.Errorf("Lookup(%q) = %+v, %v", e.ID, m, ok)
