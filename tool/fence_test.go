@@ -166,7 +166,7 @@ func TestFenceAsks(t *testing.T) {
 		"cat `echo cfg/claw/config.json`", "x=$(cat cfg/claw/config.json)", "python3 -c 'print(open(\"cfg/claw/config.json\").read())'",
 		strings.Repeat("true;", maxWords+1),
 	}
-	plain := []string{"ls", "cat elsewhere/mine.txt", "cat cfg/claw/workspace/notes.md", "cd cfg && ls", "make test", "git commit -m 'claw: config.json is read'", "echo $HOME"}
+	plain := []string{"ls", "cat elsewhere/mine.txt", "cat cfg/claw/workspace/notes.md", "cd cfg && ls", "make test", "echo x > /dev/stdout 2> /dev/stderr < /dev/stdin", "git commit -m 'claw: config.json is read'", "echo $HOME"}
 	asked := 0
 	s := open(t, Options{
 		Workspace: ws, Fence: f, Allowed: slices.Concat(private, plain), Shell: "/bin/true", Env: []string{"HOME=" + ws, "CLAW=" + f.Private[0], "PATH=/usr/bin:/bin"},

@@ -29,6 +29,9 @@ func (f Fence) names(command, dir string, env []string) bool {
 	}
 	l, bases := f.survey(), []string{dir}
 	for _, word := range words {
+		if stdio[word] {
+			continue
+		}
 		for _, base := range bases {
 			path := word
 			if !filepath.IsAbs(path) {
@@ -49,6 +52,9 @@ func (f Fence) names(command, dir string, env []string) bool {
 	}
 	return false
 }
+
+// stdio are links into /proc, to what the command itself has open.
+var stdio = map[string]bool{"/dev/stdin": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/fd/0": true, "/dev/fd/1": true, "/dev/fd/2": true}
 
 // fits reports whether a pattern fits something private.
 func (l lines) fits(pattern string) bool {

@@ -32,7 +32,7 @@ var decisions = map[string]tool.Decision{"once": tool.Once, "session": tool.Sess
 func (t *turn) approve(ctx context.Context, r tool.Request) (tool.Decision, error) {
 	q := &question{id: random(), answer: make(chan answer, 1)}
 	q.data = map[string]any{
-		"type": "question", "id": q.id, "tool": r.Tool, "command": r.Command, "folder": r.Dir, "path": r.Path, "diff": r.Diff, "rule": r.Rule.String(), "private": r.Private,
+		"type": "question", "id": q.id, "tool": r.Tool, "command": r.Command, "folder": r.Dir, "path": r.Path, "diff": r.Diff, "url": r.URL, "rule": r.Rule.String(), "private": r.Private,
 	}
 	t.mu.Lock()
 	t.asks = q

@@ -140,11 +140,11 @@ class Model {
     });
     on("recorded", (d) => this.recorded(d.record));
     on("tool", (d) => {
+      if (d.state === "output") return void (this.output.value = d.tail);
       const others = this.calls.value.filter((c) => c.id !== d.id);
       this.calls.value = d.state === "running" ? [...others, d] : others;
       if (d.state !== "running") this.output.value = "";
     });
-    on("output", (d) => (this.output.value = (this.output.value + (d.text || "")).slice(-2000)));
     on("question", (d) => (this.question.value = d));
     on("answered", (d) => {
       if (this.question.value?.id === d.id) this.question.value = null;
@@ -370,8 +370,8 @@ function Question({ m }) {
   if (!q) return null;
   const answer = (a) => () => Date.now() >= ready.current && m.answer(a, a === "no" ? why.current.value.trim() : "");
   return html`<section class="question" role="group" aria-label="Permission">
-    <p>${q.command ? html`Run this in ${q.folder}?` : html`Change <code>${q.path}</code>?`}</p>
-    ${q.command && html`<pre>${q.command}</pre>`}
+    <p>${q.url ? "Read this page?" : q.command ? html`Run this in ${q.folder}?` : html`Change <code>${q.path}</code>?`}</p>
+    ${(q.url || q.command) && html`<pre>${q.url || q.command}</pre>`}
     ${q.diff && html`<${Diff} text=${q.diff} />`}
     <div class="answers">
       <button ref=${first} onClick=${answer("once")}>Once</button>
