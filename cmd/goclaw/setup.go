@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/local"
+	"goclaw/internal/near"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/secrets"
 	"goclaw/internal/transcript"
@@ -205,8 +208,8 @@ func (s *setup) named() string {
 	return cmp.Or(s.provider, provider)
 }
 
-// defaultProvider is the one that is configured, else one with a key, else the
-// built-in model: a server here is asked only if somebody says so.
+// defaultProvider is the one that is configured, else one with a key, else a
+// server here if somebody is there to agree, else the built-in model.
 func (s *setup) defaultProvider() string {
 	if named := s.named(); named != "" {
 		return named
@@ -218,6 +221,9 @@ func (s *setup) defaultProvider() string {
 		if s.keySource(p) != "" && !strings.HasPrefix(bases[p], "http://127.0.0.1:") {
 			return p
 		}
+	}
+	if len(s.servers) > 0 && s.q.in != nil {
+		return s.servers[0].Name
 	}
 	return offline.Name
 }
@@ -266,17 +272,16 @@ func (s *setup) chooseProvider(ctx context.Context) (string, error) {
 	}
 	known := append(providers(), slices.Sorted(maps.Keys(s.conf.Providers))...)
 	return s.q.pick(ctx, "Whose models?", options, shown, s.defaultProvider(), func(name string) error {
-		if slices.Contains(known, name) || s.q.in != nil && s.knowsAddress(name) {
+		another := s.q.in != nil && providerName.MatchString(name) && near.Nearest(name, known) == ""
+		if slices.Contains(known, name) || another {
 			return nil
 		}
-		return fmt.Errorf("there is no provider %q in the list (another one needs --base-url)", name)
+		return fmt.Errorf("there is no provider %q", name)
 	})
 }
 
-// knowsAddress reports whether the address of a provider is known.
-func (s *setup) knowsAddress(name string) bool {
-	return s.baseURL != "" || bases[name] != "" || s.conf.Providers[name].BaseURL != ""
-}
+// providerName is what a provider may be called.
+var providerName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // firstModels names the first models of a server.
 func firstModels(models []local.Model) string {
@@ -291,12 +296,24 @@ func firstModels(models []local.Model) string {
 }
 
 // chooseAddress returns the address of the provider; "" is the usual one.
-func (s *setup) chooseAddress(_ context.Context, provider, now string) (string, error) {
+func (s *setup) chooseAddress(ctx context.Context, provider, now string) (string, error) {
+	unknown := now == "" && provider != "anthropic" && bases[provider] == ""
 	switch {
 	case s.baseURL != "" && s.baseURL != now:
 		s.set(s.baseURL, "providers", provider, "baseUrl")
 		return s.baseURL, nil
-	case now == "" && provider != "anthropic" && bases[provider] == "":
+	case unknown && s.q.in != nil:
+		at, err := s.q.ask(ctx, "The address of "+provider+", in the language of OpenAI's API", "http://127.0.0.1:8000/v1", func(text string) (string, error) {
+			if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				return "", fmt.Errorf("%q is not an address such as http://127.0.0.1:8000/v1", text)
+			}
+			return text, nil
+		})
+		if err == nil {
+			s.set(at, "providers", provider, "baseUrl")
+		}
+		return at, err
+	case unknown:
 		return "", usage("the provider %q is not known: --base-url says where it is (known: %s)", provider, strings.Join(providers(), ", "))
 	}
 	return now, nil
@@ -324,7 +341,7 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 		if problem := s.tryKey(ctx, provider, at); !errors.Is(problem, llm.ErrAuth) || s.q.in == nil {
 			return key, nil
 		}
-	} else if !hosted(provider) {
+	} else if !hosted(provider) && !s.asksForKey(ctx, provider, at) {
 		return "", nil
 	}
 	for s.q.in != nil {
@@ -348,6 +365,12 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 	}
 	s.note("there is no key for %s: set $%s before you start goclaw, or give --key-file", provider, keyVariable(provider))
 	return "", nil
+}
+
+// asksForKey reports whether a server that need not have a key refuses to go
+// without one.
+func (s *setup) asksForKey(ctx context.Context, provider string, at config.Provider) bool {
+	return errors.Is(s.check(ctx, provider, cmp.Or(s.defaultModel(provider), "any"), at), llm.ErrAuth)
 }
 
 // readKey reads the file of --key-file.

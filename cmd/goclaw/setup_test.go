@@ -47,7 +47,7 @@ func TestSetupAtATerminal(t *testing.T) {
 	p.See("Found")
 	p.See("Ollama with 2 models")
 	p.See("pi (2 sessions)")
-	p.See("Whose models? [offline]:")
+	p.See("Whose models? [ollama]:")
 	p.See("on this machine, with llama3.2, qwen3")
 	p.Press("1\n")
 	p.See("Key for anthropic (what you type is not shown; Enter: none):")
@@ -148,8 +148,8 @@ func TestSetupWithALocalServer(t *testing.T) {
 	machine{ollama: ollama}.switchOn(t)
 	home := t.TempDir()
 	p, cmd := talks(t, home, keyless(home), "setup")
-	p.See("Whose models? [offline]:")
-	p.Press("ollama\n")
+	p.See("Whose models? [ollama]:")
+	p.Press("\n")
 	p.See("Which model? [llama3.2]:")
 	p.Press("\n")
 	p.See("What is done without asking?")
@@ -163,4 +163,39 @@ func TestSetupWithALocalServer(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, errOut)
 	}
 	ollama.chatted(t, "after setup", "hello")
+}
+
+// A server that goclaw does not know by name is asked for by its address; it says
+// whether it wants a key, and which models it has.
+func TestSetupWithAnotherServer(t *testing.T) {
+	home, url := t.TempDir(), vendor(t)
+	p, cmd := talks(t, home, keyless(home, "GOCLAW_NO_LOCAL=1"), "setup")
+	p.See("Whose models? [offline]:")
+	p.Press("anthropc\n")
+	p.See(`there is no provider "anthropc": did you mean anthropic?`)
+	p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "Whose models?") == 2 })
+	p.Press("office\n")
+	p.See("The address of office, in the language of OpenAI's API [http://127.0.0.1:8000/v1]:")
+	p.Press("here\n")
+	p.See(`"here" is not an address`)
+	p.Await("the question again", func(s string, _, _ int) bool { return strings.Count(s, "The address of office") == 2 })
+	p.Press(url + "/v1\n")
+	p.See("Key for office")
+	p.Press("sk-test-0123456789\n")
+	p.See("accepts it")
+	p.See(" 2  gpt-5-mini")
+	p.See("Which model? [gpt-5]:")
+	p.Press("2\n")
+	p.See("What is done without asking?")
+	p.Press("\n")
+	p.See("Write them?")
+	p.Press("\n")
+	p.See("goclaw starts a chat")
+	exits(t, cmd)
+	out, _, _ := inPipe(t, keyless(home), "config")
+	for _, want := range []string{`"office/gpt-5-mini"`, `"` + url + `/v1"`, `"****6789"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the configuration has no %s:\n%s", want, out)
+		}
+	}
 }

@@ -160,3 +160,37 @@ func TestOlderNames(t *testing.T) {
 		t.Errorf("got %s, %v", out, err)
 	}
 }
+
+// TestKeyFromAVariable: a key can be the value of any variable.
+func TestKeyFromAVariable(t *testing.T) {
+	l, err := load(t, `{"providers": {"anthropic": {"apiKey": "${WORK_KEY}"}, "house": {"apiKey": "${NONE}"}}}`, map[string]string{"WORK_KEY": "k1", "ANTHROPIC_API_KEY": "k2"})
+	if err != nil || l.Providers["anthropic"].APIKey != "k1" || l.Providers["house"].APIKey != "" {
+		t.Errorf("got %+v, %v", l.Providers, err)
+	}
+}
+
+// TestComment: what a setting means is written before it, once.
+func TestComment(t *testing.T) {
+	data := []byte("// mine\n{\n}\n")
+	for range 2 {
+		for _, c := range []struct {
+			name  []string
+			value any
+		}{{[]string{"tools", "mode"}, "plan"}, {[]string{"providers", "house", "apiKey"}, "k"}, {[]string{"thinking"}, "low"}} {
+			var err error
+			if data, err = Changed("f", data, c.name, c.value); err != nil {
+				t.Fatal(err)
+			}
+			data = Comment(data, c.name)
+		}
+	}
+	text := string(data)
+	for _, want := range []string{"// mine\n", "\t\t// what is done without asking", "// its key", "\t// how much the model thinks"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is there %d times:\n%s", want, strings.Count(text, want), text)
+		}
+	}
+	if got := Written(data, []string{"tools", "mode"}); got != "plan" {
+		t.Errorf("tools.mode is written as %q", got)
+	}
+}
