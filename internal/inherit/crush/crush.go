@@ -102,12 +102,13 @@ func (p program) Open(f *source.File) ([]*source.Transcript, error) {
 	if f.DB == nil || !f.DB.Tables["sessions"] || !f.DB.Tables["messages"] || !f.DB.Has("messages", "session_id", "role", "parts") {
 		return nil, nil
 	}
-	d := &database{Database: f.DB, now: p.now}
+	d := &database{Database: f.DB, now: p.now, summary: "NULL"}
 	var out []*source.Transcript
 	err := d.View(func() (err error) {
 		if !d.Has("sessions", "id", "parent_session_id", "title", "created_at", "updated_at") || !d.Has("messages", "id", "model", "provider", "created_at", "updated_at", "finished_at") {
 			return errors.New("it looks like a database of crush, but its tables are not those of any version that goclaw knows")
 		}
+		d.summary = d.column("messages", "is_summary_message")
 		out, err = d.list()
 		return err
 	})
@@ -116,10 +117,12 @@ func (p program) Open(f *source.File) ([]*source.Transcript, error) {
 
 type database struct {
 	*source.Database
-	now func() time.Time
+	now     func() time.Time
+	summary string // the column that marks summaries, or NULL
 }
 
-// column returns a column of a table, or NULL where a version lacks it.
+// column returns a column of a table, or NULL where a version lacks it. Call it
+// within View.
 func (d *database) column(table, name string) string {
 	if d.Has(table, name) {
 		return name
@@ -181,7 +184,7 @@ func (d *database) list() (out []*source.Transcript, err error) {
 }
 
 // pieceBytes is about how much is read at once.
-const pieceBytes = 1 << 20
+const pieceBytes = 256 << 10
 
 // records yields the records of t, header first.
 func (d *database) records(ctx context.Context, t *source.Transcript, o one) iter.Seq2[session.Record, error] {
@@ -223,7 +226,7 @@ func (d *database) records(ctx context.Context, t *source.Transcript, o one) ite
 // messages returns the next of the messages in order, and takes them from it.
 // One that is long is read only when t may read such.
 func (d *database) messages(t *source.Transcript, order *[]int64) (out []message, err error) {
-	query := fmt.Sprintf("SELECT id, role, octet_length(parts), model, provider, created_at, updated_at, finished_at, %s, parts FROM messages WHERE rowid = $1", d.column("messages", "is_summary_message"))
+	query := "SELECT id, role, octet_length(parts), model, provider, created_at, updated_at, finished_at, " + d.summary + ", parts FROM messages WHERE rowid = $1"
 	rest := *order
 	err = d.View(func() error {
 		rest, out = *order, nil

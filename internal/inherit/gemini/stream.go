@@ -362,27 +362,22 @@ type part struct {
 		Name     string          `json:"name"`
 		Response json.RawMessage `json:"response"`
 	} `json:"functionResponse"`
+
+	other json.RawMessage // it cannot be read
 }
 
 // parts reads content: a text, a part, or a list of both. Images next to a
-// result are what the tool has returned.
+// result are what the tool has returned. Parts of other kinds are in the line
+// that is carried.
 func parts(raw json.RawMessage) (blocks []llm.Block, results []llm.ToolResult) {
-	text, list := source.TextOrList(raw)
-	switch {
-	case text != "":
-		return []llm.Block{llm.Text{Text: text}}, nil
-	case len(raw) > 0 && raw[0] == '{':
-		list = []json.RawMessage{raw}
+	var list []part
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+		list = oddParts(raw)
 	}
-	for _, el := range list {
-		var p part
-		if el[0] == '"' {
-			_ = json.Unmarshal(el, &p.Text)
-		} else if json.Unmarshal(el, &p) != nil {
-			blocks = append(blocks, llm.Other{Raw: el})
-			continue
-		}
+	for _, p := range list {
 		switch {
+		case p.other != nil:
+			blocks = append(blocks, llm.Other{Raw: p.other})
 		case p.Call != nil:
 			blocks = append(blocks, llm.ToolCall{ID: callID(p.Call.ID, p.Call.Name), Name: p.Call.Name, Args: source.Arguments(p.Call.Args)})
 		case p.Response != nil:
@@ -400,23 +395,43 @@ func parts(raw json.RawMessage) (blocks []llm.Block, results []llm.ToolResult) {
 			blocks = append(blocks, llm.Thinking{Text: p.Text})
 		case p.Text != "":
 			blocks = append(blocks, llm.Text{Text: p.Text})
-		case el[0] == '{' && string(el) != `{"text":""}`:
-			blocks = append(blocks, llm.Other{Raw: el})
 		}
 	}
 	return blocks, results
 }
 
+// oddParts reads content that is not a list of parts.
+func oddParts(raw json.RawMessage) (out []part) {
+	text, list := source.TextOrList(raw)
+	switch {
+	case text != "":
+		return []part{{Text: text}}
+	case len(raw) > 0 && raw[0] == '{':
+		list = []json.RawMessage{raw}
+	}
+	for _, el := range list {
+		var p part
+		if el[0] == '"' {
+			_ = json.Unmarshal(el, &p.Text)
+		} else if json.Unmarshal(el, &p) != nil {
+			p = part{other: el}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 // response is what a tool has returned: an object with its output or its error,
 // or anything else.
 func response(raw json.RawMessage) (blocks []llm.Block, failed bool) {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields)
+	var r struct{ Output, Error *string }
 	text := string(raw)
-	for name, value := range fields {
-		var s string
-		if len(fields) == 1 && (name == "output" || name == "error") && json.Unmarshal(value, &s) == nil {
-			text, failed = s, name == "error"
+	if json.Unmarshal(raw, &r) == nil { // an output of another kind is shown as it is
+		switch {
+		case r.Output != nil:
+			text = *r.Output
+		case r.Error != nil:
+			text, failed = *r.Error, true
 		}
 	}
 	return []llm.Block{llm.Text{Text: text}}, failed

@@ -194,7 +194,7 @@ func (d *database) records(ctx context.Context, t *source.Transcript, o one) ite
 }
 
 // pieceBytes is about how much is read at once.
-const pieceBytes = 1 << 20
+const pieceBytes = 256 << 10
 
 // message is a row of the table message, with its parts.
 type message struct {

@@ -110,11 +110,11 @@ func (w *writer) message(m message) bool {
 	}
 	at := time.UnixMilli(cmp.Or(in.Time.Created, m.created)).UTC()
 	var parts []piece
-	for _, p := range m.parts {
+	for i, p := range m.parts {
 		var x piece
 		if err := json.Unmarshal(p.data, &x); err != nil {
 			w.damage(p.id, len(p.data), err)
-			x = piece{}
+			m.parts[i].data, x = nil, piece{}
 		}
 		parts = append(parts, x)
 	}
@@ -167,8 +167,8 @@ func (m message) carried(parts []part) []byte {
 	out = append(out, `,"parts":[`...)
 	n := 0
 	for _, p := range parts {
-		if !json.Valid(p.data) {
-			continue // which is said
+		if p.data == nil { // it is no JSON, which is said
+			continue
 		}
 		if n++; n > 1 {
 			out = append(out, ',')
