@@ -3,6 +3,7 @@ package inherit_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
 	"goclaw/session"
 )
 
@@ -135,7 +137,7 @@ func TestCodexPast(t *testing.T) {
 }
 
 // TestCodexGrows: the files of a thread in which the user went back, and of its
-// fork, are imported while Codex writes them: after each line, and at any byte
+// fork, are imported while Codex writes them: after lines, and at any byte
 // of some. Nothing is lost and nothing doubled, and in the end the logs read as
 // if they had been imported at once.
 func TestCodexGrows(t *testing.T) {
@@ -155,10 +157,11 @@ func TestCodexGrows(t *testing.T) {
 	}{{codexThread, thread}, {codexRewound, rewound}, {codexFork, fork}} {
 		var cuts []int
 		for at := range lineEnds(file.data) {
-			if cuts = append(cuts, at); file.name == codexThread && at < 180_000 && rnd.IntN(4) > 0 {
-				cuts = cuts[:len(cuts)-1] // some of them are enough
+			if file.name == codexThread && rnd.IntN(6) > 0 {
+				continue // the others are short enough for every line
 			}
-			if next := bytes.IndexByte(file.data[at:], '\n'); next > 0 && rnd.IntN(4) == 0 {
+			cuts = append(cuts, at)
+			if next := bytes.IndexByte(file.data[at:], '\n'); next > 0 && rnd.IntN(5) == 0 {
 				cuts = append(cuts, at+1+rnd.IntN(next))
 			}
 		}
@@ -219,5 +222,24 @@ func lineEnds(data []byte) func(yield func(int) bool) {
 				return
 			}
 		}
+	}
+}
+
+// TestExamineCodexThread: a finding names that file of a thread which it is in.
+func TestExamineCodexThread(t *testing.T) {
+	dir, thread, rewound, _ := codexHome(t)
+	write(t, filepath.Join(dir, codexThread), string(thread)+"{broken\n")
+	write(t, filepath.Join(dir, codexRewound), string(rewound)+"{broken too\n")
+	x, err := doctor.Examine(t.Context(), found(t, filepath.Join(dir, codexRewound)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range x.Findings {
+		got = append(got, fmt.Sprintf("%s:%d", filepath.Base(f.Path), f.Line))
+	}
+	want := []string{fmt.Sprintf("%s:%d", codexThread, bytes.Count(thread, []byte("\n"))+1), fmt.Sprintf("%s:%d", codexRewound, bytes.Count(rewound, []byte("\n"))+1)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s\n%v", diff, x.Findings)
 	}
 }

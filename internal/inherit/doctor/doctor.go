@@ -55,9 +55,9 @@ type Examination struct {
 // Examine reads a transcript and says what is wrong with it. Nothing is
 // changed.
 func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
-	x := examiner{Examination: Examination{Transcript: t}, at: map[string]int{}, lines: map[string]int{}}
+	x := examiner{Examination: Examination{Transcript: t}, at: map[string]int{}, lines: map[string]place{}}
 	if marked(t) {
-		x.find(1, "the file begins with a byte order mark", "pi 1.5 refuses the file; a repaired copy has no such mark")
+		x.find(place{line: 1}, "the file begins with a byte order mark", "pi 1.5 refuses the file; a repaired copy has no such mark")
 	}
 	recs, err := x.read(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func Examine(ctx context.Context, t *source.Transcript) (Examination, error) {
 	}
 	x.Strict = messages(strict.Branch)
 	if lost := x.Branch - x.Strict; lost > 0 && t.Native() && !t.Database() {
-		x.find(0, "programs that do not repair this show only part of the history", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
+		x.find(place{}, "programs that do not repair this show only part of the history", fmt.Sprintf("pi shows %d of %d messages", x.Strict, x.Branch))
 	}
 	x.calls(live)
 	return x.Examination, nil
@@ -101,18 +101,24 @@ func marked(t *source.Transcript) bool {
 
 type examiner struct {
 	Examination
-	at    map[string]int // where in the log a record is, by its id
-	lines map[string]int // and on which line
-	ends  []ending       // of each record, as far as it was asked for
-	steps int            // that were walked for it
+	at    map[string]int   // where in the log a record is, by its id
+	lines map[string]place // and in which file
+	ends  []ending         // of each record, as far as it was asked for
+	steps int              // that were walked for it
 }
 
-func (x *examiner) find(line int, what, cost string) {
-	path := x.Path
+// place is a line of a file, or the number of a row.
+type place struct {
+	path string // "": the transcript's own
+	line int    // 0: the whole
+}
+
+func (x *examiner) find(at place, what, cost string) {
+	path := cmp.Or(at.path, x.Path)
 	if x.Database() { // one of many in it
 		path += "#" + string(x.ID)
 	}
-	x.Findings = append(x.Findings, Finding{path, line, what, cost})
+	x.Findings = append(x.Findings, Finding{path, at.line, what, cost})
 }
 
 // read reads everything, and notes what cannot be read.
@@ -122,6 +128,10 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 	for r, err := range x.Raw(ctx, &pos) {
 		var d *session.Damage
 		if errors.As(err, &d) {
+			at := place{line: d.Line}
+			if x.Pieces != nil {
+				at.path = d.File
+			}
 			cost := fmt.Sprintf("%d bytes are lost to every reader", d.Size)
 			switch {
 			case d.Mended:
@@ -131,18 +141,18 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 			case d.Size > storekit.MaxRecord:
 				cost = fmt.Sprintf("goclaw reads no line longer than %d MiB; other programs may, and a repaired copy has it unchanged", storekit.MaxRecord>>20)
 			}
-			x.find(d.Line, d.Reason, cost)
+			x.find(at, d.Reason, cost)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		line := pos.Line
+		line := place{pos.Path, pos.Line}
 		if x.Database() {
-			line = int(r.Seq)
+			line = place{line: int(r.Seq)}
 		}
 		if len(recs) == 0 && r.Raw == nil && x.Native() {
-			x.find(0, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
+			x.find(place{}, "the file has no header", "pi up to 0.73 and OpenClaw up to 2026.7 overwrite it when they open it: all of it would be lost")
 		}
 		if _, err := native.Check(r.Raw); err != nil {
 			x.find(line, "the line has changed since goclaw wrote it: "+err.Error(), "every reader takes it as it is: restore it from a backup if you did not edit it")
@@ -150,7 +160,7 @@ func (x *examiner) read(ctx context.Context) ([]session.Record, error) {
 		r.ID = strings.Clone(r.ID) // not the line with it
 		if r.ID != "" {
 			if _, again := x.at[r.ID]; again {
-				x.find(line, fmt.Sprintf("the id %q is on line %d already", r.ID, x.lines[r.ID]), "only one of them is shown: pi shows the second, OpenClaw the first")
+				x.find(line, fmt.Sprintf("the id %q is on line %d already", r.ID, x.lines[r.ID].line), "only one of them is shown: pi shows the second, OpenClaw the first")
 			} else {
 				x.at[r.ID], x.lines[r.ID] = len(recs), line
 			}
@@ -252,7 +262,7 @@ func (x *examiner) link(recs []session.Record, i, said int, seen map[session.Seq
 		} else if message && seen[r.Seq] && !seen[recs[at].Seq] {
 			cost = fmt.Sprintf("the message %q is lost to OpenClaw and goclaw, which do not look ahead; pi shows it, and a repaired copy has it", r.Parent)
 		}
-		x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent]), cost)
+		x.find(line, fmt.Sprintf("its parent %q comes after it, on line %d", r.Parent, x.lines[r.Parent].line), cost)
 	}
 }
 

@@ -35,6 +35,8 @@ type Position struct {
 	Seq  session.Seq `json:"n,omitempty"` // records of the file, a header that we made included
 	// Own: the file can be entered here.
 	Own bool `json:"own,omitempty"`
+	// Path is the file, where there may be several.
+	Path string `json:"-"`
 }
 
 // Open opens the file of t for reading, unpacked.
@@ -238,7 +240,7 @@ func (t *Transcript) scan(ctx context.Context, s *codec.Scanner, path string, en
 			continue
 		}
 		if end != nil && rec.Raw != nil {
-			*end = Position{Off: s.End(), Tail: s.Offset(), Line: s.Line(), Seq: rec.Seq, Own: s.WholeLine() && t.Native()}
+			*end = Position{Path: path, Off: s.End(), Tail: s.Offset(), Line: s.Line(), Seq: rec.Seq, Own: s.WholeLine() && t.Native()}
 			if end.Own {
 				end.Sum = crc32.ChecksumIEEE(rec.Raw)
 			}
