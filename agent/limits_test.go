@@ -161,3 +161,30 @@ func TestEndlessAnswersEndTheTurn(t *testing.T) {
 		t.Errorf("the turn ended with %q", done.Stop)
 	}
 }
+
+// TestRetryingIsAnEvent: a call that is repeated is shown, and is no part of the
+// answer.
+func TestRetryingIsAnEvent(t *testing.T) {
+	again := func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if !yield(llm.Delta{Retry: &llm.Retry{Why: "timeout", Try: 2, Of: 5}}, nil) {
+				return
+			}
+			reports(llm.Usage{Input: 10, Output: 5}, "late")(context.Background(), llm.Request{})(yield)
+		}
+	}
+	s := Replay(t)
+	_, events, err := play(t, context.Background(), s, llm.UserText("go"), agent.Env{Provider: llmtest.New(again)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, ev := range events {
+		if r, ok := ev.(agent.Retrying); ok && r.Why == "timeout" && r.Try == 2 {
+			told++
+		}
+	}
+	if m := s.Branch[len(s.Branch)-1].Body.(session.Message); told != 1 || m.Text() != "late" {
+		t.Errorf("told %d times, answered %q", told, m.Text())
+	}
+}
