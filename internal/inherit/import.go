@@ -577,6 +577,11 @@ func (im *importer) compare(ctx context.Context, j job, o *Outcome) error {
 		if err := w.add(ctx, same.open.rest()); err != nil {
 			return err
 		}
+		if r, ok := same.open.takeBack(); ok {
+			if err := w.add(ctx, r); err != nil {
+				return err
+			}
+		}
 	}
 	for r, ok, err := same.rec, same.more, error(nil); ok || err != nil; r, ok, err = pull() {
 		if err := w.next(ctx, r, err); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
@@ -66,6 +67,12 @@ func (im *importer) same(ctx context.Context, id session.ID, pull func() (sessio
 				r, ok, err = pull()
 				continue
 			}
+		}
+		if u, ok := takenBack(have); ok {
+			if s.open != nil {
+				s.open.counted = s.open.counted.Add(u)
+			}
+			continue
 		}
 		switch have.Body.(type) {
 		case session.Leaf:
@@ -143,6 +150,8 @@ type growing struct {
 	rec   session.Record
 	lines []json.RawMessage // of the whole
 	has   int               // how many of them the log has
+	// counted is the usage of the parts, which the log has added up.
+	counted llm.Usage
 }
 
 // goesOn returns the answer that begins with have, or nil.
@@ -173,7 +182,26 @@ func (g *growing) took(have session.Record) bool {
 		return false
 	}
 	g.has += len(part)
+	g.counted = g.counted.Add(have.Body.(session.Message).Usage)
 	return true
+}
+
+// takes begins the ids of records that take back what parts of an answer have
+// counted.
+const takes = "goclaw.usage."
+
+// takenBack returns the usage in a record that takes some back.
+func takenBack(r session.Record) (llm.Usage, bool) {
+	u, ok := r.Body.(session.Usage)
+	return u.Usage, ok && strings.HasPrefix(r.ID, takes)
+}
+
+// takeBack takes back the usage of the parts: the whole answer counts its own. ok
+// is false if they have counted nothing.
+func (g *growing) takeBack() (r session.Record, ok bool) {
+	m, u := g.rec.Body.(session.Message), g.counted
+	back := llm.Usage{Input: -u.Input, Output: -u.Output, CacheRead: -u.CacheRead, CacheWrite: -u.CacheWrite}
+	return session.Record{ID: takes + g.rec.ID, Parent: g.rec.ID, Side: true, Time: g.rec.Time, Body: session.Usage{Kind: "parts", Provider: m.Provider, Model: m.Model, Usage: back}}, back != (llm.Usage{})
 }
 
 // rest is the whole answer, with the lines that the log lacks.
