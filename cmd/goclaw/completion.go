@@ -73,6 +73,9 @@ func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.
 		if err != nil {
 			return out
 		}
+		if in.Subagent() {
+			continue
+		}
 		name, about := string(in.Key), ""
 		switch {
 		case strings.HasPrefix(name, typed):

@@ -37,6 +37,8 @@ type env struct {
 
 	openclaw openclaw.Installation // if its sessions are inherited
 
+	unsaved []session.ID // the last list, if it could not be remembered
+
 	interrupted atomic.Bool // Ctrl-C was pressed
 	rescue      bool        // how to repair the database was said
 

@@ -60,14 +60,19 @@ func (l lists) Show(ids []session.ID) {
 		all[l.terminalName()] = listing{time.Now(), ids}
 		return json.Marshal(all)
 	})
-	if err != nil { // the numbers of another list would still be there
-		l.warn("the numbers of this list cannot be used: %s", oneLine(err))
+	l.unsaved = nil
+	if err != nil { // the numbers of another list are still there
+		l.unsaved = ids
+		l.warn("the numbers of this list are not remembered: %s", oneLine(err))
 	}
 }
 
 // Last returns the list that was printed last on this terminal, or on any other
 // if none was printed here.
 func (l lists) Last() naming.Listed {
+	if l.unsaved != nil {
+		return naming.Listed{IDs: l.unsaved}
+	}
 	data, err := wholefile.Read(l.listedFile(), 64<<20)
 	if err != nil {
 		return naming.Listed{}

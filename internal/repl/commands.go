@@ -217,7 +217,7 @@ func (c *commands) keys() []string {
 		if err != nil {
 			return out
 		}
-		if k := string(in.Key); cell(k, len(k)) == k {
+		if k := string(in.Key); !in.Subagent() && cell(k, len(k)) == k {
 			out = append(out, k)
 		}
 	}
