@@ -151,7 +151,7 @@ Without a command it opens a chat and resumes the last session.`,
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())
 	root.AddCommand(
-		askCmd(a), newCmd(a), searchCmd(a), serveCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
+		askCmd(a), newCmd(a), searchCmd(a), serveCmd(a), acpCmd(a), mcpCmd(a), sessionsCmd(a), contextCmd(a), compactCmd(a), importCmd(a),
 		backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a),
 		setupCmd(a), configCmd(a), manCmd(a),
 	)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/internal/acpd"
 	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/runner"
@@ -134,7 +135,7 @@ type toolsOf struct {
 }
 
 func (t toolsOf) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-	return t.Set.Run(recall.Asking(ctx, t.id), call)
+	return t.Set.Run(acpd.WithCall(recall.Asking(ctx, t.id), call), call)
 }
 
 // whoAmI tells another goclaw which program has locked a session.
