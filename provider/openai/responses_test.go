@@ -521,3 +521,20 @@ func chatParts(raw json.RawMessage) json.RawMessage {
 	b, _ := json.Marshal(out)
 	return b
 }
+
+// A longer conversation begins with the bytes of the shorter one.
+func TestResponsesStablePrefix(t *testing.T) {
+	p := NewResponses(Config{})
+	rapid.Check(t, func(t *rapid.T) {
+		req := wiretest.Conversation(t)
+		req.Tail = ""
+		whole := string(p.items(nil, req).B)
+		for n := 1; n < len(req.Messages); n += 2 {
+			short := req
+			short.Messages = req.Messages[:n]
+			if begin := string(p.items(nil, short).B); !strings.HasPrefix(whole, begin) {
+				t.Fatalf("%s\ndoes not begin with\n%s", whole, begin)
+			}
+		}
+	})
+}

@@ -45,8 +45,11 @@ func Conversation(t *rapid.T) llm.Request {
 			}
 		} else {
 			m.Role = llm.Assistant
-			for range rapid.IntRange(0, 2).Draw(t, "thoughts") {
+			for k := range rapid.IntRange(0, 2).Draw(t, "thoughts") {
 				th := llm.Thinking{Signature: "s" + rapid.String().Draw(t, "signature"), Redacted: rapid.Bool().Draw(t, "redacted")}
+				if rapid.Bool().Draw(t, "item") { // as the Responses API has it
+					th.Signature = fmt.Sprintf(`{"id":"rs_%d_%d","type":"reasoning","summary":[],"encrypted_content":"gAAA"}`, i, k)
+				}
 				if !th.Redacted {
 					th.Text = rapid.String().Draw(t, "thinking")
 				}

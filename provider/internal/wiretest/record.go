@@ -99,7 +99,9 @@ func Frame(t *rapid.T, name, data string) string {
 		lines = append(lines, "data:"+space+l)
 	}
 	out := strings.Join(lines, end) + end
-	if rapid.IntRange(0, 20).Draw(t, "joined") > 0 {
+	// What is no object is not joined to the next event: a reading of both
+	// together means nothing.
+	if !strings.HasPrefix(data, "{") || rapid.IntRange(0, 20).Draw(t, "joined") > 0 {
 		out += end
 	}
 	return out
