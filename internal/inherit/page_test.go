@@ -90,6 +90,9 @@ func TestDamagedPage(t *testing.T) {
 		if !roots[n] && on[n] == 0 && (n < 225 || n > 240) { // the index of the events is at the end
 			continue
 		}
+		if on[n] > 0 && n%3 > 0 {
+			continue // one of three is enough
+		}
 		for _, garbage := range []byte{0, 0xff} {
 			b := bytes.Clone(whole)
 			copy(b[(n-1)*4096:], bytes.Repeat([]byte{garbage}, 4096))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,14 @@ func TestRowsGrow(t *testing.T) {
 					}
 				}
 				take(t, st, m, false, r.path)
+				table := strings.Fields(c.begin)[2]
+				for k := range 8 { // others, which are read at the same time
+					r.do("CREATE TEMP TABLE o AS SELECT * FROM %s; UPDATE o SET id = 'other_%d'; INSERT INTO %[1]s SELECT * FROM o LIMIT 1; DROP TABLE o", table, k)
+				}
+				if rep, _ := take(t, openStore(t, t.TempDir()), nil, false, r.path); rep.Count(inherit.New) != 9 {
+					t.Errorf("with others: %v", states(rep))
+				}
+				r.do("DELETE FROM %s WHERE id <> 'ses_1'", table)
 				rep, _ := take(t, st, m, false, r.path)
 				if rep.Records() != 0 {
 					t.Errorf("%d records when nothing has changed", rep.Records())

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
 	"goclaw/internal/inherit/source"
 	"goclaw/session"
 )
@@ -202,5 +203,43 @@ func TestCrush(t *testing.T) {
 	}
 	if inherit.Unverified(inherit.Crush) == "" || inherit.Unverified(inherit.OpenCode) != "" {
 		t.Error("which programs are verified")
+	}
+}
+
+// TestRealProgramsAreWell: nothing of what the programs wrote is touched, the
+// doctor finds nothing wrong in it, and a repaired copy of a database holds the
+// same conversations.
+func TestRealProgramsAreWell(t *testing.T) {
+	dir := realPrograms(t)
+	for _, program := range []string{"opencode/1.18.33", "gemini-cli/0.61.0"} {
+		src := filepath.Join(dir, program)
+		if err := os.Remove(filepath.Join(src, "wire.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, src)
+		st := openStore(t, t.TempDir())
+		rep, cat := take(t, st, nil, false, src)
+		to := filepath.Join(t.TempDir(), "copy")
+		c := doctor.Copy{Root: src, To: to, Folder: true}
+		defer c.Close()
+		for _, o := range rep.Outcomes {
+			x, err := doctor.Examine(t.Context(), o.Transcript)
+			if err != nil || len(x.Findings) > 0 {
+				t.Errorf("%s: %v, %v", o.Ref(), x.Findings, err)
+			}
+			path, err := c.Add(t.Context(), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := openStore(t, t.TempDir())
+			if copied, _ := take(t, again, nil, false, path); copied.Count(inherit.New) != 1 {
+				t.Fatalf("%s: %v", path, states(copied))
+			} else if want, got := sentOf(t, st, o.Log, "contents"), sentOf(t, again, copied.Outcomes[0].Log, "contents"); !cmp.Equal(want, got) {
+				t.Errorf("%s (-was +copied):\n%s", o.Ref(), cmp.Diff(want, got))
+			}
+		}
+		if diff := cmp.Diff(before, tree(t, src)); diff != "" || len(cat.Problems) > 0 {
+			t.Errorf("%s has changed: %s, %v", program, diff, cat.Problems)
+		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/sqlx"
 	"goclaw/internal/wholefile"
@@ -160,7 +159,7 @@ func (d *database) list() (out []*source.Transcript, err error) {
 		o := one{id: s.Text(0), summary: s.Text(5), begun: seconds(s.Int(3))}
 		size := sizes[o.id]
 		t := &source.Transcript{
-			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(cwd), Size: size.bytes + 512, Form: codec.FormNative, Part: o.id,
+			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(cwd), Size: size.bytes + 512, Form: Program, Part: o.id,
 			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: seconds(max(size.updated, s.Int(4))).UnixNano(), Extra: size.rows<<32 ^ s.Int(4)},
 			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
 				return d.records(ctx, t, o)

@@ -110,7 +110,7 @@ func (c *Copy) Add(ctx context.Context, x Examination) (string, error) {
 		}
 		dir := ""
 		if t.Path != c.Root {
-			dir = strings.TrimSuffix(name, ".sqlite")
+			dir = strings.TrimSuffix(name, filepath.Ext(name))
 		}
 		name = filepath.Join(dir, storekit.FileName(id)+".jsonl")
 	}

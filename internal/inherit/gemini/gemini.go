@@ -92,11 +92,12 @@ func (p program) Open(f *source.File) ([]*source.Transcript, error) {
 			return nil, err
 		}
 		f.Sniffed = source.Sniffed{Program: Program, Form: form, ID: o.SessionID, Side: o.Kind == "subagent"}
-	} else if !f.Forced && f.Sniffed.Program != Program {
+	} else if f.Sniffed.Program != Program && !(f.Forced && strings.HasPrefix(filepath.Base(f.Path), "session-")) {
 		return nil, nil
 	}
 	f.Sniffed.CWD = folder(f.Path)
 	t := f.Transcript(Program)
+	t.Form = form
 	if whole {
 		t.Read = func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
 			return records(ctx, t)

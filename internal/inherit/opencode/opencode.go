@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"time"
 
-	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/sqlx"
 	"goclaw/session"
@@ -131,7 +130,7 @@ func (d *database) list() (out []*source.Transcript, err error) {
 		o.revert, o.revertPart = revert.MessageID, revert.PartID
 		size := sizes[o.id]
 		t := &source.Transcript{
-			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(s.Text(2)), Size: size.bytes + 512, Form: codec.FormNative, Part: o.id,
+			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(s.Text(2)), Size: size.bytes + 512, Form: Program, Part: o.id,
 			// Of the session alone: a new message in another one does not make
 			// this one look changed.
 			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: max(size.updated, s.Int(6)) * int64(time.Millisecond), Extra: size.rows<<32 ^ s.Int(6)},
