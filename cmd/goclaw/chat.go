@@ -43,6 +43,9 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 		return err
 	}
 	defer run.close()
+	if c := run.tools.Confinement(); c.Missing != "" && !interactive { // a person sees it on the first line
+		a.warn("%s", c)
+	}
 	st := a.stores.st
 	o.CWD, o.Folder = a.conf.Workspace, shortPath(a.conf.Workspace, a.getenv("HOME"))
 	if ref != "" && ref != a.conf.Session.DefaultKey {
