@@ -30,6 +30,7 @@ type bash struct {
 	linger     time.Duration // from the shell's end to the end of listening
 
 	mu    sync.Mutex
+	bwrap *string           // nil: not looked for yet
 	pipes map[*os.File]bool // still open: something in the background may write to them
 }
 
@@ -46,11 +47,12 @@ func newBash(dir string, o Options, mode func() Mode) *bash {
 		fence:   o.Fence,
 		timeout: o.BashTimeout,
 		max:     o.MaxOutput,
-		sandbox: o.Sandbox, noSandbox: noSandbox, mode: mode,
+		sandbox: o.Sandbox, mode: mode,
 		grace:  2 * time.Second,
 		linger: 250 * time.Millisecond,
 		pipes:  map[*os.File]bool{},
 	}
+	b.noSandbox = b.lacks
 	if b.shell == "" {
 		b.shell = lookShell(variable(env, "PATH"))
 	}

@@ -47,15 +47,26 @@ var landlockVersion = sync.OnceValue(func() int {
 	return int(v)
 })
 
-// noSandbox says why commands cannot be confined here.
-func noSandbox() string {
+// lacks says why commands cannot be confined here.
+func (b *bash) lacks() string {
 	switch v := landlockVersion(); {
+	case v >= leastLandlock || b.bubblewrap() != "":
+		return ""
 	case v == 0:
-		return "this kernel has no Landlock, or it is switched off"
-	case v < leastLandlock:
-		return "this kernel's Landlock is too old (Linux 6.2 or later is needed)"
+		return "this kernel has no Landlock, and there is no bubblewrap (bwrap) that works"
 	}
-	return ""
+	return "this kernel's Landlock is too old (Linux 6.2 is needed), and there is no bubblewrap (bwrap) that works"
+}
+
+// writable returns the folders that a confined command may write in. The paths
+// hold no links.
+func (b *bash) writable() (out []string) {
+	for _, dir := range append(append([]string{b.dir, variable(b.env, "TMPDIR")}, temporary...), b.sandbox.Writable...) {
+		if filepath.IsAbs(dir) {
+			out = append(out, followed(dir))
+		}
+	}
+	return out
 }
 
 // start starts cmd, confined as c says.
@@ -65,6 +76,10 @@ func noSandbox() string {
 // that uses this package need not be able to start itself a second time.
 func (b *bash) start(cmd *exec.Cmd, c Confinement) error {
 	if !c.Files && !c.NoNetwork {
+		return cmd.Start()
+	}
+	if landlockVersion() < leastLandlock {
+		b.wrap(cmd, b.bubblewrap(), c)
 		return cmd.Start()
 	}
 	rules := -1
@@ -152,10 +167,8 @@ func (b *bash) landlock() (fd int, err error) {
 	}
 	rules := landlock{fd: int(r), handled: attr.Handled_access_fs, area: b.fence.area(b.dir)}
 	rules.allow("/", mayRead)
-	for _, dir := range append(append([]string{b.dir, variable(b.env, "TMPDIR")}, temporary...), b.sandbox.Writable...) {
-		if filepath.IsAbs(dir) {
-			rules.allow(followed(dir), mayRead|mayWrite)
-		}
+	for _, dir := range b.writable() {
+		rules.allow(dir, mayRead|mayWrite)
 	}
 	for _, file := range devices {
 		rules.allow(file, mayRead|mayWrite|mayDevice)

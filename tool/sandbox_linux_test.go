@@ -42,10 +42,10 @@ func confined(t *testing.T, o Options) (*Set, string, bool) {
 	o.Fence = Fence{Private: []string{home, filepath.Join(home, "config.json")}, Open: []string{filepath.Join(home, "workspace")}}
 	o.Env = append(o.Env, "PATH="+os.Getenv("PATH"), "HOME="+base, "TMPDIR="+filepath.Join(base, "tmp"), "BASE="+base, fmt.Sprintf("TEST=%d", os.Getpid()))
 	s := open(t, o, nil)
-	if noSandbox() == "" {
+	if s.bash.lacks() == "" {
 		return s, base, true
 	}
-	t.Logf("no sandbox here: %s", noSandbox())
+	t.Logf("no sandbox here: %s", s.bash.lacks())
 	if c := s.Confinement(); c.Missing == "" {
 		t.Errorf("%+v", c)
 	}
@@ -239,6 +239,39 @@ func TestSandboxEnds(t *testing.T) {
 	gone(t, pid(t, filepath.Join(base, "ws/p")))
 	if err := syscall.Kill(os.Getpid(), 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where Landlock is missing, bubblewrap confines as well, or it is said that
+// there is neither.
+func TestBubblewrap(t *testing.T) {
+	was := landlockVersion
+	landlockVersion = func() int { return 2 }
+	defer func() { landlockVersion = was }()
+	s, base, here := confined(t, Options{Sandbox: Sandbox{Use: SandboxOn, NoNetwork: true}, Ask: yes})
+	if !here {
+		if c := s.Confinement(); !c.Refused || !strings.Contains(c.Missing, "bubblewrap") {
+			t.Errorf("%+v", c)
+		}
+		return
+	}
+	contains(t, ok(t, s, "bash", o2("echo x > new && cat new $BASE/outside/old $BASE/home/workspace/notes.md && touch $TMPDIR/y && pwd")), "x\nold\na note\n"+s.ws.dir+"\n")
+	for _, command := range []string{
+		"echo x > ../outside/new", "rm ../outside/old", "echo x > out/new", "cat ../home/config.json", "cat key", "ls ../home/logs", "echo x > ../home/allowed", "echo x > ../home/workspace/notes.md",
+		"cat /proc/1/root$BASE/home/config.json", "kill -0 $TEST", "umount ../home", "exec 3<>/dev/tcp/127.0.0.1/1", "touch /var/lib/goclaw-outside",
+	} {
+		if r := run(t, s, "bash", o2(command)); !r.IsError || strings.Contains(r.Text(), apiKey) {
+			t.Errorf("%s: %s", command, r.Text())
+		}
+	}
+	contains(t, run(t, s, "bash", o2("echo x > ../outside/new")).Text(), "the sandbox", "lets it write only")
+	contains(t, ok(t, s, "bash", o2("sleep 300 > /dev/null 2>&1 & echo started")), "started\n") // and ended with its namespace
+	fails(t, s, "bash", o{"command": "setsid sleep 300 & sleep 300; true", "timeout": 0.5}, "ended after 500ms")
+	if left := strays("BASE=" + base + "\x00"); len(left) > 0 {
+		t.Errorf("%v still run", left)
+	}
+	if got := get(t, filepath.Join(base, "home/config.json")); got != apiKey {
+		t.Errorf("the configuration is %q", got)
 	}
 }
 

@@ -4,7 +4,7 @@ package tool
 
 import "os/exec"
 
-func noSandbox() string { return "only Linux has one, on amd64 and arm64" }
+func (*bash) lacks() string { return "only Linux has one, on amd64 and arm64" }
 
 // start starts cmd. Nothing confines it.
 func (b *bash) start(cmd *exec.Cmd, _ Confinement) error { return cmd.Start() }
