@@ -48,7 +48,8 @@ func TestClaudeCodeTurns(t *testing.T) {
 		"an attachment for the system": {[]string{
 			cc("user", "u1", "", ccUser("go")),
 			cc("attachment", "t1", "u1", `"attachment":{"type":"date"},"rendered":[{"content":"today"}],"renderedRole":"system"`),
-			cc("attachment", "t2", "t1", `"attachment":{"type":"hook"},"rendered":[{"content":"the hook says"}],"renderedRole":"user"`),
+			cc("attachment", "t9", "t1", `"attachment":{"type":"skills","path":[1],"filename":7},"rendered":"left out","renderedRole":"user","origin":"x"`),
+			cc("attachment", "t2", "t9", `"attachment":{"type":"hook"},"rendered":[{"content":"the hook says"}],"renderedRole":"user"`),
 		}, []string{"user go", "user the hook says"}, 1},
 		"notifications": {[]string{
 			cc("user", "u1", "", ccUser("go")), cc("assistant", "a1", "u1", ccSays("m1", "started")),

@@ -29,7 +29,8 @@ var ambient = map[string]bool{"remote_session_change": true}
 // came while the program was busy, and what it told the model as the user. What it
 // told the model as the system is its own.
 func (l claudeLine) attached(at time.Time) session.Body {
-	a := l.Attachment
+	var a attachment
+	_ = json.Unmarshal(l.Attachment, &a) // fields of other types are no fields
 	if blocks := source.Anthropic(a.Prompt); a.Type == "queued_command" && len(blocks) > 0 {
 		if a.Mode == "prompt" || a.Mode == "" {
 			return session.Message{Message: llm.Message{Role: llm.User, Blocks: blocks}, At: at}
@@ -37,7 +38,12 @@ func (l claudeLine) attached(at time.Time) session.Body {
 		return session.CustomMessage{Type: "claude-code." + a.Mode, Blocks: blocks, At: at}
 	}
 	var blocks []llm.Block
-	for _, r := range l.Rendered {
+	_, rendered := source.TextOrList(l.Rendered)
+	for _, raw := range rendered {
+		var r struct {
+			Content json.RawMessage `json:"content"`
+		}
+		_ = json.Unmarshal(raw, &r)
 		blocks = append(blocks, source.Anthropic(r.Content)...)
 	}
 	switch {

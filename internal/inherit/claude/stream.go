@@ -99,25 +99,21 @@ func (k claudeCompact) kept() (first string, all []string) {
 }
 
 type claudeLine struct {
-	Type          string  `json:"type"`
-	Subtype       string  `json:"subtype"`
-	UUID          string  `json:"uuid"`
-	Parent        *string `json:"parentUuid"`
-	LogicalParent string  `json:"logicalParentUuid"`
-	Sidechain     bool    `json:"isSidechain"`
-	Timestamp     string  `json:"timestamp"`
-	CWD           string  `json:"cwd"`
-	SessionID     string  `json:"sessionId"`
-	Meta          bool    `json:"isMeta"`
-	Compact       bool    `json:"isCompactSummary"`
-	ShownOnly     bool    `json:"isVisibleInTranscriptOnly"`
-	APIError      bool    `json:"isApiErrorMessage"`
-	Origin        struct {
-		Kind string `json:"kind"`
-	} `json:"origin"`
-	Summarize struct {
-		Direction string `json:"direction"`
-	} `json:"summarizeMetadata"`
+	Type          string          `json:"type"`
+	Subtype       string          `json:"subtype"`
+	UUID          string          `json:"uuid"`
+	Parent        *string         `json:"parentUuid"`
+	LogicalParent string          `json:"logicalParentUuid"`
+	Sidechain     bool            `json:"isSidechain"`
+	Timestamp     string          `json:"timestamp"`
+	CWD           string          `json:"cwd"`
+	SessionID     string          `json:"sessionId"`
+	Meta          bool            `json:"isMeta"`
+	Compact       bool            `json:"isCompactSummary"`
+	ShownOnly     bool            `json:"isVisibleInTranscriptOnly"`
+	APIError      bool            `json:"isApiErrorMessage"`
+	Origin        json.RawMessage `json:"origin"`
+	Summarize     json.RawMessage `json:"summarizeMetadata"`
 	ParentSession string          `json:"parentSessionId"`
 	ParentLast    string          `json:"parentLastUuid"`
 	Content       json.RawMessage `json:"content"`
@@ -125,13 +121,11 @@ type claudeLine struct {
 	CustomTitle   string          `json:"customTitle"`
 	AITitle       string          `json:"aiTitle"`
 	LeafUUID      string          `json:"leafUuid"`
-	Attachment    attachment      `json:"attachment"`
-	Rendered      []struct {
-		Content json.RawMessage `json:"content"`
-	} `json:"rendered"`
-	RenderedRole string        `json:"renderedRole"`
-	Compacted    claudeCompact `json:"compactMetadata"`
-	Message      struct {
+	Attachment    json.RawMessage `json:"attachment"`
+	Rendered      json.RawMessage `json:"rendered"`
+	RenderedRole  string          `json:"renderedRole"`
+	Compacted     claudeCompact   `json:"compactMetadata"`
+	Message       struct {
 		ID      string          `json:"id"`
 		Role    string          `json:"role"`
 		Model   string          `json:"model"`
@@ -313,7 +307,7 @@ func (c *stream) prompt(l claudeLine, b session.Body) bool {
 // isNotification reports whether a line tells the model that a task in the
 // background has ended. The program wrote it, not the user.
 func isNotification(l claudeLine, b session.Body) bool {
-	if l.Origin.Kind == notification {
+	if word(l.Origin, "kind") == notification {
 		return true
 	}
 	var blocks []llm.Block
@@ -327,6 +321,14 @@ func isNotification(l claudeLine, b session.Body) bool {
 }
 
 const notification = "task-notification"
+
+// word returns a field of an object that is a text, or "".
+func word(object json.RawMessage, name string) string {
+	var fields map[string]any
+	_ = json.Unmarshal(object, &fields) // what is no object has no fields
+	text, _ := fields[name].(string)
+	return text
+}
 
 // parent returns what a line continues.
 func (c *stream) parent(l claudeLine) string {
@@ -353,7 +355,7 @@ func (c *stream) body(l claudeLine, at time.Time) session.Body {
 	switch l.Type {
 	case "user":
 		blocks := source.Anthropic(l.Message.Content)
-		if l.Compact && l.Summarize.Direction == "from" { // of a branch that was left: what comes before is kept
+		if l.Compact && word(l.Summarize, "direction") == "from" { // of a branch that was left: what comes before is kept
 			return session.CustomMessage{Type: "claude-code.summary", Blocks: blocks, At: at}
 		}
 		if l.Compact {
