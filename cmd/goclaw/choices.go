@@ -37,6 +37,7 @@ type choices struct {
 	Models  []choice `json:"models"`
 	Without int      `json:"unavailable"`
 	Needs   []string `json:"needs,omitempty"`
+	Any     []string `json:"any,omitempty"` // providers that are not listed: they have hundreds
 }
 
 // newest is how many models of a vendor are listed unless all are wanted.
@@ -88,6 +89,9 @@ func (ms lister) choices(ctx context.Context) choices {
 		}
 	}
 	add(offline.Name, "built-in", local.Model{})
+	if ms.hasKey("openrouter") && servers["openrouter"] == nil {
+		out.Any = append(out.Any, "openrouter")
+	}
 	for _, prov := range slices.Sorted(maps.Keys(missing)) {
 		out.Without += missing[prov]
 		out.Needs = append(out.Needs, fmt.Sprintf("%d of %s (%s)", missing[prov], prov, keyVariable(prov)))
@@ -191,6 +195,9 @@ func (c choices) table(all bool) repl.Choices {
 	}
 	if left > 0 {
 		t.More = append(t.More, fmt.Sprintf("%d older ones are left out: /model all, or goclaw models --all", left))
+	}
+	for _, prov := range c.Any {
+		t.More = append(t.More, fmt.Sprintf("and any model of %s: /model %s/VENDOR/MODEL", prov, prov))
 	}
 	if c.Without > 0 {
 		t.More = append(t.More, fmt.Sprintf("not usable now: %s", strings.Join(c.Needs, ", ")))
