@@ -70,3 +70,60 @@ func TestFollow(t *testing.T) {
 		t.Errorf("Follow ended with %v", err)
 	}
 }
+
+// TestLook: a look imports what is new in what was asked for, and does not even
+// ask the store if nothing has changed.
+func TestLook(t *testing.T) {
+	ctx := context.Background()
+	asked, other := t.TempDir(), t.TempDir()
+	chained(t, filepath.Join(asked, "a.jsonl"), "a", 1)
+	chained(t, filepath.Join(other, "b.jsonl"), "b", 1)
+	path := filepath.Join(t.TempDir(), "inherit.json")
+	memo, err := inherit.OpenMemo(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := openStore(t, t.TempDir())
+	memo.Give([]string{asked}, "")
+	take(t, st, memo, false, asked)
+	if memo, err = inherit.OpenMemo(path); err != nil {
+		t.Fatal(err)
+	}
+	roots := memo.Roots([]string{asked, other})
+	if len(roots) != 1 || roots[0].Path != asked {
+		t.Fatalf("%v is followed, want %s", roots, asked)
+	}
+	look := func(st session.Store) int {
+		t.Helper()
+		rep, err := inherit.Look(ctx, st, roots, inherit.FollowOptions{Import: inherit.ImportOptions{Memo: memo}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep.Records()
+	}
+	if n := look(nil); n != 0 { // without a store it would panic
+		t.Errorf("%d records are new", n)
+	}
+	appendTo(t, filepath.Join(asked, "a.jsonl"), userLine("x", "", "later"))
+	chained(t, filepath.Join(asked, "c.jsonl"), "c", 1)
+	if n := look(st); n != 3 {
+		t.Errorf("%d records are new, want 3", n)
+	}
+	if n := look(nil); n != 0 {
+		t.Errorf("then %d records are new", n)
+	}
+	if got := memo.Troubles(roots); len(got) != 0 {
+		t.Errorf("troubles: %q", got)
+	}
+	if err := os.RemoveAll(asked); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} { // it is said once
+		if got := memo.Troubles(roots); len(got) != want {
+			t.Errorf("it is gone: %q, want %d", got, want)
+		}
+	}
+	if n := look(nil); n != 0 {
+		t.Errorf("%d records are new in what is gone", n)
+	}
+}
