@@ -235,7 +235,7 @@ func TestSandboxEnds(t *testing.T) {
 	if !here {
 		return
 	}
-	fails(t, s, "bash", o{"command": "setsid sleep 300 & echo $! > p; sleep 300; true", "timeout": 0.5}, "ended after 500ms")
+	fails(t, s, "bash", o{"command": "setsid sleep 300 & echo $! > p; sleep 300; true", "timeout": 1.5}, "ended after 1.5s")
 	gone(t, pid(t, filepath.Join(base, "ws/p")))
 	if err := syscall.Kill(os.Getpid(), 0); err != nil {
 		t.Error(err)
