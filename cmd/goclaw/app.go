@@ -18,6 +18,7 @@ type app struct {
 	today  *spending // nil until it is asked for
 	// retrying is told that a summary is asked for again; nil: nobody is.
 	retrying func(agent.Retrying)
+	who      string                     // the name under which sessions are locked; "": whoAmI
 	spawn    func(args ...string) error // starts this program again; nil: it cannot
 }
 

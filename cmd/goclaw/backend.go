@@ -77,7 +77,7 @@ func (a *app) at(folder string) *app {
 	c := *a.conf
 	c.Workspace = folder
 	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, moved: a.moved, openclaw: a.openclaw}
-	return &app{env: e, stores: a.stores, models: &models{env: e, flag: a.models.flag, permit: permissions{env: e}, brief: briefing{env: e}}, search: a.search, spawn: a.spawn}
+	return &app{env: e, stores: a.stores, models: &models{env: e, flag: a.models.flag, permit: permissions{env: e}, brief: briefing{env: e}}, search: a.search, who: a.who, spawn: a.spawn}
 }
 
 // folderOf returns the folder that the tools of a session work in: its own if

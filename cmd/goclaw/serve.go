@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,9 @@ type serveFlags struct {
 	remote bool
 	asJSON bool
 	link   bool
-	grace  time.Duration
+
+	advertise string
+	grace     time.Duration
 }
 
 func serveCmd(a *app) *cobra.Command {
@@ -55,6 +58,7 @@ in front, and name it with --host.`,
 	cmd.Flags().BoolVar(&f.remote, "remote", false, "other machines may reach the server, if --addr lets them")
 	cmd.Flags().DurationVar(&f.grace, "grace", 10*time.Second, "how long turns may go on after SIGTERM before they are interrupted")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, `print {"url","tokenFile","loginUrl"}`)
+	cmd.Flags().StringVar(&f.advertise, "advertise", "", "the address at which other servers with the same store and the same token reach this one (default: where it listens)")
 	cmd.Flags().BoolVar(&f.link, "link", false, "print a new login link of the server that runs")
 	a.given.flags(cmd.Flags())
 	return cmd
@@ -91,8 +95,9 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	if host != "" && net.ParseIP(host) == nil || f.remote {
 		f.hosts = append(f.hosts, host)
 	}
-	srv := serve.New(serve.Options{Backend: back, Token: token, Hosts: f.hosts, Version: version()})
 	address := "http://" + l.Addr().String()
+	a.who = serve.Who(cmp.Or(f.advertise, address))
+	srv := serve.New(serve.Options{Backend: back, Token: token, Hosts: f.hosts, Address: cmp.Or(f.advertise, address), Version: version()})
 	login := address + srv.LoginPath()
 	if err := wholefile.Write(addressFile(a.conf), []byte(address+"\n")); err != nil {
 		a.warn("goclaw serve --link will not find this server: %s", oneLine(err))

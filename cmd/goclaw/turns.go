@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -51,7 +52,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 	}
 	servers := connect(ctx, a, tools)
 	r := runner.New(runner.Options{
-		Store: st, Clock: session.System{}, Who: whoAmI(), Wait: waitLocked, TTLFor: a.conf.Session.Retention.For,
+		Store: st, Clock: session.System{}, Who: cmp.Or(a.who, whoAmI()), Wait: waitLocked, TTLFor: a.conf.Session.Retention.For,
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
 			m, _, err := a.models.decide(ctx, s)
 			if err != nil {

@@ -74,6 +74,9 @@ func (s turnsAPI) questions(w http.ResponseWriter, r *http.Request) error {
 	s.turns.mu.Lock()
 	t := s.turns.of[in.ID]
 	s.turns.mu.Unlock()
+	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
+		return nil
+	}
 	if t != nil {
 		runs = !t.over()
 		t.mu.Lock()
@@ -87,6 +90,16 @@ func (s turnsAPI) questions(w http.ResponseWriter, r *http.Request) error {
 
 // answer answers a question. Each is answered once.
 func (s turnsAPI) answer(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	s.turns.mu.Lock()
+	t := s.turns.of[in.ID]
+	s.turns.mu.Unlock()
+	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
+		return nil
+	}
 	var body struct {
 		Answer  string `json:"answer"`
 		Because string `json:"because"`
@@ -98,13 +111,6 @@ func (s turnsAPI) answer(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return wrong(http.StatusBadRequest, "answer must be once, session, always or no, not %q", body.Answer)
 	}
-	in, err := s.session(r)
-	if err != nil {
-		return err
-	}
-	s.turns.mu.Lock()
-	t := s.turns.of[in.ID]
-	s.turns.mu.Unlock()
 	a := answer{decision: d}
 	if why := strings.TrimSpace(body.Because); why != "" && d == tool.No {
 		a.err = tool.Because(why)

@@ -75,6 +75,7 @@ type Options struct {
 	Backend Backend
 	Token   string
 	Hosts   []string // names beside localhost that the server is called by
+	Address string   // at which other servers with the same store reach it; "": there are none
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
 }
@@ -86,6 +87,7 @@ type Server struct {
 	rate    *rate
 	streams *streams
 	turns   *running
+	peers   *peers
 	once    *once
 	metrics *metrics
 	version string
@@ -112,6 +114,8 @@ func New(o Options) *Server {
 		streams: &streams{st: o.Backend.Store(), record: o.Backend.Record, of: map[session.ID]*stream{}},
 		once:    &once{now: time.Now}, metrics: newMetrics(), version: o.Version, log: o.Log,
 	}
+	s.peers = &peers{st: o.Backend.Store(), own: o.Address, token: o.Token}
+	s.streams.peers = s.peers
 	s.turns = &running{server: s, of: map[session.ID]*turn{}}
 	s.stop, s.end = context.WithCancel(context.Background())
 	s.http = &http.Server{

@@ -74,7 +74,7 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if body.Key != "" && !body.Key.Complete() {
 		return wrong(http.StatusBadRequest, "%q is no key: write agent:channel:peer, such as main:web:trip", body.Key)
 	}
-	status, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
+	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
 		in, err := s.b.Begin(r.Context(), session.Header{Key: body.Key, CWD: body.Folder})
 		if err == nil && body.Title != "" {
 			in, err = s.retitle(r, in, body.Title)
@@ -87,8 +87,8 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, status, v)
 }
 
-// once1 returns the idempotency key of a request, with what it is for.
-func once1(r *http.Request) string {
+// onceKey returns the idempotency key of a request, with what it is for.
+func onceKey(r *http.Request) string {
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		return r.Method + " " + r.URL.Path + " " + key
 	}
@@ -180,7 +180,7 @@ func (s sessionsAPI) fork(w http.ResponseWriter, r *http.Request) error {
 	if body.At < 0 || body.At > in.Last {
 		return wrong(http.StatusBadRequest, "at must be the number of a record, up to %d", in.Last)
 	}
-	status, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
+	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
 		st := s.b.Store()
 		whole, err := session.Replay(in.ID, st.Read(r.Context(), in.ID, 0))
 		if err != nil {

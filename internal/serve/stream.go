@@ -92,6 +92,7 @@ type stream struct {
 	passing []map[string]any // events that are not repeated, the latest
 	passed  int              // how many there were, all in all
 	readers int
+	local   bool   // a turn runs here
 	end     func() // of following
 }
 
@@ -106,12 +107,22 @@ func (s *stream) wake() {
 	s.changed = make(chan struct{})
 }
 
-// add takes a record that was appended.
-func (s *stream) add(r session.Record) {
+// here reports whether a turn runs here, and sets it.
+func (s *stream) here(set ...bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(set) > 0 {
+		s.local = set[0]
+	}
+	return s.local
+}
+
+// add takes a record that was appended, and reports whether it is new.
+func (s *stream) add(r session.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Seq <= s.last {
-		return
+		return false
 	}
 	if r.Seq != s.last+1 {
 		s.recent = nil // readers take the ones between from the store
@@ -124,6 +135,7 @@ func (s *stream) add(r session.Record) {
 		s.pieces = nil
 	}
 	s.wake()
+	return true
 }
 
 // say takes a piece of the answer.
@@ -348,6 +360,8 @@ type streams struct {
 	st     session.Store
 	record func(session.Record) (json.RawMessage, error)
 
+	peers *peers
+
 	mu sync.Mutex
 	of map[session.ID]*stream
 }
@@ -361,7 +375,7 @@ func (ss *streams) open(in session.Info) *stream {
 		ctx, cancel := context.WithCancel(context.Background())
 		s = &stream{id: in.ID, st: ss.st, record: ss.record, changed: make(chan struct{}), last: in.Last, end: cancel}
 		ss.of[in.ID] = s
-		go s.follow(ctx, in.Last)
+		go s.follow(ctx, in.Last, ss.peers)
 	}
 	s.readers++
 	return s
@@ -378,12 +392,15 @@ func (ss *streams) close(s *stream) {
 }
 
 // follow takes the records that other processes append.
-func (s *stream) follow(ctx context.Context, after session.Seq) {
+func (s *stream) follow(ctx context.Context, after session.Seq, p *peers) {
 	var damage *session.Damage
+	go p.relay(ctx, s, after) // a turn may run already
 	for rec, err := range session.Follow(ctx, s.st, s.id, after) {
 		switch {
 		case err == nil:
-			s.add(rec)
+			if s.add(rec) && session.IsTurn(rec.Body) && !s.here() {
+				go p.relay(ctx, s, rec.Seq)
+			}
 		case errors.As(err, &damage):
 		case ctx.Err() == nil:
 			s.pass(map[string]any{"type": "notice", "text": "this session can no longer be followed: " + err.Error()})

@@ -62,6 +62,7 @@ func (rs *running) start(in session.Info, say llm.Message) (*turn, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{id: in.ID, cancel: cancel, done: make(chan struct{}), stream: rs.server.streams.open(in)}
+	t.stream.here(true)
 	t.from, t.passed = t.stream.now()
 	t.from.Offset = 0
 	rs.of[in.ID] = t
@@ -119,6 +120,7 @@ func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Me
 		end = map[string]any{"type": "error", "message": err.Error()}
 	}
 	t.stream.forget()
+	t.stream.here(false)
 	t.end = end
 	close(t.done)
 	t.stream.pass(end)
@@ -188,14 +190,6 @@ func (b turnBody) message() (llm.Message, error) {
 // startTurn runs a turn and streams its events. A client that prefers not to
 // wait gets the place in the session's events where the turn begins.
 func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
-	var body turnBody
-	if err := decode(r, &body); err != nil {
-		return err
-	}
-	say, err := body.message()
-	if err != nil {
-		return err
-	}
 	in, err := s.session(r)
 	if err != nil {
 		return err
@@ -204,8 +198,19 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Location", "/v1/sessions/"+string(in.ID)) // another one, if it was a mirror
-	_, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
-		t, err := s.turns.start(in, say)
+	if !s.turns.runs(in.ID) && s.peers.forward(w, r, in.ID) {
+		return nil
+	}
+	var body turnBody
+	if err := decode(r, &body); err != nil {
+		return err
+	}
+	say, err := body.message()
+	if err != nil {
+		return err
+	}
+	_, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
+		t, err := s.begin(r, in, say)
 		return http.StatusOK, t, err
 	})
 	if err != nil {
@@ -217,6 +222,97 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, http.StatusAccepted, map[string]any{"events": "/v1/sessions/" + string(in.ID) + "/events", "from": t.from.String()})
 	}
 	return s.streamTurn(w, r, t)
+}
+
+// runs reports whether a turn runs here in a session.
+func (rs *running) runs(id session.ID) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	t := rs.of[id]
+	return t != nil && !t.over()
+}
+
+// requested is the type of the record that says which request began a turn, by
+// its idempotency key. It comes right before the turn.
+const requested = "goclaw.request"
+
+// lookBack is how many records an idempotency key is looked for in.
+const lookBack = 500
+
+// begin begins the turn of a request. A request that this server or another one
+// has carried out already, even if it ended since, is not carried out again: its
+// turn is told from the log.
+func (s turnsAPI) begin(r *http.Request, in session.Info, say llm.Message) (*turn, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" {
+		return s.turns.start(in, say)
+	}
+	ctx, st := r.Context(), s.b.Store()
+	release, err := session.LockSoon(ctx, st, "request\x00"+string(in.ID), Who(s.peers.own))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if in, err = session.Stat(ctx, st, in.ID); err != nil {
+		return nil, err
+	}
+	at, err := s.carriedOut(ctx, in, key)
+	if err != nil {
+		return nil, err
+	}
+	if at > 0 {
+		t := &turn{id: in.ID, stream: s.streams.open(in), from: position{Seq: at, Sub: all}, done: make(chan struct{})}
+		time.AfterFunc(keepTurn, func() { s.streams.close(t.stream) })
+		go t.await(s.stop, st)
+		return t, nil
+	}
+	if s.turns.runs(in.ID) {
+		return s.turns.start(in, say) // which says so
+	}
+	now, err := session.Open(ctx, st, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(map[string]string{"key": key})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := session.Keep(ctx, st, now, now.Next(session.Custom{Type: requested, Data: data}, session.System{}), session.System{}); err != nil {
+		return nil, err
+	}
+	return s.turns.start(now.Info, say)
+}
+
+// carriedOut returns the number of the record of the request with that key, if a
+// turn began after it, else 0.
+func (s turnsAPI) carriedOut(ctx context.Context, in session.Info, key string) (at session.Seq, err error) {
+	var damage *session.Damage
+	found := session.Seq(0)
+	for rec, err := range s.b.Store().Read(ctx, in.ID, max(in.Last-lookBack, 0)) {
+		if errors.As(err, &damage) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		switch b := rec.Body.(type) {
+		case session.Custom:
+			var data struct{ Key string }
+			if b.Type == requested && json.Unmarshal(b.Data, &data) == nil {
+				if found > 0 {
+					return 0, nil // another began after it: it did not
+				}
+				if data.Key == key {
+					found = rec.Seq
+				}
+			}
+		case session.Message:
+			if found > 0 && session.IsTurn(b) {
+				return found, nil
+			}
+		}
+	}
+	return 0, nil
 }
 
 // streamTurn streams a turn from the client's place on to its end.
@@ -242,6 +338,9 @@ func (s turnsAPI) currentTurn(w http.ResponseWriter, r *http.Request) error {
 	s.turns.mu.Lock()
 	t := s.turns.of[in.ID]
 	s.turns.mu.Unlock()
+	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
+		return nil
+	}
 	if t != nil {
 		return s.streamTurn(w, r, t)
 	}
@@ -258,6 +357,9 @@ func (s turnsAPI) stopTurn(w http.ResponseWriter, r *http.Request) error {
 	t := s.turns.of[in.ID]
 	s.turns.mu.Unlock()
 	if t == nil || t.over() {
+		if s.peers.forward(w, r, in.ID) {
+			return nil
+		}
 		return wrong(http.StatusNotFound, "no turn runs in this session here")
 	}
 	t.cancel(errStopped)
@@ -450,7 +552,7 @@ func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	status, v, err := s.once.do(r.Context(), once1(r), func() (int, any, error) {
+	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
 		switch {
 		case body.Undo:
 			rec, _, err := turns.Undo(r.Context())
