@@ -16,6 +16,7 @@ import (
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/session/storekit"
 	"goclaw/store/sqlite"
 	"goclaw/window"
 )
@@ -78,7 +79,7 @@ func saidIn(s *session.Session) []string {
 	return out
 }
 
-// TestPiReadsMirrors: an exported or copied session of Claude Code or Codex is in
+// TestPiReadsMirrors: an exported or copied session of another program is in
 // pi what it is here, although pi takes the last line of a file for the end of the
 // conversation.
 func TestPiReadsMirrors(t *testing.T) {
@@ -93,7 +94,7 @@ func TestPiReadsMirrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	typed(t, home, "import", filepath.Join(dir, "claude-code"), filepath.Join(dir, "codex"))
+	typed(t, home, "import", dir)
 	st, err := sqlite.Open(filepath.Join(home, "goclaw", "sessions.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestPiReadsMirrors(t *testing.T) {
 		}
 		exported := filepath.Join(home, fmt.Sprint(len(files), ".jsonl"))
 		typed(t, home, "sessions", "export", string(in.ID), "-o", exported)
-		copied, err := filepath.Glob(filepath.Join(copies, "agents", "*", "sessions", string(in.ID)+".jsonl"))
+		copied, err := filepath.Glob(filepath.Join(copies, "agents", "*", "sessions", storekit.FileName(string(in.ID))+".jsonl"))
 		if err != nil || len(copied) != 1 {
 			t.Fatalf("the copies of %s are %q, %v", in.ID, copied, err)
 		}
