@@ -338,7 +338,7 @@ func (f *finder) open(file *source.File) ([]*Transcript, error) {
 func (f *finder) database(file *source.File) {
 	d, err := source.OpenDatabase(file.Path)
 	if err != nil {
-		f.problem(file.Path, err)
+		f.broken(file, err)
 		return
 	}
 	file.DB = d
@@ -354,6 +354,22 @@ func (f *finder) database(file *source.File) {
 		return
 	}
 	f.c.databases = append(f.c.databases, d)
+	f.c.Transcripts = append(f.c.Transcripts, found...)
+}
+
+// broken looks at a database that SQLite cannot read. A source may find its
+// sessions without it.
+func (f *finder) broken(file *source.File, why error) {
+	file.Broken = why
+	found, err := f.open(file)
+	if file.DB != nil {
+		f.c.databases = append(f.c.databases, file.DB)
+	}
+	if err != nil || len(found) == 0 {
+		f.problem(file.Path, why)
+		return
+	}
+	f.c.Problems = append(f.c.Problems, Problem{Path: file.Path, What: fmt.Sprintf("%v: %d sessions were found in it page by page", why, len(found))})
 	f.c.Transcripts = append(f.c.Transcripts, found...)
 }
 

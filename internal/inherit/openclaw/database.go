@@ -51,7 +51,7 @@ func newDatabase(d *source.Database) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{Database: d, packed: d.Has("transcript_events", "event_zstd"), unpack: z}, nil
+	return &database{Database: d, packed: d.Tables != nil && d.Has("transcript_events", "event_zstd"), unpack: z}, nil
 }
 
 // part is one session in a database: its rows, or an archive of it.
@@ -194,6 +194,11 @@ func (d *database) records(ctx context.Context, t *source.Transcript, p part) it
 		}
 		return rows, err
 	}
+	return d.events(ctx, t, p, next)
+}
+
+// events yields the records of the rows that next returns.
+func (d *database) events(ctx context.Context, t *source.Transcript, p part, next func() ([]source.Row, error)) iter.Seq2[session.Record, error] {
 	return d.Records(ctx, t, p.session, next, func(first session.Record) (session.Record, bool) {
 		_, header := first.Body.(session.Header)
 		return session.Record{Time: first.Time, Body: *t.Header()}, !header

@@ -49,6 +49,9 @@ func isOurs(f *source.File) bool {
 }
 
 func (program) Open(f *source.File) ([]*source.Transcript, error) {
+	if f.Broken != nil {
+		return broken(f)
+	}
 	if f.DB != nil {
 		if !f.DB.Tables["transcript_events"] {
 			return nil, nil

@@ -2,14 +2,19 @@ package openclaw
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
 
+	"goclaw/internal/codec"
 	"goclaw/internal/inherit/source"
 	"goclaw/internal/pages"
 	"goclaw/internal/sqlx"
+	"goclaw/session"
 )
 
 // A damaged page costs the rows on it, and no others: the rows around it are read
@@ -22,6 +27,7 @@ type salvage struct {
 	once sync.Once
 	file *pages.File
 	rows map[string]map[int64]pages.Row
+	keys map[string]source.Entry // of sessions, as far as they are found
 	err  error
 }
 
@@ -29,7 +35,7 @@ type salvage struct {
 func (d *database) salvaged() (map[string]map[int64]pages.Row, error) {
 	s := &d.salvage
 	s.once.Do(func() {
-		s.rows = map[string]map[int64]pages.Row{}
+		s.rows, s.keys = map[string]map[int64]pages.Row{}, map[string]source.Entry{}
 		f, err := pages.Open(d.Path)
 		if err != nil {
 			s.err = err
@@ -39,6 +45,13 @@ func (d *database) salvaged() (map[string]map[int64]pages.Row, error) {
 		d.AtClose(func() { f.Close() })
 		s.err = f.Rows(func(rows []pages.Row) error {
 			for _, r := range rows {
+				if isNode(r.Types) {
+					if v, err := f.Values(r); err == nil {
+						if e := readEntry(string(v[0].Bytes), v[2].Bytes); e.ID != "" && e.ID == string(v[1].Bytes) {
+							s.keys[e.ID] = e
+						}
+					}
+				}
 				if !isEvent(r.Types) {
 					continue
 				}
@@ -66,6 +79,54 @@ func isEvent(t []pages.Type) bool {
 	text := func(i int) bool { return i >= len(t) || t[i].Text() || t[i].Null() }
 	return len(t) >= 3 && t[0].Text() && t[1].Int() && text(2) && (len(t) < 4 || t[3].Int()) &&
 		(len(t) < 5 || t[4].Blob() || t[4].Null()) && (len(t) < 6 || t[5].Int() || t[5].Null()) && text(6)
+}
+
+// isNode reports whether a row can be one of session_nodes or session_entries: a
+// key, an id, and the entry that says the same.
+func isNode(t []pages.Type) bool { return len(t) >= 3 && t[0].Text() && t[1].Text() && t[2].Text() }
+
+// broken returns the sessions of a database that SQLite cannot read, because a
+// page of its schema is damaged.
+func broken(f *source.File) ([]*source.Transcript, error) {
+	d, err := newDatabase(&source.Database{Path: f.Path})
+	if err != nil {
+		return nil, err
+	}
+	f.DB = d.Database // to be closed
+	rows, err := d.salvaged()
+	if err != nil {
+		return nil, err
+	}
+	agent := cmp.Or(source.Text(source.AgentOf(f.Path)), "main")
+	var out []*source.Transcript
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		p := part{table: inEvents, session: id}
+		t := &source.Transcript{
+			Program: Program, Path: f.Path, ID: session.ID(source.Text(id)), Archive: "orphan", Size: int64(len(rows[id])) * 2048, Stat: f.Stat, Form: codec.FormNative, Part: fmt.Sprintf("%d#%s", inEvents, id),
+			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
+				left := upTo(-1, rows[id])
+				return d.events(ctx, t, p, func() ([]source.Row, error) { return d.byKey(t, p, &left) })
+			},
+		}
+		t.Key = recovered(agent, t.ID)
+		if e, ok := d.salvage.keys[id]; ok {
+			t.Key, t.Title, t.Archive, t.Listed = session.Key(e.Key), e.Title, "", true
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// upTo returns the numbers after one up to the last of rows: OpenClaw counts
+// without gaps.
+func upTo(after int64, rows map[int64]pages.Row) (out []int64) {
+	if len(rows) == 0 {
+		return nil
+	}
+	for seq, last := after+1, slices.Max(slices.Collect(maps.Keys(rows))); seq <= last; seq++ {
+		out = append(out, seq)
+	}
+	return out
 }
 
 // sizes returns the sessions that have events, and the number of the last one.
@@ -102,15 +163,7 @@ func (d *database) seqs(p part, after int64) (out []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	last := int64(-1)
-	for seq := range rows[p.session] {
-		last = max(last, seq)
-	}
-	out = nil
-	for seq := after + 1; seq <= last; seq++ { // OpenClaw counts without gaps
-		out = append(out, seq)
-	}
-	return out, nil
+	return upTo(after, rows[p.session]), nil
 }
 
 // byKey reads the next rows of p one by one, and takes their numbers from seqs.
@@ -125,7 +178,10 @@ func (d *database) byKey(t *source.Transcript, p part, seqs *[]int64) (rows []so
 	for len(*seqs) > 0 && size < pieceBytes && len(rows) < pieceRows {
 		seq := (*seqs)[0]
 		*seqs = (*seqs)[1:]
-		found, err := d.read(t, query, p.session, seq)
+		var found []source.Row
+		if d.Tables != nil {
+			found, err = d.read(t, query, p.session, seq)
+		}
 		if source.Damaged(err) || err == nil && len(found) == 0 {
 			found, err = d.dug(p, seq)
 		}

@@ -89,6 +89,7 @@ type File struct {
 	Sniffed Sniffed
 	Index   *Index    // that tells of it, or nil
 	DB      *Database // nil: a file of lines
+	Broken  error     // why DB is nil although it is a database: SQLite cannot read it
 	// Problem is called for what cannot be read next to the file.
 	Problem func(Problem)
 }
