@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"goclaw/internal/inherit/source"
 	"goclaw/internal/watch"
 	"goclaw/session"
 )
@@ -40,7 +39,7 @@ func Follow(ctx context.Context, st session.Store, roots []Root, o FollowOptions
 	defer w.Close()
 	for {
 		begin := time.Now()
-		w.Look(func(see func(dir string, names ...string)) { show(roots, see) })
+		w.Look(func(see func(dir string, names ...string)) { show(roots, o.Find, see) })
 		rep, err := Look(ctx, st, roots, o)
 		took := time.Since(begin)
 		if ctx.Err() != nil {
@@ -92,8 +91,10 @@ func look(ctx context.Context, st session.Store, paths []string, o FollowOptions
 	return Import(ctx, st, cat, o.Import)
 }
 
-// show shows the folders of roots that may hold transcripts.
-func show(roots []Root, see func(dir string, names ...string)) {
+// show shows the folders of roots that may hold transcripts. Of a program's
+// folder that holds much else, only those with sessions.
+func show(roots []Root, o FindOptions, see func(dir string, names ...string)) {
+	f := &finder{o: o, c: &Catalogue{}, sources: newSources(o.Sources)}
 	for _, r := range roots {
 		p := r.Path
 		fi, err := os.Stat(p)
@@ -104,18 +105,21 @@ func show(roots []Root, see func(dir string, names ...string)) {
 			see(filepath.Dir(p))
 			continue
 		}
-		state := false
-		if fi, err := os.Stat(filepath.Join(p, "agents")); err == nil {
-			state = fi.IsDir()
-		}
+		only := map[string][]string{} // what matters in a folder, if not everything does
 		_ = filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil || !d.IsDir():
+			if err != nil || !d.IsDir() {
 				return nil
-			case skipped[d.Name()], state && filepath.Dir(path) == p && !slices.Contains(source.SessionFolders, d.Name()):
+			}
+			if names, some := only[filepath.Dir(path)]; skipped[d.Name()] || some && path != p && !slices.Contains(names, d.Name()) {
 				return filepath.SkipDir
 			}
 			see(path)
+			if names, elsewhere, ok := f.inside(path); ok {
+				only[path] = names
+				for _, dir := range elsewhere {
+					see(dir)
+				}
+			}
 			return nil
 		})
 	}

@@ -127,3 +127,43 @@ func TestLook(t *testing.T) {
 		t.Errorf("%d records are new in what is gone", n)
 	}
 }
+
+// TestFollowRows: what a program writes into its database is there soon after,
+// and its other folders are not looked at.
+func TestFollowRows(t *testing.T) {
+	r := newRows(t, "opencode.db", opencodeSchema)
+	write(t, filepath.Join(filepath.Dir(r.path), "snapshot/a/objects/rows.jsonl"), "the user's own\n")
+	r.do("INSERT INTO session VALUES ('ses_1', 'global', NULL, 'slug', '/home/me/proj', 'A title', '1.18', NULL, 1, 1, NULL, NULL)")
+	st := openStore(t, t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	k := 0
+	turn := func() {
+		for _, step := range r.opencodeTurn(k, true) {
+			step()
+		}
+		k++
+	}
+	turn()
+	records := 0
+	err := inherit.Follow(ctx, st, []inherit.Root{{Path: filepath.Dir(r.path)}}, inherit.FollowOptions{Import: inherit.ImportOptions{Memo: inherit.NewMemo("")},
+		Imported: func(rep inherit.Report, err error) {
+			if records += rep.Records(); err != nil {
+				t.Error(err)
+			}
+			in, _ := session.Stat(ctx, st, "ses_1")
+			switch {
+			case in.Turns == 3:
+				cancel()
+			case in.Turns == k: // all of it is here
+				turn()
+			}
+		}})
+	if !errors.Is(err, context.Canceled) || k != 3 {
+		t.Fatalf("%d turns, %v", k, err)
+	}
+	r.same(st, "ses_1")
+	if _, cat := take(t, st, nil, false, filepath.Dir(r.path)); len(cat.Problems) > 0 {
+		t.Errorf("%v", cat.Problems)
+	}
+}

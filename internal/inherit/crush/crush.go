@@ -158,9 +158,10 @@ func (d *database) list() (out []*source.Transcript, err error) {
 	err = d.Each(query, nil, func(s sqlx.Row) error {
 		o := one{id: s.Text(0), summary: s.Text(5), begun: seconds(s.Int(3))}
 		size := sizes[o.id]
+		changed := seconds(max(size.updated, s.Int(4)))
 		t := &source.Transcript{
 			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(cwd), Size: size.bytes + 512, Form: Program, Part: o.id,
-			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: seconds(max(size.updated, s.Int(4))).UnixNano(), Extra: size.rows<<32 ^ s.Int(4)},
+			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: changed.UnixNano(), Extra: size.rows<<32 ^ s.Int(4) ^ source.Fresh(d.now(), changed)},
 			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
 				return d.records(ctx, t, o)
 			},

@@ -69,10 +69,6 @@ type writer struct {
 	rows []source.Row
 }
 
-// settled is how long a message must be unchanged to be taken for one that is
-// not going to be finished.
-const settled = 10 * time.Minute
-
 // message takes in the next message. It returns false for one that is still
 // being written: that, and what follows it, waits.
 func (w *writer) message(m message) bool {
@@ -91,7 +87,7 @@ func (w *writer) message(m message) bool {
 		done = done || parts[i].Type == "finish"
 	}
 	if w.mark = ""; !done {
-		if w.now().Sub(m.updated) < settled {
+		if w.now().Sub(m.updated) < source.Settled {
 			return false
 		}
 		w.mark = fmt.Sprintf("~%08x", crc32.ChecksumIEEE(m.parts))

@@ -129,11 +129,12 @@ func (d *database) list() (out []*source.Transcript, err error) {
 		_ = json.Unmarshal(s.ColumnRawText(4), &revert) // NULL: nothing was taken back
 		o.revert, o.revertPart = revert.MessageID, revert.PartID
 		size := sizes[o.id]
+		changed := max(size.updated, s.Int(6))
 		t := &source.Transcript{
 			Program: Program, Path: d.Path, ID: session.ID(source.Text(o.id)), CWD: source.Text(s.Text(2)), Size: size.bytes + 512, Form: Program, Part: o.id,
 			// Of the session alone: a new message in another one does not make
 			// this one look changed.
-			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: max(size.updated, s.Int(6)) * int64(time.Millisecond), Extra: size.rows<<32 ^ s.Int(6)},
+			Stat: source.Stat{Ino: d.Stat().Ino, Size: size.bytes, MTime: changed * int64(time.Millisecond), Extra: size.rows<<32 ^ s.Int(6) ^ source.Fresh(d.now(), time.UnixMilli(changed))},
 			Read: func(ctx context.Context, t *source.Transcript) iter.Seq2[session.Record, error] {
 				return d.records(ctx, t, o)
 			},

@@ -85,10 +85,6 @@ type piece struct {
 	} `json:"state"`
 }
 
-// settled is how long a message must be unchanged to be taken for one that is
-// not going to be finished.
-const settled = 10 * time.Minute
-
 // message takes in the next message. It returns false for one that is still
 // being written: that, and what follows it, waits.
 func (w *writer) message(m message) bool {
@@ -98,7 +94,7 @@ func (w *writer) message(m message) bool {
 		return true
 	}
 	done := in.Time.Completed != 0 || in.Error != nil || in.Role == "user" && len(m.parts) > 0
-	if !done && w.now().Sub(time.UnixMilli(m.updated)) < settled {
+	if !done && w.now().Sub(time.UnixMilli(m.updated)) < source.Settled {
 		return false
 	}
 	if w.mark = ""; !done { // should it be continued, it is another record

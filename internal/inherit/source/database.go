@@ -223,6 +223,19 @@ func (d *Database) Rest() {
 	d.end()
 }
 
+// Settled is how long a message must be unchanged to be taken for one that is not
+// going to be finished, where a program changes its rows in place.
+const Settled = 10 * time.Minute
+
+// Fresh is part of the identity of a session that was changed at that time: it
+// differs once nothing in it is waited for any more.
+func Fresh(now, changed time.Time) int64 {
+	if now.Sub(changed) < Settled {
+		return 1 << 62
+	}
+	return 0
+}
+
 // Row is a row that holds a record: as its line, or as one that was made of it.
 type Row struct {
 	Number int // to name it by
