@@ -244,7 +244,7 @@ type mark struct {
 
 func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (any, error) {
 	if in != nil {
-		return b.steps(ctx, *in)
+		return b.steps(ctx, *in, q.Get("brief") == "true")
 	}
 	by := cmp.Or(q.Get("by"), "both")
 	if !slices.Contains([]string{"day", "model", "session", "both"}, by) {
@@ -258,17 +258,20 @@ func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (an
 	return map[string]any{"usage": lines}, err
 }
 
-// steps returns what the requests of one session used, and how its window
-// filled.
-func (b *backend) steps(ctx context.Context, in session.Info) (any, error) {
+// steps returns what the requests of one session used, and, unless brief, how
+// its window filled.
+func (b *backend) steps(ctx context.Context, in session.Info, brief bool) (any, error) {
 	steps, marks := []step{}, []mark{}
 	bill := bill{conf: b.conf, known: map[string]catalogue.Model{}}
-	var sum used
+	var sum, turn used
 	for r, err := range undamaged(b.stores.st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return nil, err
 		}
 		at := transcript.Stamp(r.Time)
+		if session.IsTurn(r.Body) {
+			turn = used{}
+		}
 		switch body := r.Body.(type) {
 		case session.Notice:
 			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "notice", Percent: body.Percent})
@@ -286,6 +289,7 @@ func (b *backend) steps(ctx context.Context, in session.Info) (any, error) {
 		before := bill.usd
 		bill.add(r.Body)
 		sum.add(c.u, bill.usd-before)
+		turn.add(c.u, bill.usd-before)
 		if _, ok := r.Body.(session.Message); !ok {
 			continue
 		}
@@ -296,7 +300,10 @@ func (b *backend) steps(ctx context.Context, in session.Info) (any, error) {
 		s.add(c.u, bill.usd-before)
 		steps = append(steps, s)
 	}
-	return map[string]any{"usage": sum, "steps": steps, "marks": marks}, nil
+	if brief {
+		steps, marks = steps[:0], marks[:0]
+	}
+	return map[string]any{"usage": sum, "lastTurn": turn, "steps": steps, "marks": marks}, nil
 }
 
 func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {

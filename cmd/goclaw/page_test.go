@@ -186,9 +186,8 @@ func TestPage(t *testing.T) {
 	// A question with a diff.
 	b.say(`call write_file {"path":"a.txt","content":"from the page"}`)
 	b.see(".question", "+from the page")
-	time.Sleep(500 * time.Millisecond) // an answer this quick would not count
 	b.picture("question")
-	b.click(".question button", "Once")
+	b.click(".question button:enabled", "Once")
 	b.see(".item.tool", "a.txt")
 	if data, _ := os.ReadFile(filepath.Join(folder, "a.txt")); string(data) != "from the page" {
 		t.Errorf("the file is %q", data)
@@ -196,11 +195,11 @@ func TestPage(t *testing.T) {
 	b.see(".item.assistant", "echo: call write_file")
 
 	// The window.
-	b.click("[role=tab]", "Window")
+	b.click(".tools a", "Window")
 	b.do(chromedp.WaitVisible(chromedp.CSS(".plot canvas")))
 	b.see(".window", "The next request")
 	b.picture("window")
-	b.click("[role=tab]", "Conversation")
+	b.click(".tools a", "Conversation")
 
 	// Rename, search, delete, undo.
 	b.click(".tools button", "Rename")

@@ -246,11 +246,21 @@ func inLink(n ast.Node) bool {
 	return false
 }
 
-// HTML renders one text for a page.
-func HTML(text string) string {
+func init() { bounded(paged.Parser()) }
+
+// HTML renders one text for a page. Text that would take too long is shown as
+// it is.
+func HTML(text string) (out string) {
+	defer func() {
+		if p := recover(); p == (any)(tooMuch{}) {
+			out = "<pre>" + html.EscapeString(text) + "</pre>"
+		} else if p != nil {
+			panic(p)
+		}
+	}()
 	var b bytes.Buffer
 	if err := paged.Convert([]byte(text), &b); err != nil {
-		return "<pre>" + html.EscapeString(text) + "</pre>"
+		panic(tooMuch{})
 	}
 	return b.String()
 }

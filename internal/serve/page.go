@@ -2,6 +2,7 @@ package serve
 
 import (
 	"embed"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -39,6 +40,13 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 }
 
 // outside is what a browser without a cookie sees.
-const outside = `<!doctype html><html lang="en"><meta charset="utf-8"><title>goclaw</title>
-<h1>goclaw</h1><p>This page opens with a login link: <code>goclaw serve</code> prints one when it starts, and <code>goclaw serve --link</code> prints another.</p>
+const outside = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>goclaw</title></head>
+<body><main><h1>goclaw</h1><p>This page opens with a login link: <code>goclaw serve</code> prints one when it starts, and <code>goclaw serve --link</code> prints another. Each works once.</p></main></body></html>
 `
+
+// stranger shows a browser how to log in.
+func stranger(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", types[".html"])
+	w.WriteHeader(status)
+	io.WriteString(w, outside)
+}

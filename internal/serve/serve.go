@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"net"
@@ -97,7 +96,7 @@ type Server struct {
 	http    *http.Server
 	routes  []string // as net/http writes them
 
-	deadOnes deadRecords
+	forms forms
 }
 
 // New returns a Server.
@@ -175,6 +174,7 @@ func (s *Server) Handler() http.Handler {
 	handle("GET /v1/sessions/{id}/records", about.records)
 	view := viewAPI{s}
 	handle("GET /v1/sessions/{id}/transcript", view.transcript)
+	handle("GET /v1/sessions/{id}/images/{seq}/{n}", view.image)
 	handle("GET /v1/sessions/{id}/branches", view.branches)
 	handle("POST /v1/sessions/{id}/branches", view.move)
 	handle("GET /v1/sessions/{id}/context", about.context)
@@ -238,9 +238,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			p = wrong(http.StatusRequestEntityTooLarge, "the body of the request is longer than %d bytes", maxBody)
 		}
 		if p != nil && p.Status == http.StatusUnauthorized && r.URL.Path == "/" {
-			w.Header().Set("Content-Type", types[".html"])
-			w.WriteHeader(p.Status)
-			io.WriteString(w, outside)
+			stranger(w, p.Status)
 			return
 		}
 		if p != nil {
@@ -265,6 +263,14 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 // login gives whoever has a login link the cookie of the page.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if !s.gate.redeem(r.URL.Query().Get("code")) {
+		if strings.Contains(r.Header.Get("Accept"), "text/html") {
+			if s.gate.knows(r) { // an old link, in a browser that has its cookie
+				http.Redirect(w, r, "/", http.StatusSeeOther)
+			} else {
+				stranger(w, http.StatusForbidden)
+			}
+			return nil
+		}
 		return wrong(http.StatusForbidden, "this link was used already or is too old: goclaw serve prints a new one")
 	}
 	http.SetCookie(w, s.gate.cookie())

@@ -2,14 +2,21 @@ package serve
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"goclaw/internal/handover"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
@@ -31,6 +38,7 @@ type item struct {
 	Results  []result    `json:"results,omitempty"`
 	Images   []image     `json:"images,omitempty"`
 	Error    string      `json:"error,omitempty"`
+	Stop     llm.Stop    `json:"stop,omitempty"` // why an answer ended
 	Model    string      `json:"model,omitempty"`
 	Percent  int         `json:"percent,omitempty"`
 	Tokens   int         `json:"tokens,omitempty"`
@@ -54,17 +62,28 @@ type result struct {
 	IsError bool   `json:"isError"`
 }
 
+// image is the path of a picture in the API.
 type image struct {
-	MIME string `json:"mime"`
-	Data string `json:"data"`
+	Path string `json:"path"`
 }
 
 // Texts beyond these sizes are cut: whole ones are in the records.
 const (
 	mostText   = 100 << 10
 	mostResult = 16 << 10
-	mostImage  = 4 << 20
 )
+
+// colours are the sequences that colour text in a terminal.
+var colours = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
+
+// visible returns text as a page may show it: nothing in it is hidden, and
+// nothing changes the direction of what comes after it.
+func visible(text string) string {
+	if strings.IndexFunc(text, terminal.Hidden) < 0 {
+		return text
+	}
+	return transcript.Printable(strings.ReplaceAll(colours.ReplaceAllString(text, ""), "\r\n", "\n"))
+}
 
 // cut returns the beginning of text, and how many bytes are missing.
 func cut(text string, most int) (string, int) {
@@ -78,13 +97,14 @@ func cut(text string, most int) (string, int) {
 	return text[:n], len(text) - n
 }
 
-// itemOf returns a record as people read it; ok is false if they do not.
-func itemOf(rec session.Record) (it item, ok bool) {
+// itemOf returns a record of a session as people read it; ok is false if they
+// do not.
+func itemOf(id session.ID, rec session.Record) (it item, ok bool) {
 	it = item{Seq: rec.Seq, Time: transcript.Stamp(rec.Time)}
 	text := ""
 	switch b := rec.Body.(type) {
 	case session.Message:
-		it.fill(b)
+		it.fill(id, b)
 		text = b.Text()
 	case session.Compaction:
 		it.Kind, it.Tokens, it.After, text = "compaction", b.TokensBefore, b.TokensAfter, b.Summary
@@ -111,15 +131,20 @@ func itemOf(rec session.Record) (it item, ok bool) {
 	}
 	if text != "" {
 		text, it.Cut = cut(text, mostText)
-		it.HTML = handover.HTML(text)
+		it.HTML = handover.HTML(visible(text))
 	}
-	it.Text, _ = cut(it.Text, mostText)
+	if it.Text != "" {
+		it.Text, it.Cut = cut(it.Text, mostText)
+		it.Text = visible(it.Text)
+	}
+	it.Model = transcript.Name(it.Model)
 	return it, true
 }
 
-func (it *item) fill(m session.Message) {
-	it.Kind, it.Error = string(m.Role), m.Error
+func (it *item) fill(id session.ID, m session.Message) {
+	it.Kind, it.Error = string(m.Role), visible(m.Error)
 	if m.Role == llm.Assistant {
+		it.Stop = m.Stop
 		it.Model = strings.TrimPrefix(m.Provider+"/"+m.Model, "/")
 		it.Tokens = m.Usage.Prompt() + m.Usage.Output
 	}
@@ -127,9 +152,9 @@ func (it *item) fill(m session.Message) {
 		switch b := block.(type) {
 		case llm.Thinking:
 			more, _ := cut(b.Text, mostText)
-			it.Thinking += more
+			it.Thinking += visible(more)
 		case llm.ToolCall:
-			c := call{b.ID, b.Name, transcript.CallLine(b), b.Args}
+			c := call{b.ID, transcript.Name(b.Name), transcript.CallLine(b), b.Args}
 			if len(c.Input) > mostResult || !json.Valid(c.Input) {
 				text, _ := cut(string(c.Input), mostResult)
 				c.Input, _ = json.Marshal(text)
@@ -138,23 +163,64 @@ func (it *item) fill(m session.Message) {
 		case llm.ToolResult:
 			it.Kind = "tool"
 			text, n := cut(b.Text(), mostResult)
-			it.Results = append(it.Results, result{b.CallID, b.Name, text, n, b.IsError})
-			for _, in := range b.Blocks {
-				if img, ok := in.(llm.Image); ok {
-					it.picture(img)
-				}
-			}
-		case llm.Image:
-			it.picture(b)
+			it.Results = append(it.Results, result{b.CallID, transcript.Name(b.Name), visible(text), n, b.IsError})
 		}
+	}
+	for i := range imagesOf(m) {
+		it.Images = append(it.Images, image{fmt.Sprintf("/v1/sessions/%s/images/%d/%d", url.PathEscape(string(id)), it.Seq, i)})
 	}
 }
 
-// picture adds an image that a page can show.
-func (it *item) picture(img llm.Image) {
-	if len(img.Data) <= mostImage && strings.HasPrefix(img.MIME, "image/") && !strings.ContainsAny(img.MIME, "\"'<> ;,") {
-		it.Images = append(it.Images, image{img.MIME, img.Data})
+// pictures are the types of images that browsers show and that hold nothing but
+// a picture.
+var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// imagesOf returns the images of a message that a page can show.
+func imagesOf(m session.Message) (out []llm.Image) {
+	for _, block := range m.Blocks {
+		switch b := block.(type) {
+		case llm.Image:
+			out = append(out, b)
+		case llm.ToolResult:
+			for _, in := range b.Blocks {
+				if img, ok := in.(llm.Image); ok {
+					out = append(out, img)
+				}
+			}
+		}
 	}
+	return slices.DeleteFunc(out, func(img llm.Image) bool { return !slices.Contains(pictures, img.MIME) })
+}
+
+// image answers with a picture in a record.
+func (s viewAPI) image(w http.ResponseWriter, r *http.Request) error {
+	in, err := s.session(r)
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
+	n, err2 := strconv.Atoi(r.PathValue("n"))
+	if err != nil || err2 != nil || seq < 1 || n < 0 {
+		return wrong(http.StatusBadRequest, "write the number of a record, and that of a picture in it")
+	}
+	for rec, err := range s.b.Store().Read(r.Context(), in.ID, session.Seq(seq)-1) {
+		if err != nil {
+			return err
+		}
+		m, _ := rec.Body.(session.Message)
+		images := imagesOf(m)
+		if int64(rec.Seq) != seq || n >= len(images) {
+			break
+		}
+		data, err := base64.StdEncoding.DecodeString(images[n].Data)
+		if err != nil {
+			break
+		}
+		w.Header().Set("Content-Type", images[n].MIME)
+		_, err = w.Write(data)
+		return err
+	}
+	return wrong(http.StatusNotFound, "record %d has no picture %d", seq, n)
 }
 
 // transcript answers with what was said: before a record, after one, or the
@@ -168,22 +234,28 @@ func (s viewAPI) transcript(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	dead, err := s.dead(r.Context(), in)
+	form, err := s.form(r.Context(), in)
 	if err != nil {
 		return err
 	}
 	items, size := []item{}, 0
 	var damage *session.Damage
 	var parts session.Joiner
+	first, last := session.Seq(p.after)+1, session.Seq(p.after)
 	take := func(rec session.Record) {
-		it, ok := itemOf(rec)
-		if ok {
-			it.Dead = dead[rec.Seq]
-			items = append(items, it)
-			size += len(it.HTML) + len(it.Text)
+		it, ok := itemOf(in.ID, rec)
+		if !ok {
+			return
+		}
+		it.Dead = form.dead[rec.Seq]
+		items = append(items, it)
+		size += it.size()
+		for p.back && size > maxPage && len(items) > 1 { // long ones: the latest of them
+			size -= items[0].size()
+			items = items[1:]
+			first = items[0].Seq
 		}
 	}
-	first, last := session.Seq(p.after)+1, session.Seq(p.after)
 	for rec, err := range s.b.Store().Read(r.Context(), in.ID, session.Seq(p.after)) {
 		if errors.As(err, &damage) {
 			continue
@@ -204,7 +276,19 @@ func (s viewAPI) transcript(w http.ResponseWriter, r *http.Request) error {
 			take(rec)
 		}
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "keepFrom": in.KeepFrom})
+	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "fold": form.fold})
+}
+
+// size is about how many bytes an item takes in an answer.
+func (it item) size() int {
+	n := len(it.HTML) + len(it.Text) + len(it.Thinking)
+	for _, c := range it.Calls {
+		n += len(c.Input)
+	}
+	for _, r := range it.Results {
+		n += len(r.Text)
+	}
+	return n
 }
 
 // branch is the end of a branch.
@@ -300,31 +384,63 @@ func (s viewAPI) move(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"session": s.b.Session(whole.Info), "text": text})
 }
 
-// deadRecords remembers which records of the latest sessions are on no live
-// branch.
-type deadRecords struct {
+// fold is the compaction in effect.
+type fold struct {
+	First   session.Seq `json:"first"` // what is sent as it is begins here
+	Summary item        `json:"summary"`
+}
+
+// form is what the records of a log are to each other.
+type form struct {
+	dead map[session.Seq]bool // not on the live branch
+	fold *fold                // nil: nothing is folded away
+}
+
+// forms remembers the form of the session that was read last.
+type forms struct {
 	mu   sync.Mutex
 	id   session.ID
 	last session.Seq
-	dead map[session.Seq]bool
+	form form
 }
 
-// dead returns the records that are not on the live branch. Most logs have no
-// bend, and are not read for it.
-func (s viewAPI) dead(ctx context.Context, in session.Info) (map[session.Seq]bool, error) {
-	if in.LastBend == 0 {
-		return nil, nil
+// form returns the form of a session. Most logs have no bend and no compaction,
+// and are not read for it.
+func (s viewAPI) form(ctx context.Context, in session.Info) (form, error) {
+	if in.LastBend == 0 && in.Compactions == 0 {
+		return form{}, nil
 	}
-	d := &s.deadOnes
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.id == in.ID && d.last == in.Last {
-		return d.dead, nil
+	f := &s.forms
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.id == in.ID && f.last == in.Last {
+		return f.form, nil
 	}
-	whole, err := session.Replay(in.ID, s.b.Store().Read(ctx, in.ID, 0))
+	var whole *session.Session
+	var err error
+	if in.LastBend > 0 {
+		whole, err = session.Replay(in.ID, s.b.Store().Read(ctx, in.ID, 0))
+	} else {
+		whole, err = session.Open(ctx, s.b.Store(), in.ID)
+	}
 	if err != nil {
-		return nil, err
+		return form{}, err
 	}
+	out := form{}
+	if in.LastBend > 0 {
+		out.dead = deadIn(whole)
+	}
+	if at, keep, ok := whole.Compaction(); ok {
+		if it, ok := itemOf(in.ID, whole.Branch[at]); ok && it.Kind == "compaction" {
+			out.fold = &fold{whole.Branch[keep].Seq, it}
+		}
+	}
+	f.id, f.last, f.form = in.ID, in.Last, out
+	return out, nil
+}
+
+// deadIn returns the records that are not on the live branch.
+func deadIn(whole *session.Session) map[session.Seq]bool {
 	live := map[session.Seq]bool{}
 	for _, rec := range whole.Branch {
 		live[rec.Seq] = true
@@ -340,6 +456,5 @@ func (s viewAPI) dead(ctx context.Context, in session.Info) (map[session.Seq]boo
 			}
 		}
 	}
-	d.id, d.last, d.dead = in.ID, in.Last, dead
-	return dead, nil
+	return dead
 }

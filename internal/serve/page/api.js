@@ -1,15 +1,25 @@
 // Requests to the server, and what follows from them.
 
+// Characters that hide, or that change the direction of what comes after them.
+const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+// parse reads JSON. Nothing in its texts is hidden: the page shows them as they are.
+export const parse = (text) => JSON.parse(text, (_, v) => (typeof v === "string" ? v.replace(hidden, "\ufffd") : v));
+
 // ask sends a request and returns the answer's JSON; a problem is thrown.
-export async function ask(method, path, body, headers = {}) {
+export async function ask(method, path, body, headers = {}, read = parse) {
   const resp = await fetch(path, {
     method,
     headers: body === undefined ? headers : { "Content-Type": "application/json", ...headers },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (resp.status === 204) return null;
-  const data = await resp.json().catch(() => null);
+  let data = null;
+  try {
+    data = read(await resp.text());
+  } catch { /* not JSON: the status says enough */ }
   if (!resp.ok) throw new Error(data?.detail || data?.title || `the server answered ${resp.status}`);
+  if (data && typeof data === "object") Object.defineProperty(data, "at", { value: resp.headers.get("Content-Location") }); // where it goes on
   return data;
 }
 

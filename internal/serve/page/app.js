@@ -9,19 +9,29 @@ import { Usage } from "./usage.js";
 
 const html = htm.bind(h);
 
-// The address says what is shown: #/, #/s/ID, #/s/ID/SEQ, #/usage, #/search/TEXT.
+// The address says what is shown: #/, #/s/ID, #/s/ID/SEQ, #/s/ID/window, #/usage, #/search/TEXT.
 const route = signal(parse());
 function parse() {
-  const [kind = "", id = "", seq = ""] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
-  return { kind, id, seq: Number(seq) || 0 };
+  try {
+    const [kind = "", id = "", part = ""] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+    return { kind, id, part };
+  } catch {
+    return { kind: "", id: "", part: "" };
+  }
 }
-addEventListener("hashchange", () => (route.value = parse()));
+addEventListener("hashchange", () => {
+  route.value = parse();
+  // On a narrow page, what had the focus may be gone.
+  setTimeout(() => {
+    if (!document.activeElement?.checkVisibility?.() || document.activeElement === document.body) document.getElementById("main")?.focus();
+  });
+});
 export const go = (...parts) => (location.hash = "#/" + parts.map(encodeURIComponent).join("/"));
 
 const sessions = signal([]);
 const next = signal("");
 const loading = signal(false);
-const filter = signal({ text: "", agent: "", channel: "", source: "", folder: "", trash: "" });
+const filter = signal({ text: "", agent: "", channel: "", source: "", folder: "", trash: "", all: "" });
 const problem = signal("");
 const toast = signal(null); // {text, undo}
 const help = signal(false);
@@ -49,7 +59,7 @@ async function load(more) {
 }
 export const refresh = () => load(false);
 
-// changed puts a session that is known anew into the list.
+// changed shows what is new about a session in the list.
 export function changed(s) {
   sessions.value = sessions.value.map((x) => (x.id === s.id ? s : x));
 }
@@ -82,59 +92,92 @@ export async function remove(s) {
         }
       },
     };
+    setTimeout(() => document.querySelector(".toast button")?.focus());
   } catch (err) {
     fail(err);
   }
 }
 
-export const nameOf = (s) => s.title || s.key;
+export const nameOf = (s) => {
+  const name = (s.title || s.key).replace(/\s+/g, " ");
+  return name.length > 200 ? name.slice(0, 200) + "…" : name;
+};
+
+const programs = ["goclaw", "openclaw", "pi", "claude-code", "codex", "opencode", "gemini-cli", "crush", "claw0"];
 
 function Filters() {
+  const f = filter.value;
   const set = (name) => (e) => {
-    filter.value = { ...filter.value, [name]: e.target.value };
+    filter.value = { ...f, [name]: e.target.type === "checkbox" ? (e.target.checked ? "true" : "") : e.target.value.trim() };
     refresh();
   };
-  const f = filter.value;
-  const field = (name, label) => html`<label>${label} <input value=${f[name]} onChange=${set(name)} /></label>`;
+  const on = Object.entries(f).filter(([name, v]) => v && name !== "text").length;
+  // What is in the list is suggested.
+  const field = (name, label, of) => html`<label>${label} <input value=${f[name]} onChange=${set(name)} list=${"all-" + name} /></label>
+    <datalist id=${"all-" + name}>${[...new Set(sessions.value.slice(0, 500).map(of).filter(Boolean))].slice(0, 50).map((v) => html`<option value=${v}></option>`)}</datalist>`;
+  const parts = (s) => (s.key.startsWith("agent:") ? s.key.slice(6) : s.key).split(":");
   return html`<details class="filters">
-    <summary>Filters</summary>
-    ${field("folder", "Folder")} ${field("agent", "Agent")} ${field("channel", "Channel")}
+    <summary>Filters${on ? ` (${on})` : ""}</summary>
+    ${field("folder", "Folder", (s) => s.folder)} ${field("agent", "Agent", (s) => parts(s)[0])} ${field("channel", "Channel", (s) => parts(s)[1])}
     <label>From <select value=${f.source} onChange=${set("source")}>
       <option value="">anywhere</option>
-      ${["goclaw", "openclaw", "pi", "claude-code", "codex", "opencode", "gemini-cli", "crush", "claw0"].map((p) => html`<option value=${p}>${p}</option>`)}
+      ${programs.map((p) => html`<option value=${p}>${p}</option>`)}
     </select></label>
-    <label>In <select value=${f.trash} onChange=${set("trash")}>
-      <option value="">use</option><option value="true">the trash</option>
-    </select></label>
+    <label><input type="checkbox" name="all" checked=${f.all === "true"} onChange=${set("all")} /> Subagents’ sessions, too</label>
+    <label><input type="checkbox" name="trash" checked=${f.trash === "true"} onChange=${set("trash")} /> In the trash</label>
   </details>`;
 }
 
-function Row({ s }) {
-  const here = open.value === s.id;
-  const restore = async () => {
-    try {
-      await ask("POST", at(s.id, "/restore"));
-      await refresh();
-    } catch (err) {
-      fail(err);
-    }
-  };
-  return html`<li class=${here ? "row here" : "row"}>
-    <a href=${"#/s/" + encodeURIComponent(s.id)} aria-current=${here ? "page" : null}>
-      <span class="name">${nameOf(s)}</span>
-      <span class="about">${s.source !== "goclaw" ? s.source + " · " : ""}${s.folder ? s.folder.split("/").pop() + " · " : ""}${s.turns} ${s.turns === 1 ? "turn" : "turns"}${s.usedTokens ? " · " + short(s.usedTokens) : ""} · ${ago(s.updatedAt)}</span>
-    </a>
-    ${s.trashedAt && html`<button onClick=${restore}>Restore</button>`}
+async function restore(s) {
+  try {
+    await ask("POST", at(s.id, "/restore"));
+    await refresh();
+    toast.value = { text: `“${nameOf(s)}” is back.` };
+  } catch (err) {
+    fail(err);
+  }
+}
+
+const rowHeight = 56; // as in style.css
+
+function Row({ s, here, place }) {
+  const about = [s.source !== "goclaw" && s.source, s.mark, s.folder.split("/").pop(), `${s.turns} ${s.turns === 1 ? "turn" : "turns"}`, s.usedTokens && short(s.usedTokens), ago(s.updatedAt)];
+  const what = html`<span class="name">${nameOf(s)}</span><span class="about">${about.filter(Boolean).join(" · ")}</span>`;
+  return html`<li class=${here ? "row here" : "row"} aria-setsize=${next.value ? -1 : sessions.value.length} aria-posinset=${place + 1}>
+    ${s.trashedAt ? html`<div>${what}</div><button onClick=${() => restore(s)} aria-label=${"Restore " + nameOf(s)}>Restore</button>`
+      : html`<a href=${"#/s/" + encodeURIComponent(s.id)} aria-current=${here ? "page" : null}>${what}</a>`}
   </li>`;
 }
 
-function List() {
-  const end = useRef();
+// Rows shows those sessions that are in view, however many there are.
+function Rows({ box }) {
+  const from = useRef(signal(0)).current;
+  const list = useRef();
+  const all = sessions.value;
   useEffect(() => {
-    const seen = new IntersectionObserver((es) => es.some((e) => e.isIntersecting) && load(true), { rootMargin: "400px" });
-    seen.observe(end.current);
-    return () => seen.disconnect();
-  }, []);
+    const el = box.current;
+    const scrolled = () => {
+      const top = Math.max(0, el.scrollTop - list.current.offsetTop);
+      from.value = Math.max(0, Math.floor(top / rowHeight) - 10);
+      if (el.scrollTop + el.clientHeight > el.scrollHeight - 20 * rowHeight) load(true);
+    };
+    scrolled();
+    el.addEventListener("scroll", scrolled);
+    return () => el.removeEventListener("scroll", scrolled);
+  }, [all]);
+  useEffect(() => {
+    const i = sessions.value.findIndex((s) => s.id === open.value);
+    const el = box.current;
+    const top = list.current.offsetTop + i * rowHeight;
+    if (i >= 0 && (top < el.scrollTop || top + rowHeight > el.scrollTop + el.clientHeight)) el.scrollTop = top - el.clientHeight / 2;
+  }, [open.value]);
+  const some = all.slice(from.value, from.value + Math.ceil(innerHeight / rowHeight) + 20);
+  return html`<ul ref=${list} style=${{ height: all.length * rowHeight + "px", paddingTop: Math.min(from.value, all.length) * rowHeight + "px" }}>
+    ${some.map((s, i) => html`<${Row} key=${s.id} s=${s} here=${open.value === s.id} place=${from.value + i} />`)}</ul>`;
+}
+
+function List() {
+  const box = useRef();
   const typed = useRef(0);
   const find = (e) => {
     clearTimeout(typed.current);
@@ -149,7 +192,12 @@ function List() {
     const text = new FormData(e.target).get("q").trim();
     if (text) go("search", text);
   };
-  return html`<nav class="list" aria-label="Sessions">
+  useEffect(() => {
+    const back = () => document.visibilityState === "visible" && box.current.scrollTop < rowHeight && refresh();
+    document.addEventListener("visibilitychange", back);
+    return () => document.removeEventListener("visibilitychange", back);
+  }, []);
+  return html`<nav class="list" aria-label="Sessions" ref=${box}>
     <div class="top">
       <h1><a href="#/">goclaw</a></h1>
       <button class="new" onClick=${begin}>New</button>
@@ -159,9 +207,8 @@ function List() {
     <form role="search" onSubmit=${search}><input type="search" name="q" id="search" placeholder="Search everything said" aria-label="Search everything that was said" /></form>
     <input class="narrow" placeholder="Narrow the list" aria-label="Narrow the list" onInput=${find} />
     <${Filters} />
-    <ul>${sessions.value.map((s) => html`<${Row} key=${s.id} s=${s} />`)}</ul>
-    ${!sessions.value.length && !loading.value && html`<p class="none">No sessions here.</p>`}
-    <div ref=${end} class="end" aria-hidden="true"></div>
+    <${Rows} box=${box} />
+    ${!sessions.value.length && !loading.value && html`<p class="none" role="status">No sessions here.</p>`}
   </nav>`;
 }
 
@@ -173,6 +220,7 @@ function Search({ text }) {
   }, [text]);
   const r = found.value;
   return html`<main class="search" id="main" tabindex="-1">
+    <a class="backlink" href="#/">All</a>
     <h2>“${text}”</h2>
     ${!r && html`<p role="status">Searching…</p>`}
     ${r && !r.hits.length && html`<p role="status">Nothing was found.</p>`}
@@ -206,8 +254,8 @@ function Help() {
 }
 
 addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName);
+  if (e.ctrlKey || e.metaKey || e.altKey || help.value) return;
+  const typing = document.activeElement?.matches("input:not([type=checkbox], [type=range]), textarea, select");
   if (typing) {
     if (e.key === "Escape") document.activeElement.blur();
     return;
@@ -239,12 +287,12 @@ function App() {
   return html`<div class=${r.kind ? "page inside" : "page"}>
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
     <${List} />
-    ${r.kind === "s" ? html`<${Session} key=${r.id} id=${r.id} seq=${r.seq} />`
+    ${r.kind === "s" ? html`<${Session} key=${r.id} id=${r.id} part=${r.part} />`
       : r.kind === "usage" ? html`<${Usage} />`
       : r.kind === "search" ? html`<${Search} key=${r.id} text=${r.id} />`
       : html`<main class="empty" id="main" tabindex="-1"><p>Choose a session, or begin a new one.</p></main>`}
     ${problem.value && html`<div class="toast bad" role="alert">${problem.value} <button onClick=${() => (problem.value = "")}>Close</button></div>`}
-    ${toast.value && html`<div class="toast" role="status">${toast.value.text} <button onClick=${toast.value.undo}>Undo</button> <button onClick=${() => (toast.value = null)}>Close</button></div>`}
+    ${toast.value && html`<div class="toast" role="status">${toast.value.text} ${toast.value.undo && html`<button onClick=${toast.value.undo}>Undo</button>`} <button onClick=${() => (toast.value = null)}>Close</button></div>`}
     <${Help} />
   </div>`;
 }

@@ -4,10 +4,10 @@ import { useEffect, useRef } from "./vendor/hooks.js";
 import { signal } from "./vendor/signals.js";
 import htm from "./vendor/htm.js";
 import { get, at, short, dollars, clock } from "./api.js";
-import { fail, go } from "./app.js";
+import { css, usePlot } from "./plot.js";
+import { fail } from "./app.js";
 
 const html = htm.bind(h);
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const colours = { notice: "--warn", checkpoint: "--good", compaction: "--bad", undo: "--accent" };
 
@@ -56,6 +56,11 @@ function chart(el, data, window_) {
   }, [xs, data.steps.map((s) => s.tokens), level(50), level(75), level(90), cost], el);
 }
 
+function Plot({ u, window_ }) {
+  const box = usePlot((el) => chart(el, u, window_), [u, window_]);
+  return html`<div class="plot" ref=${box} role="img" aria-label="Tokens in the window after each answer; the table below has the same figures"></div>`;
+}
+
 function Parts({ ctx }) {
   const parts = [...ctx.breakdown.parts, { name: "other", tokens: ctx.breakdown.other || 0 }].filter((p) => p.tokens > 0).sort((a, b) => b.tokens - a.tokens);
   const all = ctx.budget.window || 1;
@@ -68,7 +73,6 @@ function Parts({ ctx }) {
 }
 
 export function Picture({ id, version }) {
-  const box = useRef();
   const usage = useRef(signal(null)).current;
   const ctx = useRef(signal(null)).current;
   useEffect(() => {
@@ -76,36 +80,27 @@ export function Picture({ id, version }) {
     get(at(id, "/context")).then((c) => (ctx.value = c), fail);
   }, [id, version]);
   const u = usage.value;
-  useEffect(() => {
-    if (!u || !u.steps.length || !box.current) return undefined;
-    const draw = () => {
-      plot?.destroy();
-      plot = chart(box.current, u, ctx.value?.budget.window || 0);
-    };
-    let plot;
-    draw();
-    const wide = new ResizeObserver(() => box.current && plot.width !== box.current.clientWidth && draw());
-    wide.observe(box.current);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", draw);
-    return () => {
-      wide.disconnect();
-      dark.removeEventListener("change", draw);
-      plot.destroy();
-    };
-  }, [u, ctx.value]);
   if (!u) return html`<p role="status" class="pad">Counting…</p>`;
-  const events = [...u.steps.map((s) => ({ ...s, what: s.model, kind: "answer" })), ...u.marks.map((m) => ({ ...m, what: "" }))].sort((a, b) => a.seq - b.seq);
   return html`<div class="window" tabindex="0" role="region" aria-label="What fills the window">
     <h3>The window over time</h3>
-    ${u.steps.length ? html`<div class="plot" ref=${box} role="img" aria-label="Tokens in the window after each answer; the table below has the same figures"></div>
+    ${u.steps.length ? html`<${Plot} u=${u} window_=${ctx.value?.budget.window || 0} />
       <p class="legend"><span class="k-notice">notice</span> <span class="k-checkpoint">checkpoint</span> <span class="k-compaction">compaction</span> <span class="k-undo">undo</span></p>`
       : html`<p>No model has answered yet.</p>`}
     <p>${u.usage.calls} answers and summaries, ${short(u.usage.input + u.usage.cacheWrite)} tokens in, ${short(u.usage.cacheRead)} from the cache, ${short(u.usage.output)} out${u.usage.cost ? ", " + dollars(u.usage.cost) : ""}.</p>
     ${ctx.value && html`<${Parts} ctx=${ctx.value} />`}
-    <details><summary>As a table</summary>
-      <table class="figures"><thead><tr><th scope="col">Record</th><th scope="col">Time</th><th scope="col">What</th><th scope="col">Tokens</th><th scope="col">Cost</th></tr></thead>
-        <tbody>${events.map((e) => html`<tr data-seq=${e.seq}><td><a href=${`#/s/${encodeURIComponent(id)}/${e.seq}`}>#${e.seq}</a></td><td>${clock(e.time)}</td><td>${e.kind}${e.percent ? ` ${e.percent} %` : ""} ${e.what}</td><td class="number">${e.tokens ?? e.tokensAfter ?? ""}</td><td class="number">${dollars(e.cost)}</td></tr>`)}</tbody></table>
-    </details>
+    <${Figures} u=${u} id=${id} />
   </div>`;
+}
+
+const mostRows = 1000;
+
+// Figures are the same as a table, made when it is opened.
+function Figures({ u, id }) {
+  const open = useRef(signal(false)).current;
+  const all = open.value ? [...u.steps.map((s) => ({ ...s, kind: "answer", what: s.model })), ...u.marks.map((m) => ({ ...m, what: "" }))].sort((a, b) => a.seq - b.seq) : [];
+  return html`<details onToggle=${(e) => (open.value = e.target.open)}><summary>As a table</summary>
+    ${all.length > mostRows && html`<p class="hint">The latest ${mostRows} of ${all.length}.</p>`}
+    <div class="wide" tabindex="0" role="region" aria-label="The window in figures"><table class="figures"><thead><tr><th scope="col">Record</th><th scope="col">Time</th><th scope="col">What</th><th scope="col">Tokens</th><th scope="col">Cost</th></tr></thead>
+      <tbody>${all.slice(-mostRows).map((e) => html`<tr data-seq=${e.seq}><td><a href=${`#/s/${encodeURIComponent(id)}/${e.seq}`}>#${e.seq}</a></td><td>${clock(e.time)}</td><td>${e.kind}${e.percent ? ` ${e.percent} %` : ""} ${e.what}</td><td class="number">${e.tokens ?? e.tokensAfter ?? ""}</td><td class="number">${dollars(e.cost)}</td></tr>`)}</tbody></table></div>
+  </details>`;
 }
