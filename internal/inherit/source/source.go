@@ -64,8 +64,8 @@ type Home interface {
 	Inside(dir, home string) (names, elsewhere []string, ok bool, problem error)
 }
 
-// Joiner is a Source that puts several lines together into one record, which
-// carries them in a field with the name of the program.
+// Joiner is a Source whose records are made of several lines, or of rows that may
+// change, and carry them in a field with the name of the program.
 type Joiner interface {
 	Source
 	Joins()
