@@ -110,7 +110,7 @@ Without a command it opens a chat and resumes the last session.`,
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the conversations
-  goclaw sessions show trip           read one (a key, an id, a title, or the beginning of one)
+  goclaw sessions show trip           read one (its key, id, title, a part of one, or its number)
   goclaw doctor                       check config, store and every log
   goclaw setup                        find keys and models, and write the configuration
   goclaw completion bash              shell completion of commands, sessions and models`,
