@@ -310,3 +310,28 @@ func TestNeverFinished(t *testing.T) {
 		})
 	}
 }
+
+// TestLongRow: a message that no store takes costs that message.
+func TestLongRow(t *testing.T) {
+	r := newRows(t, "opencode.db", opencodeSchema)
+	r.do("INSERT INTO session VALUES ('ses_1', 'global', NULL, 'slug', '/home/me/proj', 'A title', '1.18', NULL, 1, 1, NULL, NULL)")
+	for k := range 3 {
+		for _, step := range r.opencodeTurn(k, false) {
+			step()
+		}
+	}
+	r.do(`UPDATE part SET data = '{"type":"text","text":"' || printf('%%.*c', 34000000, 'x') || '"}' WHERE id = 'prt_msg_001v2'`)
+	st := openStore(t, t.TempDir())
+	rep, _ := take(t, st, nil, false, r.path)
+	if o := rep.Outcomes[0]; o.State != inherit.New || o.Damaged != 1 || !strings.Contains(o.Damage[0].Reason, "the limit is") {
+		t.Fatalf("%s, %v, %v", o.State, o.Damage, o.Err)
+	}
+	s, err := session.Open(t.Context(), st, "ses_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"user question 0", "assistant answer 0", "user question 1", "user question 2", "assistant answer 2"}
+	if diff := cmp.Diff(want, lines(s, "anthropic/m")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"goclaw/internal/codec"
 	"goclaw/internal/sqlx"
 	"goclaw/session"
+	"goclaw/session/storekit"
 )
 
 // Database is a database of another program, read through a snapshot. Its rows
@@ -295,6 +296,8 @@ func (r Row) record() (session.Record, error) {
 	switch {
 	case r.Err != nil:
 		return session.Record{}, r.Err
+	case r.Record != nil && len(r.Record.Raw) > storekit.MaxRecord:
+		return session.Record{}, fmt.Errorf("a message of %d bytes, the limit is %d", len(r.Record.Raw), storekit.MaxRecord)
 	case r.Record != nil && strings.IndexByte(r.Record.ID, 0) < 0:
 		return *r.Record, nil
 	}
