@@ -163,7 +163,7 @@ func (b *bash) landlock() (fd int, err error) {
 	}
 	r, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if e != 0 {
-		return -1, fmt.Errorf("Landlock: %w", e)
+		return -1, fmt.Errorf("no rules from Landlock: %w", e)
 	}
 	rules := landlock{fd: int(r), handled: attr.Handled_access_fs, area: b.fence.area(b.dir)}
 	rules.allow("/", mayRead)

@@ -192,9 +192,9 @@ func TestSandboxNetwork(t *testing.T) {
 	}()
 	port := l.Addr().(*net.TCPAddr).Port
 	read := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && cat <&3", port)
-	s, _, here := confined(t, Options{Sandbox: Sandbox{Use: SandboxAuto}})
+	s, _, _ := confined(t, Options{Sandbox: Sandbox{Use: SandboxAuto}})
 	contains(t, ok(t, s, "bash", o2(read)), "hello")
-	s, _, here = confined(t, Options{Sandbox: Sandbox{NoNetwork: true}})
+	s, _, here := confined(t, Options{Sandbox: Sandbox{NoNetwork: true}})
 	if !here {
 		return
 	}

@@ -42,7 +42,7 @@ func TestReasoningSurvivesKill(t *testing.T) {
 	}))
 	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
 	env := []string{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + srv.URL}
-	cmd, _, errOut := child(t, home, "ask", "--model", "openai/gpt-5", "list both")
+	cmd, _, _ := child(t, home, "ask", "--model", "openai/gpt-5", "list both")
 	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
