@@ -93,16 +93,13 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 	out.WriteString(".")
 	give := func(intro string, files instructions.Files) {
 		for _, f := range files {
-			if f.Text == "" {
-				continue
-			}
 			if intro != "" {
 				out.WriteString("\n\n" + intro)
 				intro = ""
 			}
 			text := f.Text
-			if f.Cut {
-				text += fmt.Sprintf("\n[cut: these are %d of %d bytes]", len(f.Text), f.Whole)
+			if f.Cut { // perhaps nothing is left of it
+				text = strings.TrimPrefix(text+fmt.Sprintf("\n[cut: these are %d of %d bytes]", len(text), f.Whole), "\n")
 			}
 			fmt.Fprintf(&out, "\n\n# %s\n%s", f.Path, text)
 			p.Sources = append(p.Sources, window.Source{Name: b.name(f.Path), Text: text})
@@ -119,7 +116,8 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 	tell := func(format string, args ...any) {
 		p.Tail = strings.TrimPrefix(p.Tail+fmt.Sprintf("\n["+format+"]", args...), "\n")
 	}
-	for _, path := range append(b.own.Changed(existing(b.paths)), b.files.Changed(instructions.Paths(b.env.conf.Workspace, b.env.getenv("HOME")))...) {
+	now, _ := instructions.Paths(b.env.conf.Workspace, b.env.getenv("HOME"))
+	for _, path := range append(b.own.Changed(existing(b.paths)), b.files.Changed(now)...) {
 		tell("%s has changed since it was read: what it says now counts.", b.name(path))
 	}
 	for _, line := range b.find().News(b.skills) {

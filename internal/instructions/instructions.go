@@ -5,6 +5,7 @@
 package instructions
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -45,12 +46,13 @@ type Files []File
 // to the folder, the less of it is cut, and nothing may be left of the others. What cannot be read is in the error; the
 // others are returned all the same.
 func Find(folder, home string, most int) (Files, error) {
-	out, err := readAll(Paths(folder, home))
+	paths, refused := Paths(folder, home)
+	out, err := readAll(paths)
 	for i := len(out) - 1; i >= 0; i-- { // the nearest first
 		out[i].shorten(text.Head(out[i].Text, max(most, 0)))
 		most -= len(out[i].Text)
 	}
-	return out, err
+	return out, errors.Join(refused, err)
 }
 
 // Read reads files of which the model gets at most each characters of one and most
@@ -94,27 +96,34 @@ func readAll(paths []string) (out Files, err error) {
 }
 
 // Paths returns the files with instructions that there are, the most general
-// first.
-func Paths(folder, home string) []string {
-	var out []string
-	add := func(dir string, names []string) {
+// first. Those of a repository that are links out of it are left out, and are in
+// the error.
+func Paths(folder, home string) (out []string, refused error) {
+	add := func(p Place, names []string) {
 		for _, name := range names {
-			path := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := os.Stat(path); err == nil {
-				if !slices.Contains(out, path) {
-					out = append(out, path)
-				}
+			path := filepath.Join(p.Dir, filepath.FromSlash(name))
+			if _, err := os.Stat(path); err != nil {
+				continue
+			}
+			if slices.Contains(out, path) {
 				return
 			}
+			if err := p.allows(path); err != nil {
+				refused = errors.Join(refused, fmt.Errorf("%s cannot be read: %w", path, err))
+				return
+			}
+			out = append(out, path)
+			return
 		}
 	}
 	if home != "" {
-		add(home, homes)
+		add(Place{Dir: home}, homes)
 	}
-	for _, dir := range above(folder) {
-		add(dir, names)
+	dirs := above(folder)
+	for _, dir := range dirs {
+		add(Place{Dir: dir, Root: dirs[0]}, names)
 	}
-	return out
+	return out, refused
 }
 
 // above returns the folders from the root of the repository that folder is in
@@ -155,11 +164,18 @@ func read(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return File{}, errors.New("it is not text")
+	}
 	if !utf8.Valid(data) {
 		data = []byte(strings.ToValidUTF8(string(data), "\uFFFD"))
 	}
 	said := strings.TrimSpace(string(data))
-	return File{Path: path, Text: said, Whole: len(said), info: info}, nil
+	whole := len(said)
+	if len(data) == maxRead {
+		whole = int(info.Size())
+	}
+	return File{Path: path, Text: said, Whole: whole, info: info}, nil
 }
 
 // Changed returns the files that are not any more what they were when they were

@@ -75,22 +75,64 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindHostile: a repository may come from somebody else.
+func TestFindHostile(t *testing.T) {
+	root := t.TempDir()
+	home, repo := filepath.Join(root, "home"), filepath.Join(root, "repo")
+	put(t, filepath.Join(repo, ".git/HEAD"), "ref: refs/heads/main")
+	put(t, filepath.Join(home, "private"), "a key")
+	put(t, filepath.Join(home, "shared"), "mine")
+	put(t, filepath.Join(repo, "docs/agents.md"), "inside")
+	put(t, filepath.Join(repo, "a/AGENTS.md"), "\x7fELF\x00\x01")
+	put(t, filepath.Join(repo, "a/b/AGENTS.md"), strings.Repeat("rule\n", 1<<18))
+	for link, to := range map[string]string{
+		filepath.Join(home, "AGENTS.md"):       "shared", // one's own links lead anywhere
+		filepath.Join(repo, "AGENTS.md"):       "../home/private",
+		filepath.Join(repo, "a/b/c/CLAUDE.md"): "../../../docs/agents.md",
+	} {
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Find(filepath.Join(repo, "a/b/c"), home, 17)
+	want := []string{"home/AGENTS.md: ", "repo/a/b/AGENTS.md: rule\nrule\nr", "repo/a/b/c/CLAUDE.md: inside"}
+	if diff := cmp.Diff(want, texts(t, root, files)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if n := files[1].Whole; n != 5<<18 {
+		t.Errorf("the large file has %d bytes", n)
+	}
+	for _, want := range []string{"repo/AGENTS.md cannot be read: it is a link that leads out of the repository", "repo/a/AGENTS.md cannot be read: it is not text"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	// What is not used is not announced as new, either.
+	if now, _ := Paths(filepath.Join(repo, "a/b/c"), home); len(files.Changed(now)) > 0 {
+		t.Errorf("changed: %v", files.Changed(now))
+	}
+}
+
 func TestChanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "AGENTS.md")
+	now := func() []string { paths, _ := Paths(dir, ""); return paths }
 	none, err := Find(dir, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, path, "one")
-	if diff := cmp.Diff([]string{path}, none.Changed(Paths(dir, ""))); diff != "" {
+	if diff := cmp.Diff([]string{path}, none.Changed(now())); diff != "" {
 		t.Errorf("a new file: %s", diff)
 	}
 	files, err := Find(dir, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := files.Changed(Paths(dir, "")); len(got) > 0 {
+	if got := files.Changed(now()); len(got) > 0 {
 		t.Errorf("nothing has changed: %v", got)
 	}
 	put(t, path, "two")
@@ -98,13 +140,13 @@ func TestChanged(t *testing.T) {
 	if err := os.Chtimes(path, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{path}, files.Changed(Paths(dir, ""))); diff != "" {
+	if diff := cmp.Diff([]string{path}, files.Changed(now())); diff != "" {
 		t.Errorf("another text: %s", diff)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{path}, files.Changed(Paths(dir, ""))); diff != "" {
+	if diff := cmp.Diff([]string{path}, files.Changed(now())); diff != "" {
 		t.Errorf("it is gone: %s", diff)
 	}
 }
