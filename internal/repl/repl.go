@@ -298,6 +298,7 @@ func (c *Chat) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 		return c.read(ctx, c.in.Ask, prompt)
 	}}
 	d, err := ask.Approve(ctx, req)
+	c.view.allowed.Store(d != tool.No && err == nil && req.Diff != "")
 	if errors.Is(err, line.ErrInterrupt) && ctx.Err() == nil {
 		c.Interrupt()
 	}

@@ -3,6 +3,7 @@ package repl
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"goclaw/agent"
@@ -27,6 +28,7 @@ type view struct {
 	hint        func(error) string
 	thinking    bool                // is shown
 	calls       map[string]*started // by their ids
+	allowed     atomic.Bool         // the user has seen the diff of the call that runs, and allowed it
 }
 
 // started is a tool call, and how long it took.
@@ -111,6 +113,7 @@ func (v *view) event(ev agent.Event) {
 			v.screen.waiting("thinking")
 		}
 	case agent.Calling:
+		v.allowed.Store(false)
 		v.calls[ev.Call.ID] = &started{call: ev.Call}
 		v.tell(v.style.Yellow("→ " + transcript.CallLine(ev.Call)))
 		v.screen.waiting(cell(ev.Call.Name, 40))
@@ -167,6 +170,10 @@ func (v *view) results(seq session.Seq, m session.Message) {
 			continue
 		}
 		delete(v.calls, r.CallID)
+		if v.allowed.Swap(false) && !r.IsError {
+			v.tell(transcript.Changed(r, v.style))
+			continue
+		}
 		for _, line := range transcript.Result(c.call, r, c.took, fmt.Sprintf(": /show %d", seq), v.style) {
 			v.tell(line)
 		}

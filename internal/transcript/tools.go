@@ -118,6 +118,12 @@ func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string
 	return lines
 }
 
+// Changed shows what a call did whose diff the user has just seen.
+func Changed(r llm.ToolResult, st Style) string {
+	first, _, _ := strings.Cut(r.Text(), "\n")
+	return st.Dim("← " + OneLine(Printable(first), 160))
+}
+
 func plainLines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		out = append(out, "  "+Printable(strings.TrimRight(line, "\r\n")))
