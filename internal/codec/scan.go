@@ -392,6 +392,9 @@ func formOf(line []byte) (Form, error) {
 			case rawjson.Number:
 				return FormClaw0, nil
 			}
+			if get("id") == rawjson.Null {
+				return "", nil // a line of this type is not rare
+			}
 		}
 		return FormNative, nil
 	case "message":

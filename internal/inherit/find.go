@@ -293,7 +293,10 @@ func (f *finder) lines(file *source.File, called bool) {
 		f.problem(file.Path, errors.New("nothing but zeros, as a power failure leaves it: its content is lost"))
 		return
 	}
-	if s.Bare && !file.Named {
+	if s.Begun && called && file.Named {
+		f.problem(file.Path, errors.New("its first line is not complete: it is being written, or was cut off"))
+	}
+	if s.Begun && called || s.Bare && !file.Named {
 		return
 	}
 	file.Forced = file.Forced && !s.Empty // an empty file says nothing, whoever wrote it

@@ -94,12 +94,19 @@ func TestRefusedByName(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
 		{file("qwen.jsonl", `{"uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","type":"user","cwd":"/p","version":"0.5","message":{"role":"user","parts":[{"text":"hi"}]}}`+"\n"),
 			"not a known kind of transcript: it looks like Qwen Code's, which goclaw does not read"},
+		{file("droid.jsonl", `{"type":"session_start","id":"s","title":"t","owner":"o","version":2,"cwd":"/p"}`+"\n"+`{"type":"message","id":"m1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}`+"\n"),
+			"not a known kind of transcript: JSON lines with the fields type, id, title, owner, version"},
+		{file("logins.jsonl", `{"type":"session","user":"bob"}`+"\n"), "not a known kind of transcript: JSON lines with the fields type, user"},
+		{file("events.jsonl", `{"timestamp":"2026","type":"response_item","payload":"x"}`+"\n"), "not a known kind of transcript: JSON lines with the fields timestamp, type, payload"},
+		{file("pretty.json", "{\n  \"a\": 1\n}\n"), "not a known kind of transcript: JSON, but not an object on each line"},
+		{file("begun.jsonl", `{"type":"session","version":3,"id":"s`), "its first line is not complete: it is being written, or was cut off"},
 		{file("chat.jsonl", `{"type":"user","content":"hi","when":1}`+"\n"), "not a known kind of transcript: JSON lines with the fields type, content, when"},
 		{file("list.jsonl", "[1,2]\n"), "not a known kind of transcript: JSON, but not an object on each line"},
 		{file("notes.jsonl", "dear diary\n"), "not a known kind of transcript: text"},
 		{file("session-1.json", `{"sessionId":"s","other":1}`), "not a known kind of transcript: JSON lines with the fields sessionId, other"},
 		{file("session-2.json", `{"sessionId":"s",`), "a session of Gemini CLI that is no JSON: it is being written, or was cut off"},
 		{db("some.db", "CREATE TABLE a (b); CREATE TABLE c (d)"), "not a known kind of session database: it has the tables a, c"},
+		{db("openclaw-agent.sqlite", "CREATE TABLE transcript_events (session_id, event)"), "it looks like a database of OpenClaw, but its tables are not those of any version that goclaw knows"},
 		{db("opencode.db", "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id)"), "it looks like a database of opencode, but its tables are not those of any version that goclaw knows (1.2 to 1.18)"},
 		{db("opencode-dev.db", strings.ReplaceAll(crushSchema, "provider TEXT, ", "")), "the database of the first program named opencode, which became crush: goclaw does not read it"},
 		{db("crush.db", strings.ReplaceAll(crushSchema, "provider TEXT, ", "")), "it looks like a database of crush, but its tables are not those of any version that goclaw knows"},
@@ -117,6 +124,34 @@ func TestRefusedByName(t *testing.T) {
 			t.Errorf("%s: %d sessions, %s", c.path, len(cat.Transcripts), diff)
 		}
 		cat.Close()
+	}
+}
+
+// TestBegun: a file whose first line is still being written is none of the
+// problems of the folder that it is in.
+func TestBegun(t *testing.T) {
+	home := t.TempDir()
+	for name, line := range map[string]string{
+		".pi/agent/sessions/--p--/2026-11-15T00-57-27-101Z_s.jsonl":                                         `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T00:57:27.101Z","cwd":"/p"}`,
+		".codex/sessions/2026/11/15/rollout-2026-11-15T12-50-36-01a1df42-736a-7ca2-906d-2fb785904f79.jsonl": `{"timestamp":"2026-11-15T12:50:36.000Z","type":"session_meta","payload":{"id":"01a1df42-736a-7ca2-906d-2fb785904f79","cwd":"/p"}}`,
+		".claude/projects/-p/24a981e4-d956-4153-9874-da243d633af1.jsonl":                                    `{"parentUuid":null,"sessionId":"24a981e4-d956-4153-9874-da243d633af1","type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}`,
+		".openclaw/agents/main/sessions/1de9ce9c-e3ee-43bc-b16e-78f3d1d0fe49.jsonl":                         `{"type":"session","version":3,"id":"1de9ce9c-e3ee-43bc-b16e-78f3d1d0fe49"}`,
+		".gemini/tmp/p/chats/session-2026-11-15T13-36-25307b51.jsonl":                                       `{"sessionId":"25307b51-c6f1-42c2-a35d-b8140f2f6b5d","projectHash":"h","startTime":"2026-11-15T13:36:00.000Z","lastUpdated":"2026-11-15T13:36:00.000Z","kind":"main"}`,
+	} {
+		for cut := 1; cut < len(line)-1; cut++ {
+			write(t, filepath.Join(home, name), line[:cut])
+			cat, err := inherit.Find(t.Context(), []string{home}, inherit.FindOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(cat.Transcripts) > 0 || len(cat.Problems) > 0 {
+				t.Fatalf("%s: %d sessions, %v", line[:cut], len(cat.Transcripts), cat.Problems)
+			}
+			cat.Close()
+		}
+		if err := os.Remove(filepath.Join(home, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func isBareItem(l source.Line) bool {
 func isLine(l source.Line) bool {
 	switch l.Type {
 	case "session_meta", "response_item", "event_msg", "turn_context", "compacted":
-		return len(l.Payload) > 0
+		return bytes.HasPrefix(l.Payload, []byte("{"))
 	case "": // before lines had a type
 		_, id := l.ID.(string)
 		return id && l.Timestamp != nil && l.Instruction != nil || l.RecordType == "state"

@@ -56,6 +56,9 @@ func (program) Open(f *source.File) ([]*source.Transcript, error) {
 		if !f.DB.Tables["transcript_events"] {
 			return nil, nil
 		}
+		if !f.DB.Has("transcript_events", "session_id", "seq") {
+			return nil, errors.New("it looks like a database of OpenClaw, but its tables are not those of any version that goclaw knows")
+		}
 		d, err := newDatabase(f.DB)
 		if err != nil {
 			return nil, err

@@ -23,9 +23,9 @@ func (program) Places(home string, getenv func(string) string) []string {
 }
 
 // Sniff knows native lines, which others write as well: whose they are is left
-// open.
+// open. Factory's Droid has messages like ours below a header of its own.
 func (program) Sniff(l source.Line, s *source.Sniffed) (mine, done bool) {
-	if l.Form() != codec.FormNative {
+	if l.Form() != codec.FormNative || s.Strange && l.Type != "session" {
 		return false, false
 	}
 	s.Form = codec.FormNative

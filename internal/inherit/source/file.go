@@ -342,6 +342,9 @@ func Sniff(r io.Reader, sources []Source) (Sniffed, error) {
 		if n == 0 && errors.Is(err, io.EOF) && len(line) > 0 && len(bytes.Trim(line, "\x00")) == 0 {
 			return Sniffed{Zeros: true}, nil
 		}
+		if n == 0 && errors.Is(err, io.EOF) && bytes.HasPrefix(line, []byte("{")) {
+			out.Begun = !json.Valid(line)
+		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			n++
 			out.Empty = false
@@ -401,6 +404,9 @@ func looks(line []byte) string {
 		}
 		names = append(names, fmt.Sprintf("%.40s", name))
 	}
+	if len(names) == 0 {
+		return "JSON, but not an object on each line"
+	}
 	return "JSON lines with the fields " + strings.Join(names, ", ")
 }
 
@@ -440,6 +446,7 @@ func sniffLine(raw []byte, of Source, sources []Source, s *Sniffed) (Source, boo
 			return src, done
 		}
 	}
+	s.Strange = s.Strange || l.Type != "" && len(l.ParentID) == 0
 	return nil, false
 }
 

@@ -128,11 +128,13 @@ type Sniffed struct {
 	Past    bool       `json:"h,omitempty"`    // it continues another file
 	Empty   bool       `json:"e,omitempty"`
 	Zeros   bool       `json:"z,omitempty"` // it holds nothing else
+	Begun   bool       `json:"n,omitempty"` // its first line is not complete
 	Bare    bool       `json:"b,omitempty"` // it holds no conversation, only what is said of others
 
 	Looks string `json:"l,omitempty"` // what it looks like, if no source knows it
 
-	Maybe string `json:"-"` // what a source keeps from one line to the next
+	Maybe   string `json:"-"` // what a source keeps from one line to the next
+	Strange bool   `json:"-"` // a line before, outside of any tree, was no source's
 }
 
 // Line is one of the first lines of a file, with the fields that the lines of
@@ -149,6 +151,7 @@ type Line struct {
 	Origin      json.RawMessage `json:"origin"`
 	Payload     json.RawMessage `json:"payload"`
 	UUID        string          `json:"uuid"`
+	ParentID    json.RawMessage `json:"parentId"`
 	ParentUUID  *string         `json:"parentUuid"`
 	SessionID   string          `json:"sessionId"`
 	LeafUUID    string          `json:"leafUuid"`
