@@ -30,7 +30,7 @@ func ParseMode(name string) (Mode, error) {
 	if i := slices.Index(modes, name); i >= 0 {
 		return Mode(i), nil
 	}
-	return 0, fmt.Errorf("there is no mode %q: choose one of %s", name, strings.Join(modes, ", "))
+	return 0, fmt.Errorf("there is no mode %q: choose ask, edits, plan or all", name)
 }
 
 // Request asks permission for what a call of a tool would do.

@@ -71,7 +71,7 @@ func ParseRule(text string) (Rule, error) {
 }
 
 func badRule(text string) error {
-	return fmt.Errorf(`%q is no rule: write "bash(go test)" for commands that begin with these words, "edits", "fetch(example.com)", or the name of a tool`, text)
+	return fmt.Errorf(`%q is not a rule: write "bash(go test)" for commands that begin with these words, "edits", "fetch(example.com)", or the name of a tool`, text)
 }
 
 // String returns the rule as ParseRule reads it.

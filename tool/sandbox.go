@@ -41,7 +41,7 @@ func ParseSandboxUse(name string) (SandboxUse, error) {
 	if i := slices.Index(sandboxUses, name); i >= 0 {
 		return SandboxUse(i), nil
 	}
-	return 0, fmt.Errorf("a sandbox is %s, not %q", strings.Join(sandboxUses, ", "), name)
+	return 0, fmt.Errorf("the sandbox must be auto, on or off, not %q", name)
 }
 
 // Confinement is how commands are confined in a mode.

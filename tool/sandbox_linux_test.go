@@ -297,7 +297,7 @@ func TestNoSandboxHere(t *testing.T) {
 			t.Errorf("%+v in mode %v: %s", tt.sandbox, tt.mode, r.Text())
 		}
 	}
-	if _, err := ParseSandboxUse("maybe"); err == nil || err.Error() != `a sandbox is off, auto, on, not "maybe"` {
+	if _, err := ParseSandboxUse("maybe"); err == nil || err.Error() != `the sandbox must be auto, on or off, not "maybe"` {
 		t.Errorf("got %v", err)
 	}
 }

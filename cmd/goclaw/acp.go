@@ -23,7 +23,7 @@ import (
 func acpCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "acp",
-		Short: "Be the agent of an editor (the Agent Client Protocol on stdio)",
+		Short: "Be the agent of an editor that speaks the Agent Client Protocol",
 		Long: `Speaks the Agent Client Protocol on standard input and output, so that Zed,
 JetBrains, Neovim, Emacs, VS Code and others can list, open and continue
 sessions. Editors start it themselves, for example with

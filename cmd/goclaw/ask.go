@@ -25,7 +25,7 @@ func askCmd(a *app) *cobra.Command {
 	var attach []string
 	cmd := &cobra.Command{
 		Use:   "ask TEXT",
-		Short: "One turn: ask, stream the answer, exit",
+		Short: "Run one turn: ask, stream the answer, exit",
 		Long: `Sends TEXT to a session, streams the answer and exits. Standard input is
 attached. /name with arguments is a prompt template or a skill, as in the chat.
 With --json every event is a line: delta, recorded, tool, notice,

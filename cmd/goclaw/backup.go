@@ -23,9 +23,9 @@ func backupCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write all conversations and memory files into one file",
+		Short: "Write all sessions and memory files into one file",
 		Long: `Writes a backup to FILE, a zip file, which must not exist yet: every
-conversation, including those in the trash, and the memory files of the
+session, including those in the trash, and the memory files of the
 workspace. Chats may go on meanwhile: the backup has at least what was saved
 when it began. FILE appears once everything in it was read back and compared.
 

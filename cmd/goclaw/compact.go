@@ -24,8 +24,8 @@ func compactCmd(a *app) *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
 		Use:   "compact KEY [FOCUS]",
-		Short: "Replace the earlier turns of a conversation with a summary",
-		Long: `Replaces the earlier turns of a conversation with a summary, so that it takes less of the
+		Short: "Replace the earlier turns of a session with a summary",
+		Long: `Replaces the earlier turns of a session with a summary, so that it takes less of the
 model's window. Nothing is removed: the summary is a new record, which --undo
 reverts. FOCUS says what the summary should stress.`,
 		Example: `  goclaw compact trip --dry-run         what would be compacted, kept and lost

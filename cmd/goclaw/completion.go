@@ -170,7 +170,9 @@ func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 func completionCmd(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	cmd := subcommand(root, "completion")
-	cmd.Short = "Print what your shell needs to complete commands, sessions and models"
+	cmd.Short = "Print a script that makes your shell complete commands, sessions and models"
+	cmd.Long = `Prints a script that makes Tab complete commands, flags, sessions, models and
+settings. The help of each command below says how to install it.`
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil

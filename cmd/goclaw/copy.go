@@ -24,14 +24,14 @@ func copyCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "copy DIR|DSN [KEY...]",
-		Short: "Copy conversations into another store",
-		Long: `Copies conversations into the store in the folder DIR, which is made if need
+		Short: "Copy sessions into another store",
+		Long: `Copies sessions into the store in the folder DIR, which is made if need
 be, or into the PostgreSQL database DSN: all of them, including those in the
 trash, or those of KEY... Lines are copied byte for byte. Run it again to copy
 only what is new. Copies from and to PostgreSQL are compared at the end, by the
 numbers of records and a hash of their lines. The source store is not changed.
 session.store and session.path in the configuration say which store is used.`,
-		Example: `  goclaw sessions copy --to jsonl ~/logs       as files, one for each conversation
+		Example: `  goclaw sessions copy --to jsonl ~/logs       as files, one for each session
   goclaw sessions copy --to sqlite /mnt/backup into /mnt/backup/sessions.db
   goclaw sessions copy postgres://me@db.example/sessions`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -16,8 +16,8 @@ func deleteCmd(a *app) *cobra.Command {
 	var purge, yes, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "delete KEY",
-		Short: "Move a conversation to the trash",
-		Long:  "Moves a conversation to the trash; restore brings it back. --purge removes it for good, also from the search index and from the input history, and asks first.",
+		Short: "Move a session to the trash",
+		Long:  "Moves a session to the trash; restore brings it back. --purge removes it for good, also from the search index and from the input history, and asks first.",
 		Args:  exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return deleteSession(cmd.Context(), a, args[0], purge, yes, asJSON)
@@ -106,7 +106,7 @@ func restoreCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore KEY",
-		Short: "Bring a conversation back from the trash",
+		Short: "Bring a session back from the trash",
 		Args:  exactly("KEY"),
 		RunE:  func(cmd *cobra.Command, args []string) error { return restore(cmd.Context(), a, args[0], asJSON) },
 	}

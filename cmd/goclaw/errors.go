@@ -72,7 +72,7 @@ func (e *env) noSession(err error) error {
 	if p := session.Key(e.conf.Session.DefaultKey).Parts(); p.Agent != "" && p.Channel != "" {
 		example = p.Agent + ":" + p.Channel + ":trip"
 	}
-	return &hinted{err, "goclaw sessions lists what there is; --new with a whole key, such as " + example + ", starts a session"}
+	return &hinted{err, "goclaw sessions lists what there is; --new with a complete key, such as " + example + ", starts a session"}
 }
 
 // hint says what to do about an error, where there is something.

@@ -20,8 +20,8 @@ func exportCmd(a *app) *cobra.Command {
 	var secrets bool
 	cmd := &cobra.Command{
 		Use:   "export KEY",
-		Short: "Write a conversation to a file or to standard output",
-		Long: `Writes a conversation as native lines (which OpenClaw and pi read as well), as
+		Short: "Write a session to a file or to standard output",
+		Long: `Writes a session as native lines (which OpenClaw and pi read as well), as
 claw0 lines, or as a note for a person or another agent: one file of Markdown,
 HTML or JSON, with tool output collapsed. Passwords and keys are taken out of a
 note unless --secrets is given; lines are always complete.`,
@@ -109,7 +109,7 @@ func (e *env) export(ctx context.Context, st session.Store, id session.ID, forma
 	return damaged
 }
 
-// closing writes one more line if the last one does not lead to the conversation:
+// closing writes one more line if the last one does not lead to the session:
 // pi takes the last line of a file for its end, and follows the parents. Mirrors
 // of older versions of goclaw can end with a line of another program's.
 func closing(ctx context.Context, st session.Store, id session.ID, last session.Record, w io.Writer) error {

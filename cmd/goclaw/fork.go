@@ -14,8 +14,8 @@ func forkCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "fork KEY [NEW-KEY]",
-		Short: "Continue a conversation in a copy",
-		Long: `Copies the live branch of a conversation into a new one; with --at up to that
+		Short: "Continue a session in a copy",
+		Long: `Copies the live branch of a session into a new one; with --at up to that
 record. If a search found the record on another branch, that branch is copied.`,
 		Example: `  goclaw sessions fork trip                     all of it
   goclaw sessions fork trip --at 12             up to record 12 of goclaw sessions show trip --records

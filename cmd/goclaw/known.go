@@ -96,8 +96,8 @@ func modelsCmd(a *app) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "List the models that can be used now, and what is remembered about models",
-		Long: `Lists the models that can be used now, because there is a key for them or a
+		Short: "List the models you can use now, and what goclaw remembers about models",
+		Long: `Lists the models that you can use now, because there is a key for them or a
 server that answers, with their windows, prices in dollars for a million tokens,
 and levels of thinking. The model that a new session would use is marked. Then it
 shows what goclaw remembers about models.

@@ -93,27 +93,29 @@ func insist(ctx context.Context, stop func(), e *env) (over func()) {
 // sessionFlag describes --session, newFlag --new.
 const (
 	sessionFlag = "the session: its key, id, title, a part of one, or its number in the last list"
-	newFlag     = "start the session that --session names, a whole key such as main:cli:trip, if there is none"
+	newFlag     = "start the session that --session names if it does not exist; the name must be a complete key, such as main:cli:trip"
 )
+
+// flagTakes says what a flag of a type takes.
+var flagTakes = map[string]string{"int": "a number", "bool": "true or false", "duration": "a time such as 90s or 2m"}
 
 func rootCmd(a *app) *cobra.Command {
 	var open opening
 	root := &cobra.Command{
 		Use:   "goclaw",
-		Short: "An agent that never loses a conversation",
+		Short: "An agent that never loses a session",
 		Long: `goclaw keeps every conversation as an append-only log and resumes it after a
 restart, a crash or a full context window.
 
 Without a command it opens a chat and resumes the last session.`,
 		Example: `  goclaw                              chat; resumes where you left off
-  goclaw -c                           go on with the latest session of this folder
+  goclaw -c                           continue the latest session of this folder
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
-  goclaw sessions                     list the conversations
-  goclaw sessions show trip           read one (its key, id, title, a part of one, or its number)
-  goclaw doctor                       check config, store and every log
+  goclaw sessions                     list the sessions
+  goclaw sessions show trip           read one (by key, id, title, part of one, or number)
   goclaw setup                        find keys and models, and write the configuration
-  goclaw completion bash              shell completion of commands, sessions and models`,
+  goclaw doctor                       check the configuration, the model and every log`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -125,7 +127,7 @@ Without a command it opens a chat and resumes the last session.`,
 				return usage("there is no command %q: did you mean %q?", args[0], n)
 			}
 			text := transcript.OneLine(strings.Join(args, " "), 60)
-			return usage("there is no command %q: goclaw ask %q asks that, and goclaw --help lists the commands", transcript.OneLine(args[0], 60), text)
+			return usage("there is no command %q: to ask the model, type goclaw ask %q; goclaw --help lists the commands", transcript.OneLine(args[0], 60), text)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ref, err := open.session(cmd.Context(), a)
@@ -137,8 +139,10 @@ Without a command it opens a chat and resumes the last session.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var wrong *pflag.InvalidValueError
-		if errors.As(err, &wrong) && wrong.GetFlag().Value.Type() == "int" {
-			return usage("--%s takes a number, not %q", wrong.GetFlag().Name, transcript.OneLine(wrong.GetValue(), 60))
+		if errors.As(err, &wrong) {
+			if takes := flagTakes[wrong.GetFlag().Value.Type()]; takes != "" {
+				return usage("--%s takes %s, not %q", wrong.GetFlag().Name, takes, transcript.OneLine(wrong.GetValue(), 60))
+			}
 		}
 		hint := fmt.Sprintf("see %s --help", cmd.CommandPath())
 		if n := nearestFlag(cmd, err); n != "" {
@@ -155,8 +159,24 @@ Without a command it opens a chat and resumes the last session.`,
 		backupCmd(a), restoreBackupCmd(a), doctorCmd(a), secretsCmd(a), modelsCmd(a), usageCmd(a), checkpointCmd(a),
 		setupCmd(a), configCmd(a), manCmd(a),
 	)
+	arrange(root)
 	root.SetHelpCommand(helpCmd())
 	completionCmd(root)
 	completions(a, root)
 	return root
+}
+
+// arrange puts the commands into the groups of the help.
+func arrange(root *cobra.Command) {
+	for _, g := range []struct{ title, commands string }{
+		{"Conversations:", "ask new search sessions context compact"},
+		{"Set up:", "setup config models import"},
+		{"Other programs:", "serve acp mcp"},
+		{"Maintenance:", "doctor backup restore secrets usage"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range strings.Fields(g.commands) {
+			subcommand(root, name).GroupID = g.title
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 func manCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [DIR]",
-		Short: "Print the manual page, or write the pages of all commands into a folder",
+		Short: "Print the manual page, or write those of all commands into a folder",
 		Long: `Prints the manual page of goclaw. With DIR it writes a page for each command, and
 one for the settings, into that folder, as man expects them.`,
 		Example: `  goclaw man | man -l -

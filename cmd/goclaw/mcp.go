@@ -9,7 +9,7 @@ import (
 func mcpCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Let other agents search all sessions and memory files; other programs' tools",
+		Short: "Serve search to other agents (MCP), or let the model use their tools",
 		Long: `Serves the Model Context Protocol on standard input and output: the tools
 session_search, session_read, memory_search and memory_get over all sessions
 and the memory files of the workspace. They change nothing.

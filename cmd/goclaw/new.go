@@ -16,8 +16,8 @@ func newCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new [KEY]",
-		Short: "Start a new conversation",
-		Long:  "Starts a new conversation under KEY, or under the default key. An older conversation with the same key is kept and can be opened by its id.",
+		Short: "Start a new session",
+		Long:  "Starts a new session under KEY, or under the default key. An older session with the same key is kept and can be opened by its id.",
 		Args:  atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return newSession(cmd.Context(), a, args, title, asJSON)
@@ -75,7 +75,7 @@ func renameCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rename KEY TITLE",
-		Short: "Give a conversation a title",
+		Short: "Give a session a title",
 		Args:  exactly("KEY", "TITLE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rename(cmd.Context(), a, args[0], strings.TrimSpace(args[1]), asJSON)

@@ -21,8 +21,8 @@ type opening struct {
 func (o *opening) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.ref, "session", "s", "", sessionFlag)
 	f.BoolVar(&o.new, "new", false, newFlag)
-	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this folder")
-	f.BoolVarP(&o.pick, "resume", "r", false, "pick a session, of this folder if it has any")
+	f.BoolVarP(&o.latest, "continue", "c", false, "continue the latest session of this folder")
+	f.BoolVarP(&o.pick, "resume", "r", false, "pick a session from a list: those of this folder, if it has any")
 }
 
 // session returns what chat takes: "" is the session used last.

@@ -29,9 +29,9 @@ type given struct {
 func (g *given) flags(f *pflag.FlagSet) {
 	f.StringVar(&g.workspace, "workspace", "", "the folder that tools work in (default: the current one)")
 	f.StringVar(&g.mode, "mode", "", "what is done without asking: ask (nothing), edits, plan (only reading) or all")
-	f.StringVar(&g.sandbox, "sandbox", "", "let commands write only below the folder: auto (in the mode all), on or off")
-	f.StringVar(&g.network, "network", "", "whether commands have a network: on or off")
-	f.StringArrayVar(&g.allow, "allow", nil, `allow commands that begin with these words, such as "bash(go test)" (can be repeated)`)
+	f.StringVar(&g.sandbox, "sandbox", "", "let commands write only below the workspace: auto (in the mode all), on or off")
+	f.StringVar(&g.network, "network", "", "whether commands may use the network: on or off")
+	f.StringArrayVar(&g.allow, "allow", nil, `do not ask about commands that begin with these words, such as "bash(go test)" (can be repeated)`)
 }
 
 // apply puts the flags in the place of settings.
@@ -39,6 +39,8 @@ func (g given) apply(c *config.Loaded) error {
 	if g.workspace != "" {
 		info, err := os.Stat(g.workspace)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return usage("--workspace: there is no folder %s", g.workspace)
 		case err != nil:
 			return usage("--workspace: %v", err)
 		case !info.IsDir():
@@ -66,7 +68,7 @@ func (g given) apply(c *config.Loaded) error {
 	case "on", "off":
 		c.Tools.Network, c.Sources["tools.network"] = g.network, "--network"
 	default:
-		return usage("--network is on or off, not %q", g.network)
+		return usage("--network must be on or off, not %q", g.network)
 	}
 	for _, text := range g.allow {
 		if _, err := tool.ParseRule(text); err != nil {

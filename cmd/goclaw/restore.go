@@ -27,15 +27,15 @@ func restoreBackupCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put a backup in the place of the store",
-		Long: `Restores FILE, which backup has written: its conversations become the store,
+		Long: `Restores FILE, which backup has written: its sessions become the store,
 and its memory files those of the workspace. Everything is read and compared
-before anything is replaced. A store that has conversations is replaced only
+before anything is replaced. A store that has sessions is replaced only
 with --force, and then moved aside, never deleted; so is a memory file that
 differs. Without --force such a memory file stays.
 
 End other goclaws first. One that goes on writes nothing more.`,
 		Example: `  goclaw restore ~/goclaw-2026-11-15.zip
-  goclaw restore --force ~/goclaw-2026-11-15.zip    also if there are conversations`,
+  goclaw restore --force ~/goclaw-2026-11-15.zip    also if there are sessions`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := a.interruptible(cmd.Context())
@@ -135,7 +135,7 @@ func (a *app) replaceable(ctx context.Context, force bool) error {
 	defer st.Close()
 	for _, q := range []session.Query{{Limit: 1}, {Limit: 1, Trash: true}} {
 		for range st.List(ctx, q) { // an error is no reason to replace it either
-			return fmt.Errorf("%s has conversations: --force moves it aside, without deleting anything, and restores the backup", c.Path)
+			return fmt.Errorf("%s has sessions: --force moves it aside, without deleting anything, and restores the backup", c.Path)
 		}
 	}
 	return nil

@@ -23,9 +23,9 @@ import (
 func secretsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
-		Short: "Find keys and passwords in conversations, and take them out",
-		Long: `Finds keys, tokens and passwords in conversations and memory files, and takes
-them out of what anyone reads of a conversation.`,
+		Short: "Find keys and passwords in sessions, and take them out",
+		Long: `Finds keys, tokens and passwords in sessions and memory files, and takes
+them out of what anyone reads of a session.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("there is no command %q: goclaw secrets has scan and redact", "secrets "+args[0])
@@ -37,7 +37,7 @@ them out of what anyone reads of a conversation.`,
 	scan := &cobra.Command{
 		Use:   "scan [KEY]",
 		Short: "List what looks like a key, a token or a password",
-		Long: `Reads every conversation (or one), those in the trash too, and the memory files
+		Long: `Reads every session (or one), those in the trash too, and the memory files
 of the workspace, and lists what looks like a secret: where it is, the rule
 that found it, and its last four characters. Images are skipped.
 
@@ -57,12 +57,12 @@ func redactCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact [KEY]",
 		Short: "Take secrets out of what is shown, sent, searched and exported",
-		Long: `Appends a record that says where in a conversation the secrets are. From then
+		Long: `Appends a record that says where in a session the secrets are. From then
 on nobody gets them: not the model, not show, tail and search, not exports,
 forks and summaries. Other programs that read the log's file do.
 
 The log itself is never rewritten: it keeps the bytes. To remove them for good,
-continue in a copy, which is made without them, and remove the conversation:
+continue in a copy, which is made without them, and remove the session:
   goclaw sessions fork KEY
   goclaw sessions delete KEY --purge
 
@@ -329,7 +329,7 @@ func listLeaks(e *env, s scan) error {
 	if len(s.leaks) == 0 {
 		return e.print("no secrets in " + s.where())
 	}
-	return e.print(transcript.Count(len(s.leaks), "secret") + " in " + s.where() + ": goclaw secrets redact takes them out of conversations")
+	return e.print(transcript.Count(len(s.leaks), "secret") + " in " + s.where() + ": goclaw secrets redact takes them out of sessions")
 }
 
 func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes, asJSON bool) error {

@@ -36,14 +36,14 @@ func serveCmd(a *app) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve a page and an API for programs, on this machine",
+		Short: "Serve your sessions in a browser, and an API for programs",
 		Long: `Serves the sessions over HTTP: a page for people, and an API for programs
 (docs/api.md). The first line on standard output is the address. The login link
 that follows opens the page; it works once. Programs send the token in the file
 serve-token of goclaw's home.
 
 Only this machine can reach the server, unless --addr names another address and
---remote says that this is meant. There is no encryption: put a proxy with TLS
+--remote confirms it. There is no encryption: put a proxy with TLS
 in front, and name it with --host.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,13 +53,13 @@ in front, and name it with --host.`,
 			return serveSessions(cmd.Context(), a, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.addr, "addr", "127.0.0.1:7331", "where to listen; port 0 takes a free one")
-	cmd.Flags().StringArrayVar(&f.hosts, "host", nil, "another name that the server is called by, such as that of a proxy (can be repeated)")
-	cmd.Flags().BoolVar(&f.remote, "remote", false, "other machines may reach the server, if --addr lets them")
-	cmd.Flags().DurationVar(&f.grace, "grace", 10*time.Second, "how long turns may go on after SIGTERM before they are interrupted")
+	cmd.Flags().StringVar(&f.addr, "addr", "127.0.0.1:7331", "the address to listen on; port 0 picks a free port")
+	cmd.Flags().StringArrayVar(&f.hosts, "host", nil, "another host name to accept requests for, such as a proxy's (can be repeated)")
+	cmd.Flags().BoolVar(&f.remote, "remote", false, "let other machines reach the server; --addr must name an address they can reach")
+	cmd.Flags().DurationVar(&f.grace, "grace", 10*time.Second, "how long running turns may continue after SIGTERM")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, `print {"url","tokenFile","loginUrl"}`)
-	cmd.Flags().StringVar(&f.advertise, "advertise", "", "the address at which other servers with the same store and the same token reach this one (default: where it listens)")
-	cmd.Flags().BoolVar(&f.link, "link", false, "print a new login link of the server that runs")
+	cmd.Flags().StringVar(&f.advertise, "advertise", "", "the address at which other servers with the same store and token reach this one (default: where it listens)")
+	cmd.Flags().BoolVar(&f.link, "link", false, "print a new login link for the running server")
 	a.given.flags(cmd.Flags())
 	return cmd
 }
@@ -70,7 +70,7 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 		return usage("--addr %q: write ADDRESS:PORT, such as 127.0.0.1:7331", f.addr)
 	}
 	if ip := net.ParseIP(host); !f.remote && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usage("--addr %s can be reached from other machines: add --remote if that is meant", f.addr)
+		return usage("--addr %s can be reached from other machines: add --remote to allow that", f.addr)
 	}
 	st, err := a.stores.imported(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func loginLink(ctx context.Context, a *app) error {
 	}
 	address, err := wholefile.Read(addressFile(c), wholefile.Small)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("no server runs: goclaw serve starts one")
+		return errors.New("no server is running: goclaw serve starts one")
 	}
 	if err != nil {
 		return err

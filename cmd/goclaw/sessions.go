@@ -14,8 +14,8 @@ import (
 func sessionsCmd(a *app) *cobra.Command {
 	cmd := listCmd(a)
 	cmd.Use, cmd.Aliases = "sessions", []string{"session"}
-	cmd.Short = "List the conversations, and work with them"
-	cmd.Long = `Lists the conversations, the most recently used first. The commands below take
+	cmd.Short = "List the sessions, and work with them"
+	cmd.Long = `Lists the sessions, the most recently used first. The commands below take
 a KEY: a session's key, its id, its title, a part of one of them, or its number
 in the list that was printed last. If several sessions fit, they are listed. A
 key of three parts or more stands for itself, except in the channel cli, for at
@@ -40,7 +40,7 @@ func listCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the conversations, as sessions does without a command",
+		Short:   "List the sessions, as sessions does without a command",
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if here && q.Folder != "" {

@@ -519,7 +519,7 @@ func (s *setup) offered(ctx context.Context, provider string, at config.Provider
 func (s *setup) chooseMode(ctx context.Context) error {
 	modes := config.Choices("tools.mode")
 	if s.mode != "" && !slices.Contains(modes, s.mode) {
-		return usage("--mode is %s, not %q", strings.Join(modes, ", "), s.mode)
+		return usage("--mode must be ask, edits, plan or all, not %q", s.mode)
 	}
 	mode := s.mode
 	if mode == "" {

@@ -26,7 +26,7 @@ func showCmd(a *app) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show KEY",
-		Short: "Read a conversation",
+		Short: "Read a session",
 		Args:  exactly("KEY"),
 		RunE:  func(cmd *cobra.Command, args []string) error { return showSession(cmd.Context(), a, args[0], f) },
 	}

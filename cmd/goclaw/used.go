@@ -22,7 +22,7 @@ func usageCmd(a *app) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "What the models' answers have used and cost, by day and model",
+		Short: "Show the tokens and dollars used, by day and model",
 		Long: `Adds up the tokens and the dollars of all sessions, from their records alone:
 answers, summaries and checkpoints. What was copied into a fork is counted once,
 and what other programs paid for only with --imported. Dollars are counted as
@@ -33,11 +33,11 @@ far as prices are known.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"day", "model", "session", "both"}, by) {
-				return usage("--by is day, model, session or both, not %q", by)
+				return usage("--by must be day, model, session or both, not %q", by)
 			}
 			from, err := recall.Moment(since, time.Now())
 			if err != nil {
-				return usage("--since: %v", err)
+				return usage("--since %v", err)
 			}
 			return showUsage(cmd.Context(), a, by, from, all, asJSON)
 		},

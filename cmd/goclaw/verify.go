@@ -14,8 +14,8 @@ func verifyCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify [KEY...]",
-		Short: "Read every record of conversations and report damage",
-		Long: `Reads every record of conversations, all of them or those of KEY..., compares it
+		Short: "Read every record of sessions and report damage",
+		Long: `Reads every record of sessions, all of them or those of KEY..., compares it
 with its checksum, and reports what is damaged, missing or has changed since it
 was written. Changes nothing. Records of older versions have no checksum.
 Exits 0 when all is well, 1 when not.`,

@@ -70,6 +70,9 @@ func Create(path string) (*Writer, error) {
 		dir = "."
 	}
 	f, err := os.CreateTemp(dir, "."+name+".*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s cannot be written: there is no folder %s", path, filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, err
 	}

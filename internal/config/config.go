@@ -58,8 +58,8 @@ type Tools struct {
 	Allow       []string `json:"allow" doc:"what is allowed in every mode, such as bash(go test): commands that begin with these words"`
 	Bash        string   `json:"bash" doc:"whether the model may run commands" rule:"one of ask on off"`
 	BashTimeout Duration `json:"bashTimeout" doc:"how long a command may run, at most 10m"`
-	Sandbox     string   `json:"sandbox" doc:"let commands write only below the workspace: in the mode all where the system can (auto), always or not at all (on), never" rule:"one of auto on off"`
-	Network     string   `json:"network" doc:"whether commands have a network; off needs a system with a sandbox" rule:"one of on off"`
+	Sandbox     string   `json:"sandbox" doc:"let commands write only below the workspace: in the mode all, where the system has the sandbox (auto); in every mode, and without the sandbox no command runs (on); or never (off)" rule:"one of auto on off"`
+	Network     string   `json:"network" doc:"whether commands may use the network; off needs a system that has the sandbox" rule:"one of on off"`
 	Writable    []string `json:"writable" doc:"more folders that commands in the sandbox may write in, besides the usual caches"`
 	Fetch       Fetch    `json:"fetch"`
 }

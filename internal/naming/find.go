@@ -94,7 +94,7 @@ func (l Listed) number(ref string) (id session.ID, typed, sure bool) {
 // without says why a number is none of the list.
 func (l Listed) without() string {
 	if len(l.IDs) == 0 {
-		return cmp.Or(l.Why, "no list has been shown whose numbers could be meant")
+		return cmp.Or(l.Why, "no list of sessions was printed here yet")
 	}
 	return fmt.Sprintf("the last list ends with number %d", len(l.IDs))
 }
@@ -248,7 +248,7 @@ type KeyError struct{ Text string }
 
 func (e *KeyError) Error() string {
 	example := strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(e.Text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-"), "-")
-	return fmt.Sprintf("%q is no key: a key is agent:channel:peer without spaces, such as main:cli:%s", e.Text, cmp.Or(example, "trip"))
+	return fmt.Sprintf("%q is not a key: a key is agent:channel:peer without spaces, such as main:cli:%s", e.Text, cmp.Or(example, "trip"))
 }
 
 // fit is how well a reference fits a session; higher is better.

@@ -226,7 +226,7 @@ func TestCommands(t *testing.T) {
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
 		"switch to a number": {"/sessions ops\n/switch 1\n", "" +
 			"#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user         1               now                test/one  goclaw\n", "Restored: 1 previous turn of ops:cli:user\n"},
-		"a number without a list": {"/switch 1\n", "", "error: there is no session \"1\": no list has been shown whose numbers could be meant\n"},
+		"a number without a list": {"/switch 1\n", "", "error: there is no session \"1\": no list of sessions was printed here yet\n"},
 		"several fit": {"/switch cli\n/switch 2\n", "" +
 			"#   KEY            TITLE         TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n" +
 			"1*  main:cli:user  About things  2               now                test/one  goclaw\n" +

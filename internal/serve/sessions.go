@@ -72,7 +72,7 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if body.Key != "" && !body.Key.Complete() {
-		return wrong(http.StatusBadRequest, "%q is no key: write agent:channel:peer, such as main:web:trip", body.Key)
+		return wrong(http.StatusBadRequest, "%q is not a key: write agent:channel:peer, such as main:web:trip", body.Key)
 	}
 	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
 		in, err := s.b.Begin(r.Context(), session.Header{Key: body.Key, CWD: body.Folder})
@@ -171,7 +171,7 @@ func (s sessionsAPI) fork(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if body.Key != "" && !body.Key.Complete() {
-		return wrong(http.StatusBadRequest, "%q is no key: write agent:channel:peer, such as main:web:trip", body.Key)
+		return wrong(http.StatusBadRequest, "%q is not a key: write agent:channel:peer, such as main:web:trip", body.Key)
 	}
 	in, err := s.session(r)
 	if err != nil {
