@@ -1,11 +1,11 @@
 package recall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -183,11 +183,9 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 
 // newestFirst returns the best n, of equals the newest.
 func newestFirst(hits []Hit, n int) []Hit {
-	slices.SortStableFunc(hits, func(a, b Hit) int {
-		if a.Score != b.Score {
-			return cmp.Compare(b.Score, a.Score)
-		}
-		return b.Time.Compare(a.Time)
+	sort.SliceStable(hits, func(i, j int) bool {
+		a, b := &hits[i], &hits[j]
+		return a.Score > b.Score || a.Score == b.Score && a.Time.After(b.Time)
 	})
 	return hits[:min(n, len(hits))]
 }

@@ -1,8 +1,7 @@
 package recall
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -67,7 +66,7 @@ func (h Hit) Matches(query string, n, size int) []LineMatch {
 		}
 		best = append(best, lines[at])
 	}
-	slices.SortFunc(best, func(a, b line) int { return cmp.Compare(a.n, b.n) })
+	sort.Slice(best, func(i, j int) bool { return best[i].n < best[j].n })
 	var out []LineMatch
 	for _, l := range best {
 		s, marks := snippet(l.text, l.found, size)
@@ -148,8 +147,9 @@ func (h Hit) matches(query string) []words.Word {
 			at += to
 		}
 	}
-	slices.SortStableFunc(found, func(a, b words.Word) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		return a.From < b.From || a.From == b.From && a.To > b.To
 	})
 	return found
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 
 	"goclaw/recall/internal/postings"
 	"goclaw/session"
@@ -240,7 +241,7 @@ func (t *transcripts) missing() (parts []postings.Part, total int, err error) {
 			}
 		}
 	}
-	slices.SortFunc(late, func(a, b postings.Session) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(late, func(i, j int) bool { return late[i].ID < late[j].ID })
 	if slices.ContainsFunc(late, func(s postings.Session) bool { return s.N == 0 }) {
 		_ = t.db.Number(late) // where nothing can be written they get one for this search
 	}
@@ -250,7 +251,7 @@ func (t *transcripts) missing() (parts []postings.Part, total int, err error) {
 		}
 		t.ids[uint32(late[i].N)] = late[i].ID
 	}
-	slices.SortFunc(late, func(a, b postings.Session) int { return cmp.Compare(a.N, b.N) })
+	sort.Slice(late, func(i, j int) bool { return late[i].N < late[j].N })
 	for _, s := range late {
 		last := t.logs[s.ID].Last
 		total += int(last - s.Have)

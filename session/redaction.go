@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"goclaw/llm"
@@ -83,7 +84,7 @@ func (t Target) Apply(r Record) Record {
 
 // cut returns text with Redacted in place of spans.
 func cut(text string, spans []Span) string {
-	slices.SortFunc(spans, func(a, b Span) int { return b.Start - a.Start })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].Start > spans[j].Start })
 	for i, s := range spans {
 		if s.Start < 0 || s.End < s.Start || s.End > len(text) || i > 0 && s.End > spans[i-1].Start {
 			return Redacted

@@ -3,12 +3,12 @@
 package tool
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -72,8 +72,9 @@ func (b *bash) wrapping(c Confinement) []string {
 	// What is mounted later covers what was before: the inner after the outer,
 	// and of one place what is private at the end.
 	order := []string{"--ro-bind", "--bind", "--tmpfs"}
-	slices.SortStableFunc(places, func(x, y place) int {
-		return cmp.Or(cmp.Compare(len(x.path), len(y.path)), cmp.Compare(slices.Index(order, x.how), slices.Index(order, y.how)))
+	sort.SliceStable(places, func(i, j int) bool {
+		x, y := places[i], places[j]
+		return len(x.path) < len(y.path) || len(x.path) == len(y.path) && slices.Index(order, x.how) < slices.Index(order, y.how)
 	})
 	var after []string
 	for _, p := range places {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -264,7 +265,7 @@ func (t glob) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	case len(all) == 0 && err == nil:
 		return llm.Result(call, "no file fits"), nil
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.at, a.at) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].at > all[j].at })
 	var b strings.Builder
 	for _, f := range all[:min(len(all), maxPaths)] {
 		b.WriteString(quoted(t.ws.prefix+f.name) + "\n")

@@ -2,7 +2,7 @@ package window
 
 import (
 	"math"
-	"slices"
+	"sort"
 
 	"goclaw/llm"
 	"goclaw/session"
@@ -96,7 +96,8 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 		}
 		put(partName(r.Body), l.Records[i], 1)
 	}
-	slices.SortStableFunc(out.Parts[fixed:], func(a, b Part) int { return b.Tokens - a.Tokens })
+	parts := out.Parts[fixed:]
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].Tokens > parts[j].Tokens })
 	if sum > l.Used {
 		out.Pinned = out.Pinned * l.Used / sum
 		was := sum

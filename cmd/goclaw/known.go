@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func facts(c *config.Loaded) []fact {
 		f.Text = transcript.Printable(fmt.Sprintf("%s %s (%s %s)", verb, to, said, day(a.At)))
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(x, y fact) int { return cmp.Compare(x.Name, y.Name) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out
 }
 

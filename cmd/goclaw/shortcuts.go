@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"goclaw/internal/instructions"
@@ -100,7 +101,7 @@ func (b *briefing) shortcuts() []repl.Shortcut {
 	for _, s := range b.find().List {
 		add(repl.Shortcut{Name: s.Name, Help: s.Description, Skill: true})
 	}
-	slices.SortStableFunc(out, func(a, b repl.Shortcut) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,14 +119,12 @@ func usageSince(ctx context.Context, st session.Store, bill bill, by string, fro
 		}
 	}
 	// What other programs paid for is known first.
-	slices.SortStableFunc(infos, func(a, b session.Info) int {
-		switch {
-		case a.Mirror() == b.Mirror():
-			return a.Created.Compare(b.Created)
-		case a.Mirror():
-			return -1
+	sort.SliceStable(infos, func(i, j int) bool {
+		a, b := &infos[i], &infos[j]
+		if a.Mirror() != b.Mirror() {
+			return a.Mirror()
 		}
-		return 1
+		return a.Created.Before(b.Created)
 	})
 	sums, once := map[used]*used{}, map[call]bool{}
 	for _, in := range infos {
@@ -163,8 +162,9 @@ func usageSince(ctx context.Context, st session.Store, bill bill, by string, fro
 	for _, u := range sums {
 		out = append(out, *u)
 	}
-	slices.SortFunc(out, func(a, b used) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Session, b.Session))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Session, b.Session)) < 0
 	})
 	return out, nil
 }

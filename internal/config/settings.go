@@ -1,12 +1,12 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"net/url"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +40,7 @@ func walk(s setting, visit func(setting) (inside bool)) {
 	case !visit(s):
 	case v.Kind() == reflect.Map:
 		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
 		for _, k := range keys {
 			walk(setting{join(s.key, k.String()), v.MapIndex(k), s.tag}, visit)
 		}

@@ -1,7 +1,6 @@
 package inherit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"goclaw/internal/inherit/source"
@@ -30,8 +30,8 @@ func Places(home string, getenv func(string) string) []Place {
 			out = append(out, Place{src.Program(), path})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Place) int {
-		return cmp.Compare(slices.Index(Programs, a.Program), slices.Index(Programs, b.Program))
+	sort.SliceStable(out, func(i, j int) bool {
+		return slices.Index(Programs, out[i].Program) < slices.Index(Programs, out[j].Program)
 	})
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -169,7 +170,7 @@ func (s Skills) Listed(most int) (listed []Skill, left int) {
 			listed = append(listed, sk)
 		}
 	}
-	slices.SortFunc(listed, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(listed, func(i, j int) bool { return listed[i].Name < listed[j].Name })
 	return listed, left
 }
 

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -112,15 +113,7 @@ func (a Addresses) Find(ctx context.Context, client *http.Client) []Server {
 	}
 	asked.Wait() // every probe ends with ctx, so this takes no longer than that
 	found := slices.DeleteFunc(answers, func(s Server) bool { return len(s.Models) == 0 })
-	slices.SortStableFunc(found, func(x, y Server) int {
-		switch lx, ly := x.Models[0].Loaded, y.Models[0].Loaded; {
-		case lx == ly:
-			return 0
-		case lx:
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(found, func(i, j int) bool { return found[i].Models[0].Loaded && !found[j].Models[0].Loaded })
 	return found
 }
 
@@ -170,15 +163,7 @@ func (a asker) get(ctx context.Context, path string, body, to any) error {
 
 // byUse puts models in memory first and keeps the order of the rest.
 func byUse(models []Model) []Model {
-	slices.SortStableFunc(models, func(x, y Model) int {
-		switch {
-		case x.Loaded == y.Loaded:
-			return 0
-		case x.Loaded:
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(models, func(i, j int) bool { return models[i].Loaded && !models[j].Loaded })
 	return models
 }
 

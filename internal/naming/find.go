@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -407,7 +408,7 @@ func nearest(all []session.Info, ref string) []session.Info {
 			found = append(found, near{in, d})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.d, b.d) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].d < found[j].d })
 	var out []session.Info
 	for _, n := range found[:min(len(found), 3)] {
 		out = append(out, n.Info)

@@ -5,8 +5,7 @@
 package secrets
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -31,8 +30,9 @@ func Find(text string) []Match {
 		return found
 	}
 	// Of two that overlap the earlier keeps its name and covers both.
-	slices.SortStableFunc(found, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		return a.Start < b.Start || a.Start == b.Start && a.End > b.End
 	})
 	out := found[:1]
 	for _, m := range found[1:] {

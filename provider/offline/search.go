@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -114,7 +115,7 @@ func (t *turn) search(w wish) string {
 			}
 		}
 		said = latest(said, w.text)
-		slices.SortStableFunc(said, func(a, b hit) int { return number(a.announces) - number(b.announces) })
+		sort.SliceStable(said, func(i, j int) bool { return !said[i].announces && said[j].announces })
 		return quoteHits(latest(found[0], w.text), said, words) + problems
 	}
 	text := fmt.Sprintf("I found nothing that was said or noted with the words of %q.\n\n", text.Head(w.text, 120))
@@ -189,7 +190,7 @@ func latest(hits []hit, question string) []hit {
 			rest = append(rest, h)
 		}
 	}
-	slices.SortStableFunc(ahead, func(a, b hit) int { return strings.Compare(b.when, a.when) })
+	sort.SliceStable(ahead, func(i, j int) bool { return ahead[i].when > ahead[j].when })
 	return append(ahead, rest...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"goclaw/internal/pages"
@@ -255,7 +256,7 @@ func (s *salvager) mayHaveInbox() bool {
 
 // all appends every session to dst.
 func (s *salvager) all(ctx context.Context) error {
-	slices.SortStableFunc(s.found, func(a, b candidate) int { return cmp.Compare(a.ID, b.ID) })
+	sort.SliceStable(s.found, func(i, j int) bool { return s.found[i].ID < s.found[j].ID })
 	numbers := map[int64][]candidate{}
 	for rest := s.found; len(rest) > 0; {
 		n := rest[0].ID >> 32
@@ -323,7 +324,7 @@ func (s *salvager) spots(n int64, all []candidate) (out []spot) {
 				return c.odd
 			})
 		}
-		slices.SortStableFunc(p.rows, func(a, b candidate) int { return cmp.Compare(rank(a), rank(b)) })
+		sort.SliceStable(p.rows, func(i, j int) bool { return rank(p.rows[i]) < rank(p.rows[j]) })
 		if len(p.rows) > 0 {
 			out = append(out, p)
 		}
@@ -351,7 +352,7 @@ func (s *salvager) withInbox(spots []spot, id session.ID) []spot {
 	for _, l := range lines {
 		spots = append(spots, spot{seq: l.Seq, line: l.Data})
 	}
-	slices.SortStableFunc(spots, func(a, b spot) int { return cmp.Compare(a.seq, b.seq) })
+	sort.SliceStable(spots, func(i, j int) bool { return spots[i].seq < spots[j].seq })
 	var out []spot
 	for _, p := range spots {
 		if n := len(out); n > 0 && out[n-1].seq == p.seq {

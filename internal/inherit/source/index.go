@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"goclaw/internal/json5"
@@ -121,7 +122,10 @@ func readEntries(r io.Reader, listers []Lister) (program string, out []Entry, er
 	for _, e := range found {
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.ID, b.ID)) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return a.Key < b.Key || a.Key == b.Key && a.ID < b.ID
+	})
 	return program, out, nil
 }
 

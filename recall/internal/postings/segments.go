@@ -3,7 +3,7 @@ package postings
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
+	"sort"
 
 	"goclaw/internal/sqlx"
 	"goclaw/session"
@@ -222,11 +222,9 @@ func (d *DB) parts(segs []int64) (parts []Part, err error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(parts, func(a, b Part) int {
-		if a.N != b.N {
-			return int(a.N - b.N)
-		}
-		return int(a.From - b.From)
+	sort.Slice(parts, func(i, j int) bool {
+		a, b := parts[i], parts[j]
+		return a.N < b.N || a.N == b.N && a.From < b.From
 	})
 	return parts, nil
 }
