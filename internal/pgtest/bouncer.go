@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,12 +17,7 @@ var ErrNoBouncer = errors.New("pgtest: there is no pgbouncer here (in PATH or /u
 
 // Bouncer is a running pgbouncer, which lends a connection to the server for one
 // transaction.
-type Bouncer struct {
-	Port   int
-	folder string
-	end    func()
-	ended  <-chan error
-}
+type Bouncer struct{ process }
 
 // Bouncer starts a pgbouncer in front of s, in transaction mode. Settings
 // ("name = value") change its configuration. The caller must call Stop.
@@ -114,18 +108,4 @@ func (b *Bouncer) ready(logs string) error {
 		}
 	}
 	return errors.New("pgbouncer does not answer")
-}
-
-// TCP returns the DSN of a database through pgbouncer, with a password.
-func (b *Bouncer) TCP(database string) string {
-	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", url.UserPassword(User, Password), b.Port, database)
-}
-
-// Stop ends pgbouncer and removes its folder.
-func (b *Bouncer) Stop() {
-	if b.end != nil {
-		b.end()
-		<-b.ended
-	}
-	os.RemoveAll(b.folder)
 }

@@ -160,7 +160,7 @@ func (p *Patroni) startEtcd() error {
 // add makes a node, which does not run yet.
 func (p *Patroni) add(name string) (*Node, error) {
 	folder := filepath.Join(p.folder, name)
-	n := &Node{Server: Server{Bin: bin(), folder: folder, Dir: filepath.Join(folder, "data")}}
+	n := &Node{Server: Server{process: process{folder: folder}, Bin: bin(), Dir: filepath.Join(folder, "data")}}
 	config := filepath.Join(folder, "patroni.yml")
 	n.patroni = func() (func(), <-chan error, error) { return p.launch(name, "patroni", config) }
 	p.Nodes = append(p.Nodes, n)

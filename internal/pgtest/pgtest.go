@@ -29,14 +29,19 @@ const (
 
 // Server is a running server.
 type Server struct {
-	Dir    string // its data; the socket is in the folder above
-	Port   int
-	Bin    string // the folder of the programs
-	end    func()
-	ended  <-chan error
-	folder string
+	process
+	Dir string // its data; the socket is in the folder above
+	Bin string // the folder of the programs
 
 	settings []string
+}
+
+// process is a program that listens on a port, and its folder.
+type process struct {
+	Port   int
+	folder string
+	end    func()
+	ended  <-chan error
 }
 
 // bin returns the folder of the server's programs, of the newest version.
@@ -211,15 +216,15 @@ func (s *Server) DSN(database string) string {
 }
 
 // TCP returns the DSN of a database over TCP, with a password.
-func (s *Server) TCP(database string) string {
-	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", url.UserPassword(User, Password), s.Port, database)
+func (p *process) TCP(database string) string {
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", url.UserPassword(User, Password), p.Port, database)
 }
 
-// Stop ends the server and removes its folder.
-func (s *Server) Stop() {
-	if s.end != nil {
-		s.end()
-		<-s.ended
+// Stop ends the program and removes its folder.
+func (p *process) Stop() {
+	if p.end != nil {
+		p.end()
+		<-p.ended
 	}
-	os.RemoveAll(s.folder)
+	os.RemoveAll(p.folder)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,5 +67,25 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCPU: the processor time of the server grows with what it does, and what
+// its ended processes have used stays in it.
+func TestCPU(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc here")
+	}
+	s, err := Start("fsync=off")
+	if errors.Is(err, ErrNone) && os.Getenv("GOCLAW_NO_SKIP") == "" {
+		t.Skip(err)
+	}
+	must(t, err)
+	defer s.Stop()
+	before := s.CPU()
+	_, err = s.SQL("SELECT sum(sqrt(n)) FROM generate_series(1, 2000000) n")
+	must(t, err)
+	if after := s.CPU(); after <= before {
+		t.Errorf("%s before a query, %s after it", before, after)
 	}
 }

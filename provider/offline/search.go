@@ -128,13 +128,6 @@ func (t *turn) search(w wish) string {
 	return text + problems + cannot + " " + connect
 }
 
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // asks reports whether a hit is a request of the user, which has no information.
 func (h hit) asks() bool {
 	k := understand(h.text).kind

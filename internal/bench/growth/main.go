@@ -209,7 +209,7 @@ func logged(server *pgtest.Server, st *postgres.Store, c *pgconn.PgConn) error {
 			return err
 		}
 		const writers = 16
-		used := cpu(server)
+		used := server.CPU()
 		errs := make([]error, writers)
 		var wg sync.WaitGroup
 		for w := range writers {
@@ -231,7 +231,7 @@ func logged(server *pgtest.Server, st *postgres.Store, c *pgconn.PgConn) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("an append of %4d bytes: %d bytes of the server's log, %s of processor time of the server\n", size, (after-before)/appends, share(cpu(server)-used, appends))
+		fmt.Printf("an append of %4d bytes: %d bytes of the server's log, %s of processor time of the server\n", size, (after-before)/appends, share(server.CPU()-used, appends))
 	}
 	hot, err := number(c, "SELECT (100 * n_tup_hot_upd / greatest(n_tup_upd, 1)) FROM pg_stat_user_tables WHERE relname = 'goclaw_sessions'")
 	if err == nil {
@@ -245,7 +245,7 @@ func logged(server *pgtest.Server, st *postgres.Store, c *pgconn.PgConn) error {
 func turns(server *pgtest.Server, st *postgres.Store) error {
 	const keys, each = 16, 125
 	r := runner.Simple(st, runner.Model{Provider: llmtest.New(), Name: "test/echo", Window: 8000})
-	used, errs := cpu(server), make([]error, keys)
+	used, errs := server.CPU(), make([]error, keys)
 	var wg sync.WaitGroup
 	for k := range keys {
 		wg.Go(func() {
@@ -257,6 +257,11 @@ func turns(server *pgtest.Server, st *postgres.Store) error {
 		})
 	}
 	wg.Wait()
-	fmt.Printf("a turn: %s of processor time of the server\n", share(cpu(server)-used, keys*each))
+	fmt.Printf("a turn: %s of processor time of the server\n", share(server.CPU()-used, keys*each))
 	return errors.Join(errs...)
+}
+
+// share returns the n-th part of d, for printing.
+func share(d time.Duration, n int) string {
+	return fmt.Sprint((d / time.Duration(n)).Round(time.Microsecond))
 }

@@ -28,19 +28,19 @@ const (
 func appends(server *pgtest.Server, st *postgres.Store) ([]figure, error) {
 	var plain, ours, ratios, plainCPU, ourCPU []float64
 	for round := range *rounds {
-		begin := used(server)
+		begin := server.CPU()
 		p, client, err := inserts(server, round)
 		if err != nil {
 			return nil, err
 		}
-		took := (used(server) - begin + client).Seconds()
+		took := (server.CPU() - begin + client).Seconds()
 		plainCPU = append(plainCPU, 1e6*took/(p*each.Seconds()))
-		begin = used(server) + own()
+		begin = server.CPU() + own()
 		o, err := speak(st, round)
 		if err != nil {
 			return nil, err
 		}
-		took = (used(server) + own() - begin).Seconds()
+		took = (server.CPU() + own() - begin).Seconds()
 		ourCPU = append(ourCPU, 1e6*took/(o*each.Seconds()))
 		plain, ours, ratios = append(plain, p), append(ours, o), append(ratios, o/p)
 	}

@@ -2,13 +2,7 @@
 
 package main
 
-import (
-	"time"
-
-	"goclaw/internal/pgtest"
-)
+import "time"
 
 // CPU times are known on Linux only.
 func own() time.Duration { return 0 }
-
-func used(*pgtest.Server) time.Duration { return 0 }
