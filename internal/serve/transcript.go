@@ -166,7 +166,7 @@ func (it *item) fill(id session.ID, m session.Message) {
 			it.Results = append(it.Results, result{b.CallID, transcript.Name(b.Name), visible(text), n, b.IsError})
 		}
 	}
-	for i := range imagesOf(m) {
+	for i := range picturesOf(m) {
 		it.Images = append(it.Images, image{fmt.Sprintf("/v1/sessions/%s/images/%d/%d", url.PathEscape(string(id)), it.Seq, i)})
 	}
 }
@@ -175,21 +175,30 @@ func (it *item) fill(id session.ID, m session.Message) {
 // a picture.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// imagesOf returns the images of a message that a page can show.
-func imagesOf(m session.Message) (out []llm.Image) {
-	for _, block := range m.Blocks {
-		switch b := block.(type) {
-		case llm.Image:
-			out = append(out, b)
-		case llm.ToolResult:
-			for _, in := range b.Blocks {
-				if img, ok := in.(llm.Image); ok {
-					out = append(out, img)
-				}
+// picture is an image that a page can show.
+type picture struct {
+	mime string
+	data []byte
+}
+
+// picturesOf returns the pictures of a message.
+func picturesOf(m session.Message) (out []picture) {
+	add := func(block llm.Block) {
+		if img, ok := block.(llm.Image); ok && slices.Contains(pictures, img.MIME) {
+			if data, err := base64.StdEncoding.DecodeString(img.Data); err == nil {
+				out = append(out, picture{img.MIME, data})
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(img llm.Image) bool { return !slices.Contains(pictures, img.MIME) })
+	for _, block := range m.Blocks {
+		add(block)
+		if r, ok := block.(llm.ToolResult); ok {
+			for _, in := range r.Blocks {
+				add(in)
+			}
+		}
+	}
+	return out
 }
 
 // image answers with a picture in a record.
@@ -208,16 +217,12 @@ func (s viewAPI) image(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		m, _ := rec.Body.(session.Message)
-		images := imagesOf(m)
-		if int64(rec.Seq) != seq || n >= len(images) {
+		found := picturesOf(m)
+		if int64(rec.Seq) != seq || n >= len(found) {
 			break
 		}
-		data, err := base64.StdEncoding.DecodeString(images[n].Data)
-		if err != nil {
-			break
-		}
-		w.Header().Set("Content-Type", images[n].MIME)
-		_, err = w.Write(data)
+		w.Header().Set("Content-Type", found[n].mime)
+		_, err = w.Write(found[n].data)
 		return err
 	}
 	return wrong(http.StatusNotFound, "record %d has no picture %d", seq, n)

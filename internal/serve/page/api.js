@@ -3,8 +3,10 @@
 // Characters that hide, or that change the direction of what comes after them.
 const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
+export const clean = (text) => text.replace(hidden, "\ufffd");
+
 // parse reads JSON. Nothing in its texts is hidden: the page shows them as they are.
-export const parse = (text) => JSON.parse(text, (_, v) => (typeof v === "string" ? v.replace(hidden, "\ufffd") : v));
+export const parse = (text) => JSON.parse(text, (_, v) => (typeof v === "string" ? clean(v) : v));
 
 // ask sends a request and returns the answer's JSON; a problem is thrown.
 export async function ask(method, path, body, headers = {}, read = parse) {

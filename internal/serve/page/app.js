@@ -61,7 +61,8 @@ export const refresh = () => load(false);
 
 // changed shows what is new about a session in the list.
 export function changed(s) {
-  sessions.value = sessions.value.map((x) => (x.id === s.id ? s : x));
+  if (sessions.value.some((x) => x.id === s.id)) sessions.value = sessions.value.map((x) => (x.id === s.id ? s : x));
+  else refresh();
 }
 
 async function begin() {

@@ -1,7 +1,7 @@
 // Records as people read them.
 import { h } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
-import { trusted, short, clock } from "./api.js";
+import { trusted, clean, short, clock } from "./api.js";
 
 const html = htm.bind(h);
 
@@ -25,7 +25,7 @@ function Result({ r }) {
 function Call({ c }) {
   const text = c.name === "write_file" && typeof c.input?.content === "string" ? c.input.content : null;
   return html`<details class="call" open=${text !== null && text.length < 2000}><summary><code>${c.line}</code></summary>
-    ${text !== null ? html`<${Diff} text=${text.split("\n").map((l) => "+" + l).join("\n")} />` : html`<pre>${typeof c.input === "string" ? c.input : JSON.stringify(c.input, null, 2)}</pre>`}
+    ${text !== null ? html`<${Diff} text=${text.split("\n").map((l) => "+" + l).join("\n")} />` : html`<pre>${typeof c.input === "string" ? c.input : clean(JSON.stringify(c.input, null, 2))}</pre>`}
   </details>`;
 }
 
@@ -60,8 +60,8 @@ export function Item({ it, m, found }) {
   return html`<article class=${classes} id=${"r" + it.seq} aria-label=${`${name}, record ${it.seq}`}>
     <header><span class="who">${name}</span> <time datetime=${it.time}>${clock(it.time)}</time> <a class="seq" href=${`#/s/${encodeURIComponent(m.id)}/${it.seq}`}>#${it.seq}</a>
       ${it.dead && html`<span class="tag">another branch</span>`}${folded && html`<span class="tag">not sent any more</span>`}
-      ${it.kind === "user" && !it.dead && html`<button class="quiet" onClick=${() => m.back(it.seq)} title="Go back to before this message, and change it" aria-label=${`Edit record ${it.seq}`}>Edit</button>`}
-      ${(it.kind === "user" || it.kind === "assistant") && html`<button class="quiet" onClick=${() => m.fork(it.seq)} aria-label=${`Fork at record ${it.seq}`}>Fork here</button>`}
+      ${it.kind === "user" && !it.dead && html`<button class="quiet" onClick=${() => m.back(it.seq)} title="Go back to before this message, and change it" aria-label=${`Edit, record ${it.seq}`}>Edit</button>`}
+      ${(it.kind === "user" || it.kind === "assistant") && html`<button class="quiet" onClick=${() => m.fork(it.seq)} aria-label=${`Fork here, record ${it.seq}`}>Fork here</button>`}
     </header>
     <${Body} it=${it} />
   </article>`;

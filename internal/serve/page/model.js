@@ -156,7 +156,8 @@ export class Model {
   // unfold shows what the compaction in effect covers, or hides it.
   unfold(on) {
     this.unfolded.value = on;
-    if (!on) this.put(this.items.value, this.first, this.last);
+    if (on) this.earlier();
+    else this.put(this.items.value, this.first, this.last);
   }
 
   async follow() {

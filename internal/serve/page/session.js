@@ -20,7 +20,7 @@ function Question({ m }) {
   useEffect(() => {
     if (!q) return undefined;
     // Whoever is typing goes on typing, and a click meant for something else does not answer.
-    if (!document.activeElement?.value) box.current.focus();
+    if (!document.activeElement?.value?.trim?.()) box.current.focus();
     ready.value = false;
     const t = setTimeout(() => (ready.value = true), 400);
     return () => clearTimeout(t);
@@ -184,7 +184,10 @@ function Transcript({ m }) {
   return html`<div class="chat">
     ${m.end.value > pageSize * 2 && html`<label class="scrub">Record <input type="range" min="1" max=${m.end.value} value=${place.value || m.end.value} onChange=${(e) => m.act(() => m.around(Number(e.target.value)))} aria-label="Go to a record" /></label>`}
     <div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said" aria-live="off">
-      ${items.map((it, i) => html`${i === at && m.first <= fold.first && html`<${Fold} key="fold" m=${m} />`}<${Item} key=${it.seq} it=${it} m=${m} found=${it.seq === (m.goal || m.found)} />`)}
+      ${items.flatMap((it, i) => [
+        i === at && m.first <= fold.first && html`<${Fold} key="fold" m=${m} />`,
+        html`<${Item} key=${it.seq} it=${it} m=${m} found=${it.seq === (m.goal || m.found)} />`,
+      ].filter(Boolean))}
       ${m.atEnd() && html`<${Live} m=${m} follow=${follow} />`}
     </div>
     ${!m.atEnd() && html`<button class="latest" onClick=${latest}>To the latest</button>`}
