@@ -67,6 +67,10 @@ func ParseRule(text string) (Rule, error) {
 	if !ok {
 		return Rule{}, fmt.Errorf("the rule %q must have the first words of one simple command between the brackets, without separators, variables or redirections", text)
 	}
+	// Other programs write git:* or git * for what git means here.
+	if last := words[len(words)-1]; last == "*" || strings.HasSuffix(last, ":*") {
+		return Rule{}, fmt.Errorf("the rule %q would cover nothing: write the first words alone, whatever follows them is allowed", text)
+	}
 	return Rule{Tool: name, Words: words}, nil
 }
 

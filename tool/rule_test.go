@@ -51,7 +51,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestParseRule(t *testing.T) {
-	for _, bad := range []string{"", "bash", "bash()", "bash( )", "bash(a;b)", "bash(a", "bash a", "bash($x)", "bash(a > b)", "a b", "fetch()", "fetch(a b)", "fetch(https://example.com)", "fetch(example.com/x)", "fetch(*)", "fetch(*.)", "fetch(a*.com)", "fetch(x", "fetch(u@x)", "fetch(.x)", "read_file(x)", "edits(x)", `bash("`} {
+	for _, bad := range []string{"", "bash", "bash()", "bash( )", "bash(a;b)", "bash(a", "bash a", "bash($x)", "bash(a > b)", "bash(*)", "bash(git *)", "bash(git status:*)", "a b", "fetch()", "fetch(a b)", "fetch(https://example.com)", "fetch(example.com/x)", "fetch(*)", "fetch(*.)", "fetch(a*.com)", "fetch(x", "fetch(u@x)", "fetch(.x)", "read_file(x)", "edits(x)", `bash("`} {
 		if r, err := ParseRule(bad); err == nil {
 			t.Errorf("%q is read as %v", bad, r)
 		} else if strings.Contains(err.Error(), "\n") {

@@ -16,6 +16,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
+	"goclaw/tool"
 )
 
 func configCmd(a *app) *cobra.Command {
@@ -69,6 +70,20 @@ where the setting is not text.`,
 	return cmd
 }
 
+// checkRules refuses a list with something that is no rule. What is no list of
+// texts is refused by the configuration.
+func checkRules(value any) error {
+	list, _ := value.([]any)
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			if _, err := tool.ParseRule(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func setConfig(e *env, args []string, remove bool) error {
 	path, err := config.Path(e.getenv)
 	if err != nil {
@@ -84,8 +99,13 @@ func setConfig(e *env, args []string, remove bool) error {
 		}
 		return e.print(fmt.Sprintf("removed %s from %s", transcript.Name(args[0]), path))
 	}
-	// Text as it is, unless only another kind of value fits.
 	var value any
+	if key := strings.Join(name, "."); key == "tools.allow" && json.Unmarshal([]byte(args[1]), &value) == nil {
+		if err := checkRules(value); err != nil {
+			return usage("%s: %v", key, err)
+		}
+	}
+	// Text as it is, unless only another kind of value fits.
 	err = config.Edit(path, name, args[1])
 	if err != nil && json.Unmarshal([]byte(args[1]), &value) == nil {
 		if _, text := value.(string); !text && value != nil {

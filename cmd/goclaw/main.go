@@ -123,6 +123,9 @@ Without a command it opens a chat and resumes the last session.`,
 			if len(args) == 0 {
 				return nil
 			}
+			if c, _, err := cmd.Find([]string{"sessions", args[0]}); err == nil && c.Name() != "sessions" {
+				return usage("there is no command %q: did you mean %q?", args[0], "sessions "+c.Name())
+			}
 			if n := nearestCommand(cmd, args[0]); n != "" {
 				return usage("there is no command %q: did you mean %q?", args[0], n)
 			}

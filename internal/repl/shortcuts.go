@@ -84,20 +84,23 @@ func (c *shortcuts) complete(name string) (out []string) {
 	return out
 }
 
-// help lists the shortcuts. One that has the name of a command can be
-// called by its long name.
+// callName is what a shortcut is called by: one that has the name of a command
+// by its long name.
+func (c *shortcuts) callName(name string, skill bool) string {
+	switch {
+	case c.commands.named(strings.ToLower(name)) == nil:
+		return name
+	case skill:
+		return "skill:" + name
+	}
+	return "prompts:" + name
+}
+
+// help lists the shortcuts.
 func (c *shortcuts) help() {
 	var rows [][2]string
 	for _, s := range c.list() {
-		name := s.Name
-		switch {
-		case c.commands.named(strings.ToLower(name)) == nil:
-		case s.Skill:
-			name = "skill:" + name
-		default:
-			name = "prompts:" + name
-		}
-		rows = append(rows, [2]string{strings.TrimRight("/"+name+" "+transcript.Printable(s.Args), " "), transcript.Printable(text.Clip(s.Help, 100))})
+		rows = append(rows, [2]string{strings.TrimRight("/"+c.callName(s.Name, s.Skill)+" "+transcript.Printable(s.Args), " "), transcript.Printable(text.Clip(s.Help, 100))})
 	}
 	if len(rows) > 0 {
 		c.view.print("Your prompts and skills:")
@@ -118,7 +121,7 @@ func (c *shortcuts) skills(context.Context, string) error {
 		if s.Line != "" {
 			takes = transcript.Count(tok.Count(s.Line), "token")
 		}
-		rows = append(rows, [2]string{"/" + s.Name, transcript.Printable(fmt.Sprintf("%s (%s, %s)", text.Clip(s.Description, 200), s.Path, takes))})
+		rows = append(rows, [2]string{"/" + c.callName(s.Name, true), transcript.Printable(fmt.Sprintf("%s (%s, %s)", text.Clip(s.Description, 200), s.Path, takes))})
 	}
 	if len(rows) == 0 {
 		c.view.print("there are no skills: each is a folder with a file SKILL.md, in .agents/skills here or in the home")
