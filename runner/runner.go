@@ -303,8 +303,23 @@ func (r *Runner) Record(ctx context.Context, id session.ID, b session.Body) (age
 	if err != nil {
 		return agent.Recorded{}, err
 	}
-	defer sl.remember(s)
+	if !s.Mirror() { // see own
+		defer sl.remember(s)
+	}
 	return sl.append(ctx, s, s.Next(b, r.o.Clock))
+}
+
+// Restart goes back to before the first message of the session id: the next one
+// begins another branch.
+func (r *Runner) Restart(ctx context.Context, id session.ID) (agent.Recorded, error) {
+	sl, leave := r.slots.enter(id)
+	defer leave()
+	s, err := sl.open(ctx)
+	if err != nil {
+		return agent.Recorded{}, err
+	}
+	defer sl.remember(s)
+	return sl.append(ctx, s, s.Restart(r.o.Clock))
 }
 
 // Finish does what is due in the session id between two turns, if anything is:

@@ -290,6 +290,14 @@ func (s *Session) Next(b Body, c Clock) Record {
 	return r
 }
 
+// Restart returns the record that begins a branch before the first message: what
+// follows continues nothing. It holds nothing else.
+func (s *Session) Restart(c Clock) Record {
+	r := s.Next(Custom{Type: "goclaw.restart"}, c)
+	r.Parent = ""
+	return r
+}
+
 // Has reports whether a loaded record has the id.
 func (s *Session) Has(id string) bool {
 	_, ok := s.outline.byID[id]

@@ -592,6 +592,15 @@ func TestServeBranches(t *testing.T) {
 			t.Errorf("after the switch record %d is on the wrong branch: %+v", it.Seq, it)
 		}
 	}
+	s.get(200, "POST", at+"/branches", `{"before":2}`, &moved)
+	say("fourth")
+	view.Items = nil // fields that are left out keep their values
+	s.get(200, "GET", at+"/transcript", "", &view)
+	for _, it := range view.Items {
+		if it.Kind == "user" && strings.Contains(it.HTML, "fourth") == it.Dead {
+			t.Errorf("after the first message was changed, record %d is on the wrong branch: %+v", it.Seq, it)
+		}
+	}
 	s.get(400, "POST", at+"/branches", `{"before":1}`, nil)
 	s.get(400, "POST", at+"/branches", `{"to":"none"}`, nil)
 	s.get(400, "POST", at+"/branches", `{}`, nil)

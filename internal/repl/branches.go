@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,19 +34,28 @@ func (b *branches) rewind(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	m := s.Branch[at].Body.(session.Message)
-	before := previous(s.Branch[:at])
-	if before == "" { // there is nothing to go back to
-		if err := b.chat.commands.new(ctx, ""); err != nil {
+	if s.Mirror() { // it is never written to; in its continuation the message has another number
+		id := s.Branch[at].ID
+		if err := b.chat.own(ctx); err != nil {
 			return err
 		}
-		b.view.note("this was the first message: the session as it was is kept, as %s. Files are as they are now.", s.ID)
-	} else {
-		if err := b.cur.record(ctx, session.Leaf{Target: before}); err != nil {
+		if s, err = b.cur.whole(ctx); err != nil {
 			return err
 		}
-		b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", s.Branch[at].Seq)
+		if at = slices.IndexFunc(s.Branch, func(r session.Record) bool { return r.ID == id }); at < 0 {
+			return errors.New("this session goes on without that message: /history shows the numbers")
+		}
 	}
+	m := s.Branch[at].Body.(session.Message)
+	if before := previous(s.Branch[:at]); before == "" {
+		err = b.cur.restart(ctx)
+	} else {
+		err = b.cur.record(ctx, session.Leaf{Target: before})
+	}
+	if err != nil {
+		return err
+	}
+	b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", s.Branch[at].Seq)
 	text := m.Text()
 	if in, ok := b.chat.in.(drafter); ok {
 		in.Draft(text)
@@ -94,7 +104,9 @@ func (b *branches) tree(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	tips := s.Tips()
+	tips := slices.DeleteFunc(s.Tips(), func(t session.Tip) bool { // nothing was said there
+		return !t.Live && !slices.ContainsFunc(s.Path(t.ID), func(r session.Record) bool { return session.IsTurn(r.Body) })
+	})
 	if arg == "" {
 		if len(tips) < 2 {
 			b.view.print("there is one branch: /rewind goes back, and begins another")
@@ -112,6 +124,9 @@ func (b *branches) tree(ctx context.Context, arg string) error {
 		b.view.note("this is the branch you are on")
 		return nil
 	}
+	if s.Mirror() {
+		return fmt.Errorf("this session is another program's and is only read: goclaw sessions fork %s --at %d copies that branch", s.ID, tip.Seq)
+	}
 	if err := b.cur.record(ctx, session.Leaf{Target: tip.ID}); err != nil {
 		return err
 	}
@@ -124,21 +139,28 @@ func (b *branches) tree(ctx context.Context, arg string) error {
 	return nil
 }
 
-// list shows the branches with their first words.
+// list shows the branches, each with the first message that no other has.
 func (b *branches) list(s *session.Session, tips []session.Tip) {
+	paths, on := make([][]session.Record, len(tips)), map[session.Seq]int{}
+	for i, tip := range tips {
+		paths[i] = s.Path(tip.ID)
+		for _, r := range paths[i] {
+			on[r.Seq]++
+		}
+	}
 	rows := [][]string{{"", "#", "TURNS", "BEGINS AT", "FIRST WORDS"}}
 	for i, tip := range tips {
 		mark, own, turns, words := " ", "", 0, ""
 		if tip.Live {
 			mark = "*"
 		}
-		for _, r := range s.Path(tip.ID) {
+		for _, r := range paths[i] {
 			m, ok := r.Body.(session.Message)
 			if !ok || !session.IsTurn(r.Body) {
 				continue
 			}
 			turns++
-			if words == "" && tip.Own > 0 && r.Seq >= tip.Own {
+			if words == "" && on[r.Seq] == 1 {
 				own, words = fmt.Sprint(r.Seq), m.Text()
 			}
 		}

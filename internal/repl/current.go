@@ -60,6 +60,15 @@ func (c *current) record(ctx context.Context, body session.Body) error {
 	return err
 }
 
+// restart goes back to before the first message.
+func (c *current) restart(ctx context.Context) error {
+	rec, err := c.runner.Restart(ctx, c.ID)
+	if err == nil {
+		c.Info = rec.Info
+	}
+	return err
+}
+
 // refresh looks at the store, and returns how many records another program has
 // added.
 func (c *current) refresh(ctx context.Context) (foreign int, err error) {

@@ -115,14 +115,22 @@ func (c *modelCommands) named(ctx context.Context, arg string) (string, error) {
 // record appends body to the session; to a continuation of it if it is imported,
 // because that is never written to.
 func (c *modelCommands) record(ctx context.Context, body session.Body) error {
-	if c.cur.Mirror() {
-		own, err := mirrors.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
-		if err != nil {
-			return err
-		}
-		c.chat.show(runner.Continued{From: c.cur.Info, To: own})
+	if err := c.chat.own(ctx); err != nil {
+		return err
 	}
 	return c.cur.record(ctx, body)
+}
+
+// own goes on in a continuation of the session if it is imported.
+func (c *Chat) own(ctx context.Context) error {
+	if !c.cur.Mirror() {
+		return nil
+	}
+	own, err := mirrors.Continue(ctx, c.o.Store, c.cur.Info, c.o.Clock)
+	if err == nil {
+		c.show(runner.Continued{From: c.cur.Info, To: own})
+	}
+	return err
 }
 
 // standard is what /think takes for the level of the configuration.

@@ -363,12 +363,12 @@ func (s viewAPI) move(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	target, text := body.To, ""
+	target, text, found := body.To, "", false
 	if body.Before > 0 {
 		before := "" // the record that the message continues
 		for _, rec := range whole.Branch {
 			if rec.Seq == body.Before && session.IsTurn(rec.Body) {
-				target, text = before, rec.Body.(session.Message).Text()
+				target, text, found = before, rec.Body.(session.Message).Text(), true
 				break
 			}
 			switch rec.Body.(type) {
@@ -377,13 +377,17 @@ func (s viewAPI) move(w http.ResponseWriter, r *http.Request) error {
 				before = rec.ID
 			}
 		}
-		if target == "" {
-			return wrong(http.StatusBadRequest, "record %d is not a message of the user with something before it", body.Before)
+		if !found {
+			return wrong(http.StatusBadRequest, "record %d is not a message of the user on this branch", body.Before)
 		}
 	} else if whole.Path(target) == nil {
 		return wrong(http.StatusBadRequest, "there is no branch that ends with %q", target)
 	}
-	if _, err := session.Keep(r.Context(), st, whole, whole.Next(session.Leaf{Target: target}, session.System{}), session.System{}); err != nil {
+	move := whole.Next(session.Leaf{Target: target}, session.System{})
+	if target == "" { // before the first message
+		move = whole.Restart(session.System{})
+	}
+	if _, err := session.Keep(r.Context(), st, whole, move, session.System{}); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"session": s.b.Session(whole.Info), "text": text})
