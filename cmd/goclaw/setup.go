@@ -271,7 +271,7 @@ func (s *setup) chooseProvider(ctx context.Context) (string, error) {
 		return named, nil
 	}
 	known := append(providers(), slices.Sorted(maps.Keys(s.conf.Providers))...)
-	return s.q.pick(ctx, "Whose models?", options, shown, s.defaultProvider(), func(name string) error {
+	return s.q.pick(ctx, "Which provider?", options, shown, s.defaultProvider(), func(name string) error {
 		another := s.q.in != nil && providerName.MatchString(name) && near.Nearest(name, known) == ""
 		if slices.Contains(known, name) || another {
 			return nil
@@ -524,7 +524,7 @@ func (s *setup) chooseMode(ctx context.Context) error {
 	mode := s.mode
 	if mode == "" {
 		var err error
-		notes := map[string]string{"ask": "every command and change is asked about", "edits": "files in the folder are changed unasked", "plan": "only reading", "all": "nothing is asked about"}
+		notes := map[string]string{"ask": "nothing: it asks before every command and every change", "edits": "it changes files in the folder, and asks before commands", "plan": "nothing, not even after asking: it only reads", "all": "everything"}
 		var shown []string
 		for _, m := range modes {
 			shown = append(shown, fmt.Sprintf("%-8s %s", m, s.style().Dim(notes[m])))

@@ -165,12 +165,12 @@ func isGreeting(sentence string) bool {
 // lookFor is how many records are read for a title.
 const lookFor = 200
 
-// Title returns the title of in. One that comes from another session and has none
-// gets one from its first request. A mirror, which cannot be written to and whose
-// key may be an id, always has one, if need be from a summary, a greeting or the
-// first answer.
+// Title returns the title of in. A session that has none, because it comes from
+// another session or its first turn was interrupted, gets one from its first
+// request. A mirror, which cannot be written to and whose key may be an id, always
+// has one, if need be from a summary, a greeting or the first answer.
 func Title(ctx context.Context, st session.Store, in session.Info) string {
-	if !in.Mirror() && (in.Title != "" || in.Origin == (session.Origin{})) {
+	if !in.Mirror() && (in.Title != "" || in.Turns == 0) {
 		return in.Title
 	}
 	if t := stripped(in.Title); t != "" && !useless.MatchString(t) {

@@ -82,6 +82,21 @@ func TestTopicWithoutBoilerplate(t *testing.T) {
 
 // An imported session always has a title: its own, if it says what it is about,
 // else the best that there is.
+// A session whose first turn was killed has not been given a title yet.
+func TestTitleAfterAKill(t *testing.T) {
+	st := memory.New()
+	if err := st.Append(t.Context(), "k", Log(session.Header{ID: "k", Key: "main:cli:x"}, User("hello"), User("The ferry is late"))...); err != nil {
+		t.Fatal(err)
+	}
+	in, err := session.Stat(t.Context(), st, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := naming.Title(t.Context(), st, in); got != "The ferry is late" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTitleOfAMirror(t *testing.T) {
 	for name, c := range map[string]struct {
 		title string

@@ -63,12 +63,13 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 			}
 			return tool.Always, nil
 		}
+		a.Show(a.Style.Dim("Please answer with one of these letters."))
 	}
 }
 
 // show says what is asked: a command, or a change of a file.
 func (a Approver) show(req tool.Request) {
-	who, in := transcript.OneLine(transcript.Name(req.Tool), 64), a.Style.Dim(" in "+transcript.Name(req.Dir))
+	who, in := transcript.OneLine(transcript.Name(req.Tool), 64), a.Style.Dim(" in "+transcript.Name(transcript.Tilde(req.Dir)))
 	if req.Path != "" {
 		a.Show(a.Style.Yellow(who+" wants to change "+transcript.Name(req.Path)) + in + ":")
 		a.Show(transcript.Diff(req.Diff, a.Style))

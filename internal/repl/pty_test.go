@@ -90,6 +90,17 @@ func (b *bench) lastBody(t *testing.T) session.Body {
 	return s.Branch[len(s.Branch)-1].Body
 }
 
+// What explains a command stays in its column.
+func TestTerminalHelp(t *testing.T) {
+	b := newBench()
+	p, over := b.sitAt(t, t.Context(), 80, 60, func(o *Options) { o.Width = func() int { return 80 } })
+	p.See("\n>")
+	p.Press("/help\r")
+	p.See("\n  /sessions [--all] [text|all]  list the sessions, most recently used first;\n" + strings.Repeat(" ", 32) + "--all: subagents', too (also /list)\n")
+	p.Press("/quit\r")
+	over()
+}
+
 func TestTerminalTalk(t *testing.T) {
 	b := newBench(llmtest.Say("a **bold** word"))
 	p, over := b.sit(t, context.Background())

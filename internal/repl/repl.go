@@ -230,7 +230,7 @@ func (c *Chat) Complete(before string) (from int, options []string) {
 	return c.commands.complete(before)
 }
 
-var commandLike = regexp.MustCompile(`^/[a-zA-Z?-]*$`)
+var commandLike = regexp.MustCompile(`^/([a-zA-Z?-][a-zA-Z0-9?_-]*)?$`)
 
 // handle does what a line says: a command, or a message for the model.
 func (c *Chat) handle(ctx context.Context, text string) {

@@ -80,7 +80,13 @@ func newBench(steps ...llmtest.Step) *bench {
 // seed appends a literal log of key.
 func (b *bench) seed(t *testing.T, id session.ID, key session.Key, bodies ...session.Body) {
 	t.Helper()
-	head := session.Header{Version: session.Version, ID: id, Key: key}
+	b.seedIn(t, "", id, key, bodies...)
+}
+
+// seedIn is seed for a session that began in folder.
+func (b *bench) seedIn(t *testing.T, folder string, id session.ID, key session.Key, bodies ...session.Body) {
+	t.Helper()
+	head := session.Header{Version: session.Version, ID: id, Key: key, CWD: folder}
 	if err := b.store.Append(context.Background(), id, Log(append([]session.Body{head}, bodies...)...)...); err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +215,7 @@ func TestCommands(t *testing.T) {
 	}{
 		"unknown":              {"/swich x\n", "", "error: there is no /swich: did you mean /switch?\n"},
 		"unknown altogether":   {"/frobnicate\n", "", "error: there is no /frobnicate: /help lists the commands, and //frobnicate sends it to the model\n"},
+		"with a number":        {"/show9\n/pin_2\n", "", "error: there is no /show9: did you mean /show?\nerror: there is no /pin_2: /help lists the commands, and //pin_2 sends it to the model\n"},
 		"slash alone":          {"/\n", "", "error: there is no /: /help lists the commands, and // sends it to the model\n"},
 		"said with a slash":    {"//help me\n", "echo: /help me\n", ""},
 		"a path is no command": {"/etc/hosts is odd\n", "echo: /etc/hosts is odd\n", ""},
@@ -219,18 +226,18 @@ func TestCommands(t *testing.T) {
 		"the list": {"/sessions\n", "" +
 			"#   KEY            TITLE         TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n" +
 			"1*  main:cli:user  About things  2               now                test/one  goclaw\n" +
-			"2   ops:cli:user                 1               now                test/one  goclaw\n", ""},
-		"the list under its other name": {"/list ops\n", "#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user         1               now                test/one  goclaw\n", ""},
+			"2   ops:cli:user   x             1               now                test/one  goclaw\n", ""},
+		"the list under its other name": {"/list ops\n", "#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user  x      1               now                test/one  goclaw\n", ""},
 		"an empty list":                 {"/sessions zzz\n", "no session matches \"zzz\"\n", ""},
 		"switch":                        {"/switch ops\nhi\n", "echo: hi\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"search where there is none":    {"/search x\n", "", "error: there is no search here\n"},
 		"switch to a number": {"/sessions ops\n/switch 1\n", "" +
-			"#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user         1               now                test/one  goclaw\n", "Restored: 1 previous turn of ops:cli:user\n"},
+			"#  KEY           TITLE  TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n1  ops:cli:user  x      1               now                test/one  goclaw\n", "Restored: 1 previous turn of ops:cli:user\n"},
 		"a number without a list": {"/switch 1\n", "", "error: there is no session \"1\": no list of sessions was printed here yet\n"},
 		"several fit": {"/switch cli\n/switch 2\n", "" +
 			"#   KEY            TITLE         TURNS  CONTEXT  LAST USED  FOLDER  MODEL     FROM\n" +
 			"1*  main:cli:user  About things  2               now                test/one  goclaw\n" +
-			"2   ops:cli:user                 1               now                test/one  goclaw\n", "error: session \"cli\" is ambiguous: 2 sessions fit\nRestored: 1 previous turn of ops:cli:user\n"},
+			"2   ops:cli:user   x             1               now                test/one  goclaw\n", "error: session \"cli\" is ambiguous: 2 sessions fit\nRestored: 1 previous turn of ops:cli:user\n"},
 		"switch to itself":              {"/switch main\n", "", "already in main:cli:user\n"},
 		"switch to nothing":             {"/switch zzz\n", "", "error: there is no session \"zzz\"\n"},
 		"switch by a part of the key":   {"/new my-project\n/switch about\n/switch my-p\n", "", "started main:cli:my-project\n" + about + "switched to main:cli:my-project\n"},
@@ -465,7 +472,7 @@ func TestInterrupted(t *testing.T) {
 		log  []session.Body
 		says string
 	}{
-		"a part of it": {[]session.Body{User("q"), session.Partial{Text: "So far"}}, "The last turn was interrupted: of the answer to \"q\" only the beginning is there.\n"},
+		"a part of it": {[]session.Body{User("q"), session.Partial{Text: "So far"}}, "The last turn was interrupted: only the beginning of the answer to \"q\" is there.\n"},
 		"no answer":    {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
 		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
 			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated automatically.\n"},
@@ -827,6 +834,19 @@ func TestPersonSeesWhere(t *testing.T) {
 	want(t, "again", got, "Restored: 1 previous turn of main:cli:user\n  > hello\n    echo: hello\n> ")
 }
 
+func TestPersonSeesAnotherFolder(t *testing.T) {
+	b := newBench()
+	b.seedIn(t, "/w/greeter", "s1", "main:cli:user", talk...)
+	in := func(folder string) func(*Options) { return func(o *Options) { o.CWD, o.Folder = folder, folder } }
+	const note = "It began in /w/greeter, and its tools now work in /w/other: /new starts a session here.\n"
+	if got := b.person(t, "", in("/w/other")); strings.Count(got, note) != 1 {
+		t.Errorf("in another folder:\n%s", got)
+	}
+	if got := b.person(t, "", in("/w/greeter/")); strings.Contains(got, "It began in") {
+		t.Errorf("in its folder:\n%s", got)
+	}
+}
+
 func withNote(f func() Model, note string) func() Model {
 	return func() Model { m := f(); m.Note = note; return m }
 }
@@ -879,6 +899,17 @@ func TestApprove(t *testing.T) {
 			if got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: "ls"}); got != tool.No || err != want {
 				t.Errorf("%s: the decision is %v, %v; want no, because %s", answer, got, err, want)
 			}
+		}
+	})
+	t.Run("no answer", func(t *testing.T) {
+		var shown strings.Builder
+		o := newBench().options(&shown, &shown)
+		o.Interactive = true
+		chat := New(o)
+		chat.in = line.NewPlain(strings.NewReader("what is it?\ny\n"), &shown)
+		got, err := chat.Approve(context.Background(), tool.Request{Tool: "bash", Command: "ls", Dir: "/w"})
+		if err != nil || got != tool.Once || strings.Count(shown.String(), "Please answer with one of these letters.\n") != 1 {
+			t.Errorf("%v, %v\n%s", got, err, shown.String())
 		}
 	})
 	t.Run("a file", func(t *testing.T) {

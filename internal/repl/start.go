@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -198,6 +199,9 @@ func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	case c.o.Interactive:
 		c.view.note("New session %s with %s. /help lists the commands.", transcript.Called(s.Info), c.o.Model().Name)
 	}
+	if s.Turns > 0 && c.o.Interactive && s.CWD != "" && c.o.CWD != "" && filepath.Clean(s.CWD) != filepath.Clean(c.o.CWD) {
+		c.view.note("It began in %s, and its tools now work in %s: /new starts a session here.", transcript.Name(transcript.Tilde(s.CWD)), c.o.Folder)
+	}
 	for _, d := range s.Damage {
 		c.view.note("damaged: %v", d)
 	}
@@ -254,7 +258,7 @@ func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 		}
 		c.view.note("The last turn (%q) was interrupted while it ran %s. This may have had effects, and is not repeated automatically.", said, strings.Join(names, ", "))
 	case t.Partly:
-		c.view.note("The last turn was interrupted: of the answer to %q only the beginning is there.", said)
+		c.view.note("The last turn was interrupted: only the beginning of the answer to %q is there.", said)
 	default:
 		c.view.note("The last turn was interrupted: %q has no answer yet.", said)
 	}

@@ -227,7 +227,11 @@ func (v *view) terms(rows [][2]string) {
 		width = max(width, len(r[0]))
 	}
 	for _, r := range rows {
-		v.print("  %s%s  %s", v.style.Bold(r[0]), strings.Repeat(" ", width-len(r[0])), r[1])
+		about := r[1]
+		if room := v.columns() - width - 4; room >= 20 { // else there is no room for a column
+			about = strings.ReplaceAll(transcript.Wrap(about, room), "\n", "\n"+strings.Repeat(" ", width+4))
+		}
+		v.print("  %s%s  %s", v.style.Bold(r[0]), strings.Repeat(" ", width-len(r[0])), about)
 	}
 }
 

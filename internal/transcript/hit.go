@@ -142,7 +142,7 @@ func Group(n int, g recall.Group, query string, st Style, columns int, now time.
 		head = append(head, OneLine(Name(h.Title), 48))
 	}
 	if h.Folder != "" && width >= 80 {
-		head = append(head, st.Dim(OneLine(Name(tilde(h.Folder)), 40)))
+		head = append(head, st.Dim(OneLine(Name(Tilde(h.Folder)), 40)))
 	}
 	if at := g.Latest(); !at.IsZero() && width >= 60 {
 		head = append(head, st.Dim(Ago(now.Sub(at))))
@@ -164,8 +164,8 @@ func Group(n int, g recall.Group, query string, st Style, columns int, now time.
 	return strings.Join(out, "\n")
 }
 
-// tilde shortens a path below the user's home.
-func tilde(path string) string {
+// Tilde shortens a path below the user's home.
+func Tilde(path string) string {
 	home, err := os.UserHomeDir()
 	if err != nil || home == "/" {
 		return path

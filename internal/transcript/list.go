@@ -133,7 +133,7 @@ func (l *list) cell(i int, c column) string {
 	case cAge:
 		return age(l.now.Sub(in.Updated))
 	case cFolder:
-		return Name(tilde(in.CWD))
+		return Name(Tilde(in.CWD))
 	case cModel:
 		return Name(in.ModelName())
 	}
@@ -228,7 +228,7 @@ func (l *list) narrow(st Style, width int) []string {
 			about = append(about, f)
 		}
 		line := strings.Join(about, ", ")
-		if f := Name(tilde(in.CWD)); f != "" {
+		if f := Name(Tilde(in.CWD)); f != "" {
 			line += ", " + cut(f, max(room-len(line)-2, 6), cFolder)
 		}
 		out = append(out, pad+st.Dim(displaywidth.TruncateString(line, room, "…")))

@@ -58,7 +58,10 @@ var resultLines = map[string]int{
 	"read_file": 0, "list_directory": 0, "grep": 0, "glob": 0, "memory_search": 0, "memory_get": 0, "session_search": 0, "session_read": 0,
 }
 
-const otherLines = 6 // of a tool that is not known here
+const (
+	otherLines = 6  // of a tool that is not known here
+	oneLine    = 80 // bytes of a line that is shown although it was only looked up
+)
 
 // exitNote is the last line of a result of bash.
 var exitNote = regexp.MustCompile(`\n?\[([^\n]*)\]\s*$`)
@@ -102,7 +105,12 @@ func Result(call llm.ToolCall, r llm.ToolResult, took time.Duration, more string
 		n = otherLines
 	}
 	if n == 0 && !r.IsError {
-		lines, status = nil, Count(len(lines), "line")+more
+		if only := strings.TrimSpace(strings.Join(lines, "")); len(lines) == 1 && len(only) <= oneLine {
+			status = only // saying that there is one line takes as much room
+		} else {
+			status = Count(len(lines), "line") + more
+		}
+		lines = nil
 	}
 	lines = head(lines, n, more, st)
 	if took >= 100*time.Millisecond && !failed {

@@ -30,6 +30,8 @@ func TestResult(t *testing.T) {
 		"new file":     {"write_file", `{"path":"f","content":"a\nb\n"}`, "made f with 4 bytes", false, 0, "  a\n  b\n← made f with 4 bytes"},
 		"note":         {"write_file", `{"path":"f","content":"a\n","append":true}`, "added 2 bytes to f, which now has 9", false, 0, "← added 2 bytes to f, which now has 9"},
 		"read":         {"read_file", `{}`, "a\nb\nc", false, 0, "← 3 lines: /show 7"},
+		"nothing":      {"grep", `{}`, "no line matches\n", false, 0, "← no line matches"},
+		"one long":     {"grep", `{}`, "a.go:1: " + strings.Repeat("x", 80) + "\n", false, 0, "← 1 line: /show 7"},
 		"failed":       {"read_file", `{}`, "f does not exist\nmore", true, time.Second, "← read_file failed: f does not exist more"},
 		"another tool": {"look", `{}`, "seen \x1b[31m", false, time.Second, "  seen \uFFFD[31m\n← 1.0 s"},
 	} {
