@@ -135,6 +135,7 @@ func TestClaudeCodeSubagents(t *testing.T) {
 		`{"type":"fork-context-ref","agentId":"lost","parentSessionId":"gone","parentLastUuid":"a3","contextLength":4}`,
 		aside(cc("user", "y1", "", ccUser("alone"))))
 	file("agent-warm.jsonl", aside(cc("user", "w1", "", ccUser("Warmup"))), aside(cc("assistant", "w2", "w1", ccSays("m8", "ready"))))
+	file("agent-warm2.jsonl", aside(cc("user", "w1", "", `"message": {"role": "user", "content": [{"type": "text", "text": "Warmup"}]}`)), aside(cc("assistant", "w2", "w1", ccSays("m8", "ready"))))
 	file("agent-real.jsonl", aside(cc("user", "w1", "", ccUser("Warmup"))), aside(cc("user", "z1", "", ccUser("a task"))))
 	st := openStore(t, t.TempDir())
 	rep, cat := take(t, st, nil, false, dir)

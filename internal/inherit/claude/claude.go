@@ -64,7 +64,13 @@ const warmup = "Warmup"
 // isWarmup reports whether a line is the prompt of a subagent that the program
 // starts so that its next one starts faster. Nobody has asked it anything.
 func isWarmup(l source.Line) bool {
-	return l.Sidechain && l.Type == "user" && l.ParentUUID == nil && bytes.Contains(l.Raw, []byte(`"content":"`+warmup+`"`))
+	if !l.Sidechain || l.Type != "user" || l.ParentUUID != nil {
+		return false
+	}
+	var text struct{ Content string }
+	var blocks struct{ Content []struct{ Text string } }
+	return json.Unmarshal(l.Message, &text) == nil && text.Content == warmup ||
+		json.Unmarshal(l.Message, &blocks) == nil && len(blocks.Content) == 1 && blocks.Content[0].Text == warmup
 }
 
 func isLine(l source.Line) bool {
