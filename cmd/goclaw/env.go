@@ -39,8 +39,9 @@ type env struct {
 
 	unsaved []session.ID // the last list, if it could not be remembered
 
-	interrupted atomic.Bool // Ctrl-C was pressed
-	rescue      bool        // how to repair the database was said
+	interrupted atomic.Bool  // Ctrl-C was pressed
+	grace       atomic.Int64 // how much longer than others the command may take to end after a signal
+	rescue      bool         // how to repair the database was said
 
 	tty tty
 }

@@ -81,7 +81,7 @@ func insist(ctx context.Context, stop func(), e *env) (over func()) {
 		stop() // signals have their usual effect again
 		select {
 		case <-end:
-		case <-time.After(patience):
+		case <-time.After(patience + time.Duration(e.grace.Load())):
 			e.tty.restore()
 			say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
 			os.Exit(128 + int(syscall.SIGTERM))

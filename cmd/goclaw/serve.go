@@ -113,6 +113,7 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	} else if err := a.print(address, "Open "+login, "(the link works once; programs use the token in "+file+")"); err != nil {
 		return err
 	}
+	a.grace.Store(int64(f.grace + 15*time.Second)) // what Shutdown takes at most
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	failed := make(chan error, 1)

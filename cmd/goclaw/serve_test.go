@@ -37,8 +37,14 @@ type server struct {
 // API at model.
 func serving(t *testing.T, home, folder, model string, args ...string) *server {
 	t.Helper()
+	return servingIn(t, nil, home, folder, model, args...)
+}
+
+// servingIn is serving with more in the environment.
+func servingIn(t *testing.T, env []string, home, folder, model string, args ...string) *server {
+	t.Helper()
 	cmd := exec.Command("goclaw", append([]string{"serve", "--addr", "127.0.0.1:0", "--json"}, args...)...)
-	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=sk-test-0123456789"}
+	cmd.Env = append([]string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=sk-test-0123456789"}, env...)
 	cmd.Dir = folder
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -87,8 +87,17 @@ const (
 func (g *gate) link() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.links == nil || len(g.links) >= maxLinks {
+	if g.links == nil {
 		g.links = map[string]time.Time{}
+	}
+	if len(g.links) >= maxLinks { // the oldest goes
+		first := ""
+		for code, until := range g.links {
+			if first == "" || until.Before(g.links[first]) {
+				first = code
+			}
+		}
+		delete(g.links, first)
 	}
 	code := random()
 	g.links[code] = g.now().Add(linkLife)

@@ -113,6 +113,7 @@ func (s completionsAPI) try(w http.ResponseWriter, r *http.Request) error {
 	case req.N > 1:
 		return wrong(http.StatusBadRequest, "there is one answer: leave out \"n\"")
 	}
+	patient(w)
 	system, past, now, err := conversation(req.Messages)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (s completionsAPI) try(w http.ResponseWriter, r *http.Request) error {
 	if in, err = s.reconcile(r.Context(), in, system, past); err != nil {
 		return err
 	}
-	t, err := s.turns.start(in, now)
+	t, err := s.turns.start(in, now, "")
 	if err != nil {
 		return err
 	}
@@ -401,7 +402,6 @@ func (s completionsAPI) follow(ctx context.Context, t *turn, take func(map[strin
 func (s completionsAPI) streamCompletion(w http.ResponseWriter, r *http.Request, t *turn, a *completed, usage bool) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	out.SetReadDeadline(time.Time{})
 	var left error
 	send := func(v any) {
 		data, err := json.Marshal(v)

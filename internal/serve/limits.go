@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,18 +33,26 @@ type bucket struct {
 	at   time.Time
 }
 
-// allow reports whether the address of r may ask once more.
-func (l *rate) allow(r *http.Request) bool {
+// allow reports whether the address of r may ask once more. Those who are known
+// are counted apart, so that strangers at the same address do not use up what is
+// theirs.
+func (l *rate) allow(r *http.Request, known bool) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
+	}
+	if known {
+		host = "known " + host
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	b := l.of[host]
 	if b == nil {
-		if l.of == nil || len(l.of) >= maxBuckets {
+		if len(l.of) >= maxBuckets {
+			l.sweep(now)
+		}
+		if l.of == nil {
 			l.of = map[string]*bucket{}
 		}
 		b = &bucket{left: burst, at: now}
@@ -57,32 +67,116 @@ func (l *rate) allow(r *http.Request) bool {
 	return true
 }
 
-// limited is a listener with at most maxConns connections at a time: others
-// wait.
+// sweep forgets the addresses that have asked nothing for a while, or all if
+// there are too many. mu is held.
+func (l *rate) sweep(now time.Time) {
+	for host, b := range l.of {
+		if now.Sub(b.at) > time.Minute {
+			delete(l.of, host)
+		}
+	}
+	if len(l.of) >= maxBuckets {
+		l.of = nil
+	}
+}
+
+// limited is a listener with at most max connections at a time. If there is one
+// more, the oldest of those that have not shown the token gives way to it; if all
+// have, it is closed.
 type limited struct {
 	net.Listener
-	slots chan struct{}
+	max int
+
+	mu    sync.Mutex
+	conns map[*conn]bool
+	count int64
 }
 
-func limit(l net.Listener) net.Listener { return &limited{l, make(chan struct{}, maxConns)} }
+func limit(l net.Listener, max int) *limited {
+	return &limited{Listener: l, max: max, conns: map[*conn]bool{}}
+}
 
 func (l *limited) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if mine := l.admit(c); mine != nil {
+			return mine, nil
+		}
+		c.Close()
 	}
-	return &conn{Conn: c, slots: l.slots}, nil
 }
 
+// admit returns c as one of the connections; nil if there is no room.
+func (l *limited) admit(c net.Conn) *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.conns) >= l.max {
+		var oldest *conn
+		for x := range l.conns {
+			if !x.known.Load() && (oldest == nil || x.number < oldest.number) {
+				oldest = x
+			}
+		}
+		if oldest == nil {
+			return nil
+		}
+		delete(l.conns, oldest)
+		oldest.Conn.Close()
+	}
+	l.count++
+	mine := &conn{Conn: c, of: l, number: l.count}
+	l.conns[mine] = true
+	return mine
+}
+
+// conn is a connection.
 type conn struct {
 	net.Conn
-	slots chan struct{}
-	once  sync.Once
+	of     *limited
+	number int64
+	known  atomic.Bool // it has shown the token
+}
+
+// connKey is where the context of a request has its connection.
+type connKey struct{}
+
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
 func (c *conn) Close() error {
-	c.once.Do(func() { <-c.slots })
+	c.of.mu.Lock()
+	delete(c.of.conns, c)
+	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// timed gives up on a client that does not read: each stretch of an answer has
+// its time.
+type timed struct{ http.ResponseWriter }
+
+func (w *timed) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *timed) WriteHeader(status int) {
+	w.extend()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *timed) Write(p []byte) (n int, err error) {
+	const stretch = 64 << 10
+	for {
+		w.extend()
+		m, err := w.ResponseWriter.Write(p[:min(len(p), stretch)])
+		n += m
+		if p = p[m:]; err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+func (w *timed) extend() {
+	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeLimit))
 }

@@ -71,21 +71,27 @@ func (s turnsAPI) questions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out, runs := []any{}, false
-	s.turns.mu.Lock()
-	t := s.turns.of[in.ID]
-	s.turns.mu.Unlock()
+	t := s.turns.latest(in.ID)
 	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
 		return nil
 	}
 	if t != nil {
 		runs = !t.over()
-		t.mu.Lock()
-		if t.asks != nil {
-			out = append(out, t.asks.data)
+		if q := t.open(); q != nil {
+			out = append(out, q)
 		}
-		t.mu.Unlock()
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"questions": out, "running": runs})
+}
+
+// open returns what the turn waits for, or nil.
+func (t *turn) open() map[string]any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asks == nil {
+		return nil
+	}
+	return t.asks.data
 }
 
 // answer answers a question. Each is answered once.
@@ -94,9 +100,7 @@ func (s turnsAPI) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.turns.mu.Lock()
-	t := s.turns.of[in.ID]
-	s.turns.mu.Unlock()
+	t := s.turns.latest(in.ID)
 	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
 		return nil
 	}

@@ -119,7 +119,8 @@ func New(o Options) *Server {
 	s.stop, s.end = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ConnContext: connContext,
 	}
 	return s
 }
@@ -129,7 +130,7 @@ func (s *Server) LoginPath() string { return "/login?code=" + s.gate.link() }
 
 // Serve answers on l until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(limit(l))
+	err := s.http.Serve(limit(l, maxConns))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -217,20 +218,25 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
+		w = &timed{w}
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		known := s.gate.knows(r)
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok && known {
+			c.known.Store(true)
+		}
 		var p *problem
 		switch why := s.gate.foreign(r); {
 		case why != "":
 			p = wrong(http.StatusForbidden, "%s", why)
-		case !s.rate.allow(r):
+		case !s.rate.allow(r, known):
 			h.Set("Retry-After", "1")
 			p = wrong(http.StatusTooManyRequests, "too many requests: at most %d in a second", perSecond)
-		case !open[r.URL.Path] && !s.gate.knows(r):
+		case !open[r.URL.Path] && !known:
 			h.Set("WWW-Authenticate", `Bearer realm="goclaw"`)
 			p = wrong(http.StatusUnauthorized, "this needs the token of this server (Authorization: Bearer ...), or a login link")
 		case r.ContentLength > maxBody:
@@ -287,12 +293,14 @@ func (s *Server) newLink(w http.ResponseWriter, r *http.Request) error {
 type once struct {
 	now func() time.Time
 
-	mu sync.Mutex
-	of map[string]*answered
+	mu    sync.Mutex
+	of    map[string]*answered
+	order []*answered // as they came
 }
 
 // answered is an answer, or one that is being made.
 type answered struct {
+	key    string
 	at     time.Time
 	ready  chan struct{}
 	status int
@@ -305,42 +313,66 @@ const (
 	maxOnce  = 10_000
 )
 
-// do calls f once for each key. Without a key it always does.
-func (o *once) do(ctx context.Context, key string, f func() (int, any, error)) (int, any, error) {
+// do answers r with what f returns, which is called once for each idempotency
+// key. Without a key it always is. What failed may be tried again.
+func (o *once) do(r *http.Request, f func() (int, any, error)) (int, any, error) {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return 0, nil, err
+	}
 	if key == "" {
 		return f()
 	}
-	o.mu.Lock()
-	for k, a := range o.of {
-		if len(o.of) < maxOnce {
-			break
+	key = r.Method + " " + r.URL.Path + " " + key
+	for {
+		a, mine := o.take(key)
+		if mine {
+			defer o.settle(key, a)
+			a.err = errors.New("the request failed") // if f panics
+			a.status, a.body, a.err = f()
+			return a.status, a.body, a.err
 		}
-		if o.now().Sub(a.at) > onceLife || len(o.of) >= 2*maxOnce {
-			delete(o.of, k)
-		}
-	}
-	a := o.of[key]
-	if a != nil && o.now().Sub(a.at) < onceLife {
-		o.mu.Unlock()
 		select {
 		case <-a.ready:
-			return a.status, a.body, a.err
-		case <-ctx.Done():
-			return 0, nil, ctx.Err()
+			if a.err == nil {
+				return a.status, a.body, nil
+			}
+		case <-r.Context().Done():
+			return 0, nil, r.Context().Err()
 		}
+	}
+}
+
+// take returns the answer to the request with that key, and whether the caller
+// has to make it.
+func (o *once) take(key string) (a *answered, mine bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	if a := o.of[key]; a != nil && now.Sub(a.at) < onceLife {
+		return a, false
 	}
 	if o.of == nil {
 		o.of = map[string]*answered{}
 	}
-	a = &answered{at: o.now(), ready: make(chan struct{})}
-	o.of[key] = a
-	o.mu.Unlock()
-	a.status, a.body, a.err = f()
-	if a.err != nil { // it may be tried again
-		o.mu.Lock()
-		delete(o.of, key)
-		o.mu.Unlock()
+	for len(o.order) > 0 && (len(o.order) >= maxOnce || now.Sub(o.order[0].at) >= onceLife) {
+		if old := o.order[0]; o.of[old.key] == old {
+			delete(o.of, old.key)
+		}
+		o.order = o.order[1:]
 	}
+	a = &answered{key: key, at: now, ready: make(chan struct{})}
+	o.of[key] = a
+	o.order = append(o.order, a)
+	return a, true
+}
+
+// settle tells those who wait for an answer that it is there.
+func (o *once) settle(key string, a *answered) {
+	o.mu.Lock()
+	if a.err != nil && o.of[key] == a {
+		delete(o.of, key)
+	}
+	o.mu.Unlock()
 	close(a.ready)
-	return a.status, a.body, a.err
 }

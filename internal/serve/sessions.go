@@ -74,9 +74,9 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if body.Key != "" && !body.Key.Complete() {
 		return wrong(http.StatusBadRequest, "%q is not a key: write agent:channel:peer, such as main:web:trip", body.Key)
 	}
-	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
-		in, err := s.b.Begin(r.Context(), session.Header{Key: body.Key, CWD: body.Folder})
-		if err == nil && body.Title != "" {
+	status, v, err := s.once.do(r, func() (int, any, error) {
+		in, again, err := s.beginOnce(r, session.Header{Key: body.Key, CWD: body.Folder})
+		if err == nil && body.Title != "" && !again {
 			in, err = s.retitle(r, in, body.Title)
 		}
 		return http.StatusCreated, s.b.Session(in), err
@@ -87,12 +87,42 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, status, v)
 }
 
-// onceKey returns the idempotency key of a request, with what it is for.
-func onceKey(r *http.Request) string {
-	if key := r.Header.Get("Idempotency-Key"); key != "" {
-		return r.Method + " " + r.URL.Path + " " + key
+// beginOnce begins a session. If its key is left to the server, it follows from the
+// idempotency key of the request, by which another server, or this one after a
+// restart, knows it again.
+func (s sessionsAPI) beginOnce(r *http.Request, h session.Header) (in session.Info, again bool, err error) {
+	name := r.Header.Get("Idempotency-Key")
+	if name == "" || h.Key != "" {
+		in, err = s.b.Begin(r.Context(), h)
+		return in, false, err
 	}
-	return ""
+	ctx, st := r.Context(), s.b.Store()
+	h.Key = session.Key("main:web:" + digest(name))
+	release, err := session.LockSoon(ctx, st, "request\x00"+string(h.Key), Who(s.peers.own))
+	if err != nil {
+		return in, false, err
+	}
+	defer release()
+	if in, err = session.Current(ctx, st, h.Key); err == nil {
+		in, err = s.b.Find(ctx, string(in.ID), false) // with its title
+		return in, true, err
+	}
+	if errors.Is(err, session.ErrNotFound) {
+		in, err = s.b.Begin(ctx, h)
+	}
+	return in, false, err
+}
+
+// maxKey is how long an idempotency key may be.
+const maxKey = 255
+
+// idempotencyKey returns the idempotency key of a request; "" if it has none.
+func idempotencyKey(r *http.Request) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > maxKey {
+		return "", wrong(http.StatusBadRequest, "an Idempotency-Key has at most %d bytes", maxKey)
+	}
+	return key, nil
 }
 
 // retitle gives a session a title.
@@ -180,7 +210,7 @@ func (s sessionsAPI) fork(w http.ResponseWriter, r *http.Request) error {
 	if body.At < 0 || body.At > in.Last {
 		return wrong(http.StatusBadRequest, "at must be the number of a record, up to %d", in.Last)
 	}
-	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
+	status, v, err := s.once.do(r, func() (int, any, error) {
 		st := s.b.Store()
 		whole, err := session.Replay(in.ID, st.Read(r.Context(), in.ID, 0))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goclaw/agent"
 	"goclaw/llm"
@@ -87,13 +88,16 @@ type stream struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when there is more
 	last    session.Seq
+	begun   session.Seq      // the record after which the answer that arrives begins
 	recent  []session.Record // the latest, without a gap, up to last
 	pieces  []piece          // of the answer that arrives
 	passing []map[string]any // events that are not repeated, the latest
 	passed  int              // how many there were, all in all
 	readers int
-	local   bool   // a turn runs here
-	end     func() // of following
+	local   bool          // a turn runs here
+	foreign bool          // a turn of another process has begun, and its end was not told
+	poke    chan struct{} // it may run on another server
+	end     func()        // of following
 }
 
 const (
@@ -112,7 +116,7 @@ func (s *stream) here(set ...bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(set) > 0 {
-		s.local = set[0]
+		s.local, s.foreign = set[0], false
 	}
 	return s.local
 }
@@ -131,22 +135,47 @@ func (s *stream) add(r session.Record) bool {
 	if s.recent = append(s.recent, r); len(s.recent) > keepRecords {
 		s.recent = append(s.recent[:0:0], s.recent[len(s.recent)-keepRecords:]...)
 	}
-	if _, ok := r.Body.(session.Partial); !ok {
-		s.pieces = nil
+	s.foreign = s.foreign || !s.local && session.IsTurn(r.Body)
+	if p, ok := r.Body.(session.Partial); !ok {
+		s.pieces, s.begun = nil, r.Seq
+	} else if !s.local { // a turn here says it itself
+		from := p.Offset
+		for _, x := range piecesOf(p) {
+			from += len(x.text)
+			s.extend(from, x)
+		}
 	}
 	s.wake()
 	return true
+}
+
+// extend takes of a piece that ends at byte end of the answer what is not there
+// yet. One that leaves a gap is dropped. mu is held.
+func (s *stream) extend(end int, p piece) {
+	size := 0
+	for _, x := range s.pieces {
+		size += len(x.text)
+	}
+	if from := end - len(p.text); from <= size && size < end {
+		p.text = p.text[size-from:]
+		s.attach(p)
+	}
+}
+
+// attach adds a piece to the answer that arrives. mu is held.
+func (s *stream) attach(p piece) {
+	if n := len(s.pieces); n > 0 && s.pieces[n-1].thinking == p.thinking && len(s.pieces[n-1].text) < 1<<12 {
+		s.pieces[n-1].text += p.text
+	} else {
+		s.pieces = append(s.pieces, p)
+	}
 }
 
 // say takes a piece of the answer.
 func (s *stream) say(p piece) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.pieces); n > 0 && s.pieces[n-1].thinking == p.thinking && len(s.pieces[n-1].text) < 1<<12 {
-		s.pieces[n-1].text += p.text
-	} else {
-		s.pieces = append(s.pieces, p)
-	}
+	s.attach(p)
 	s.wake()
 }
 
@@ -154,6 +183,9 @@ func (s *stream) say(p piece) {
 func (s *stream) pass(data map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if data["type"] == "done" || data["type"] == "error" {
+		s.foreign = false
+	}
 	s.passed++
 	if s.passing = append(s.passing, data); len(s.passing) > keepPassing {
 		s.passing = append(s.passing[:0:0], s.passing[len(s.passing)-keepPassing:]...)
@@ -185,8 +217,10 @@ func (s *stream) now() (p position, passed int) {
 // reader is a client's place in a stream.
 type reader struct {
 	*stream
-	at   position
-	seen int // of the events that pass
+	at    position
+	seen  int         // of the events that pass
+	until session.Seq // the last record that is read; 0: there is no last one
+	first []event     // what is told before
 }
 
 // next returns what there is after the reader's place, and a channel that is
@@ -199,8 +233,12 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 	passing := r.passing[max(len(r.passing)-(r.passed-r.seen), 0):]
 	r.seen = r.passed
 	r.mu.Unlock()
+	if r.until > 0 && last >= r.until {
+		last, pieces, passing = r.until, nil, nil
+	}
 
-	var out []event
+	out := r.first
+	r.first = nil
 	for rec, err := range r.since(ctx, recent, last) {
 		if err != nil {
 			return out, changed, err
@@ -373,9 +411,10 @@ func (ss *streams) open(in session.Info) *stream {
 	s := ss.of[in.ID]
 	if s == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		s = &stream{id: in.ID, st: ss.st, record: ss.record, changed: make(chan struct{}), last: in.Last, end: cancel}
+		s = &stream{id: in.ID, st: ss.st, record: ss.record, changed: make(chan struct{}), last: in.Last, begun: in.Last, poke: make(chan struct{}, 1), end: cancel}
 		ss.of[in.ID] = s
-		go s.follow(ctx, in.Last, ss.peers)
+		go s.follow(ctx)
+		go ss.peers.relay(ctx, s)
 	}
 	s.readers++
 	return s
@@ -391,20 +430,36 @@ func (ss *streams) close(s *stream) {
 	}
 }
 
-// follow takes the records that other processes append.
-func (s *stream) follow(ctx context.Context, after session.Seq, p *peers) {
+// elsewhere says that a turn may run on another server.
+func (s *stream) elsewhere() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// follow takes the records that other processes append, until ctx is done. A
+// store that fails may come back.
+func (s *stream) follow(ctx context.Context) {
 	var damage *session.Damage
-	go p.relay(ctx, s, after) // a turn may run already
-	for rec, err := range session.Follow(ctx, s.st, s.id, after) {
-		switch {
-		case err == nil:
-			if s.add(rec) && session.IsTurn(rec.Body) && !s.here() {
-				go p.relay(ctx, s, rec.Seq)
+	s.elsewhere() // it may run already
+	for told := false; ctx.Err() == nil; {
+		end, _ := s.now()
+		for rec, err := range session.Follow(ctx, s.st, s.id, end.Seq) {
+			switch {
+			case err == nil:
+				if told = false; s.add(rec) && !s.here() {
+					s.elsewhere()
+				}
+			case errors.As(err, &damage):
+			case ctx.Err() == nil && !told:
+				told = true
+				s.pass(map[string]any{"type": "notice", "text": "this session cannot be followed now: " + err.Error()})
 			}
-		case errors.As(err, &damage):
-		case ctx.Err() == nil:
-			s.pass(map[string]any{"type": "notice", "text": "this session can no longer be followed: " + err.Error()})
-			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
 		}
 	}
 }

@@ -34,6 +34,9 @@ func script() []session.Body {
 // before its record. step is called after each change.
 func live(t *testing.T, st session.Store, s *stream, step func()) {
 	t.Helper()
+	if s != nil {
+		s.here(true)
+	}
 	for i, body := range script() {
 		rec := session.Record{Seq: session.Seq(i + 1), ID: fmt.Sprintf("r%d", i), Body: body}
 		if i > 1 {

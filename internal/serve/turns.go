@@ -31,7 +31,10 @@ type running struct {
 type turn struct {
 	id     session.ID
 	stream *stream
-	from   position // before its first event
+	from   position      // before its first event
+	until  session.Seq   // its last record, if another turn came after it
+	key    string        // the idempotency key of its request
+	began  chan struct{} // closed when the log shows that it began
 	passed int
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -50,8 +53,9 @@ var (
 )
 
 // start begins a turn in the session in: what the user says, or an empty
-// message to continue what was interrupted.
-func (rs *running) start(in session.Info, say llm.Message) (*turn, error) {
+// message to continue what was interrupted. key is the idempotency key of the
+// request, if it has one.
+func (rs *running) start(in session.Info, say llm.Message, key string) (*turn, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.stopped {
@@ -61,10 +65,12 @@ func (rs *running) start(in session.Info, say llm.Message) (*turn, error) {
 		return nil, wrong(http.StatusConflict, "a turn runs in this session: wait for its end, or stop it")
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	t := &turn{id: in.ID, cancel: cancel, done: make(chan struct{}), stream: rs.server.streams.open(in)}
+	t := &turn{id: in.ID, key: key, cancel: cancel, began: make(chan struct{}), done: make(chan struct{}), stream: rs.server.streams.open(in)}
 	t.stream.here(true)
+	t.stream.forget() // what a server has said that is gone
 	t.from, t.passed = t.stream.now()
 	t.from.Offset = 0
+	t.from.Seq = max(t.from.Seq, in.Last) // following may be late
 	rs.of[in.ID] = t
 	rs.wait.Add(1)
 	go func() {
@@ -99,6 +105,8 @@ func (t *turn) over() bool {
 func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Message) {
 	s := rs.server
 	defer s.metrics.turn(time.Now())
+	began := sync.OnceFunc(func() { close(t.began) })
+	defer began()
 	end := map[string]any{"type": "done"}
 	turns, done, err := s.b.Turns(ctx, in, tool.ApproverFunc(t.approve))
 	if err == nil {
@@ -111,6 +119,11 @@ func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Me
 				end = s.b.Event(d)
 			}
 			t.stream.observe(ev, s.b.Event)
+			if rec, ok := ev.(agent.Recorded); ok {
+				if _, ok := rec.Record.Body.(session.Message); ok {
+					began()
+				}
+			}
 		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -209,14 +222,10 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
-		t, err := s.begin(r, in, say)
-		return http.StatusOK, t, err
-	})
+	t, err := s.begin(r, in, say)
 	if err != nil {
 		return err
 	}
-	t := v.(*turn)
 	if r.Header.Get("Prefer") == "respond-async" {
 		w.Header().Set("Preference-Applied", "respond-async")
 		return writeJSON(w, http.StatusAccepted, map[string]any{"events": "/v1/sessions/" + string(in.ID) + "/events", "from": t.from.String()})
@@ -224,17 +233,29 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 	return s.streamTurn(w, r, t)
 }
 
-// runs reports whether a turn runs here in a session.
-func (rs *running) runs(id session.ID) bool {
+// latest returns the turn that runs here in a session, or the one that ended
+// last; nil if there is none.
+func (rs *running) latest(id session.ID) *turn {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	t := rs.of[id]
+	return rs.of[id]
+}
+
+// runs reports whether a turn runs here in a session.
+func (rs *running) runs(id session.ID) bool {
+	t := rs.latest(id)
 	return t != nil && !t.over()
 }
 
 // requested is the type of the record that says which request began a turn, by
 // its idempotency key. It comes right before the turn.
 const requested = "goclaw.request"
+
+// request is what the record holds.
+type request struct {
+	Key string `json:"key"`
+	Sum string `json:"sum"` // of what was said
+}
 
 // lookBack is how many records an idempotency key is looked for in.
 const lookBack = 500
@@ -243,81 +264,104 @@ const lookBack = 500
 // has carried out already, even if it ended since, is not carried out again: its
 // turn is told from the log.
 func (s turnsAPI) begin(r *http.Request, in session.Info, say llm.Message) (*turn, error) {
-	key := r.Header.Get("Idempotency-Key")
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
-		return s.turns.start(in, say)
+		return s.turns.start(in, say, "")
 	}
 	ctx, st := r.Context(), s.b.Store()
 	release, err := session.LockSoon(ctx, st, "request\x00"+string(in.ID), Who(s.peers.own))
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	free := release
+	defer func() { free() }()
 	if in, err = session.Stat(ctx, st, in.ID); err != nil {
 		return nil, err
 	}
-	at, err := s.carriedOut(ctx, in, key)
+	said, err := json.Marshal(say)
 	if err != nil {
 		return nil, err
 	}
+	req := request{Key: key, Sum: digest(string(said))}
+	at, until, err := s.carriedOut(ctx, in, req)
+	if err != nil {
+		return nil, err
+	}
+	if t := s.turns.latest(in.ID); t != nil && t.key == key {
+		return t, nil
+	}
 	if at > 0 {
-		t := &turn{id: in.ID, stream: s.streams.open(in), from: position{Seq: at, Sub: all}, done: make(chan struct{})}
+		t := &turn{id: in.ID, stream: s.streams.open(in), from: position{Seq: at, Sub: all}, until: until, done: make(chan struct{})}
 		time.AfterFunc(keepTurn, func() { s.streams.close(t.stream) })
 		go t.await(s.stop, st)
 		return t, nil
 	}
 	if s.turns.runs(in.ID) {
-		return s.turns.start(in, say) // which says so
+		return s.turns.start(in, say, key) // which says so
 	}
 	now, err := session.Open(ctx, st, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(map[string]string{"key": key})
+	data, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := session.Keep(ctx, st, now, now.Next(session.Custom{Type: requested, Data: data}, session.System{}), session.System{}); err != nil {
 		return nil, err
 	}
-	return s.turns.start(now.Info, say)
+	t, err := s.turns.start(now.Info, say, key)
+	if err == nil { // nobody asks again before the log shows it
+		free = func() { go func() { <-t.began; release() }() }
+	}
+	return t, err
 }
 
-// carriedOut returns the number of the record of the request with that key, if a
-// turn began after it, else 0.
-func (s turnsAPI) carriedOut(ctx context.Context, in session.Info, key string) (at session.Seq, err error) {
+// carriedOut returns the number of the record of a request, if a turn began
+// after it, else 0, and the last record of that turn if another one came since.
+func (s turnsAPI) carriedOut(ctx context.Context, in session.Info, req request) (at, until session.Seq, err error) {
 	var damage *session.Damage
-	found := session.Seq(0)
+	began := false
 	for rec, err := range s.b.Store().Read(ctx, in.ID, max(in.Last-lookBack, 0)) {
 		if errors.As(err, &damage) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		switch b := rec.Body.(type) {
 		case session.Custom:
-			var data struct{ Key string }
-			if b.Type == requested && json.Unmarshal(b.Data, &data) == nil {
-				if found > 0 {
-					return 0, nil // another began after it: it did not
-				}
-				if data.Key == key {
-					found = rec.Seq
-				}
+			var other request
+			switch {
+			case b.Type != requested || json.Unmarshal(b.Data, &other) != nil:
+			case at > 0 && began:
+				return at, rec.Seq - 1, nil
+			case other.Key == req.Key && other.Sum != "" && other.Sum != req.Sum:
+				return 0, 0, wrong(http.StatusUnprocessableEntity, "the Idempotency-Key %q is that of another request", req.Key)
+			case other.Key == req.Key:
+				at = rec.Seq
+			default:
+				at = 0 // another began after it: it did not
 			}
 		case session.Message:
-			if found > 0 && session.IsTurn(b) {
-				return found, nil
+			if at > 0 && began && session.IsTurn(b) {
+				return at, rec.Seq - 1, nil
 			}
+			began = at > 0
 		}
 	}
-	return 0, nil
+	if !began {
+		at = 0
+	}
+	return at, 0, nil
 }
 
 // streamTurn streams a turn from the client's place on to its end.
 func (s turnsAPI) streamTurn(w http.ResponseWriter, r *http.Request, t *turn) error {
-	rd := &reader{stream: t.stream, at: t.from, seen: t.passed}
+	rd := &reader{stream: t.stream, at: t.from, seen: t.passed, until: t.until}
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		at, err := parsePosition(id)
 		if err != nil {
@@ -335,9 +379,7 @@ func (s turnsAPI) currentTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.turns.mu.Lock()
-	t := s.turns.of[in.ID]
-	s.turns.mu.Unlock()
+	t := s.turns.latest(in.ID)
 	if (t == nil || t.over()) && s.peers.forward(w, r, in.ID) {
 		return nil
 	}
@@ -353,9 +395,7 @@ func (s turnsAPI) stopTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.turns.mu.Lock()
-	t := s.turns.of[in.ID]
-	s.turns.mu.Unlock()
+	t := s.turns.latest(in.ID)
 	if t == nil || t.over() {
 		if s.peers.forward(w, r, in.ID) {
 			return nil
@@ -387,6 +427,11 @@ func (s turnsAPI) events(w http.ResponseWriter, r *http.Request) error {
 			return wrong(http.StatusBadRequest, "%s", err)
 		}
 	}
+	if t := s.turns.latest(in.ID); t != nil && r.Header.Get(forwarded) != "" {
+		if q := t.open(); q != nil {
+			rd.first = []event{{data: q}} // the other server comes when the turn runs already
+		}
+	}
 	return s.send(w, r, rd, nil)
 }
 
@@ -412,8 +457,8 @@ func (s turnsAPI) elsewhere(w http.ResponseWriter, r *http.Request, in session.I
 // await ends a turn that runs elsewhere when nobody has the session's lock any
 // more.
 func (t *turn) await(ctx context.Context, st session.Store) {
-	for {
-		release, err := st.Lock(ctx, string(t.id), "goclaw serve")
+	for t.until == 0 { // else another came after it
+		release, err := st.Lock(ctx, string(t.id), looking)
 		if err == nil {
 			release()
 			break
@@ -429,22 +474,28 @@ func (t *turn) await(ctx context.Context, st session.Store) {
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	t.end = map[string]any{"type": "error", "message": "the turn was interrupted: it can be continued"}
-	s, err := session.Open(ctx, st, t.id)
-	if err == nil {
-		for i := len(s.Branch) - 1; i >= 0; i-- {
-			if m, ok := s.Branch[i].Body.(session.Message); ok {
-				if m.Role == llm.Assistant && m.Stop != "" && m.Error == "" && len(m.Calls()) == 0 {
-					t.end = map[string]any{"type": "done", "stopReason": m.Stop, "cut": m.Stop == llm.StopLength}
-				}
-				break
+	t.end = endOf(ctx, t.stream, st, t.until)
+	close(t.done)
+}
+
+// endOf returns the last event of a turn that ran elsewhere, as far as the log
+// says. Its last record is until, or that of the log.
+func endOf(ctx context.Context, s *stream, st session.Store, until session.Seq) map[string]any {
+	end := map[string]any{"type": "error", "message": "the turn was interrupted: it can be continued"}
+	now, err := session.Open(ctx, st, s.id)
+	if err != nil {
+		return end
+	}
+	for i := len(now.Branch) - 1; i >= 0; i-- {
+		if m, ok := now.Branch[i].Body.(session.Message); ok && (until == 0 || now.Branch[i].Seq <= until) {
+			if m.Role == llm.Assistant && m.Stop != "" && m.Error == "" && len(m.Calls()) == 0 {
+				end = map[string]any{"type": "done", "stopReason": m.Stop, "cut": m.Stop == llm.StopLength}
 			}
-		}
-		for _, rec := range s.Branch {
-			t.stream.add(rec) // if following is late
+			break
 		}
 	}
-	close(t.done)
+	s.reach(ctx, now.Info.Last) // following may be late
+	return end
 }
 
 // send writes what a reader reads as server-sent events, until t ends, or for
@@ -457,7 +508,7 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
-	out.SetReadDeadline(time.Time{})
+	patient(w)
 	w.WriteHeader(http.StatusOK)
 	alive := time.NewTicker(beat)
 	defer alive.Stop()
@@ -469,6 +520,7 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 		return nil
 	}
 	for {
+		stopping := s.stop.Err() != nil // and the last that was said before is told
 		over := t != nil && t.over()
 		events, changed, err := rd.next(r.Context())
 		if err != nil {
@@ -490,7 +542,7 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 				return nil
 			}
 		}
-		if over {
+		if over || stopping {
 			return nil
 		}
 		select {
@@ -503,7 +555,6 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 		case <-r.Context().Done():
 			return nil
 		case <-s.stop.Done():
-			return nil
 		}
 	}
 }
@@ -523,12 +574,15 @@ func (ev event) append(b []byte) []byte {
 
 // flush writes text, unless the client does not read.
 func flush(out *http.ResponseController, w http.ResponseWriter, text string) error {
-	out.SetWriteDeadline(time.Now().Add(writeLimit))
 	if _, err := w.Write([]byte(text)); err != nil {
 		return err
 	}
 	return out.Flush()
 }
+
+// patient lets a request take as long as it does once it was read: the time for
+// reading it would end it.
+func patient(w http.ResponseWriter) { http.NewResponseController(w).SetReadDeadline(time.Time{}) }
 
 // compact compacts a session, plans it, or undoes it.
 func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
@@ -547,12 +601,13 @@ func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	patient(w)
 	turns, done, err := s.b.Turns(r.Context(), in, nil)
 	if err != nil {
 		return err
 	}
 	defer done()
-	status, v, err := s.once.do(r.Context(), onceKey(r), func() (int, any, error) {
+	status, v, err := s.once.do(r, func() (int, any, error) {
 		switch {
 		case body.Undo:
 			rec, _, err := turns.Undo(r.Context())
