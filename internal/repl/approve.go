@@ -29,6 +29,9 @@ type Approver struct {
 func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
 	a.show(req)
 	prompt := "[y]es, this [s]ession, [a]lways here, [N]o (n REASON tells why): "
+	if like := likes(req); like != "" {
+		a.Show(a.Style.Dim("For this session or always would allow " + like + "."))
+	}
 	if req.Private {
 		a.Show(a.Style.Dim("It names goclaw's own files, so you are asked every time."))
 		prompt = "[y]es, [N]o (n REASON tells why): "
@@ -78,14 +81,24 @@ func (a Approver) show(req tool.Request) {
 	if req.URL != "" {
 		a.Show(a.Style.Yellow(who + " wants to read:"))
 		a.Show(exactly(req.URL))
-		a.Show(a.Style.Dim("For this session or always would allow " + transcript.Printable(req.Rule.String()) + "."))
 		return
 	}
 	a.Show(a.Style.Yellow(who+" wants to run") + in + ":")
 	a.Show(exactly(req.Command))
-	if len(req.Rule.Words) > 0 && !req.Private {
-		a.Show(a.Style.Dim("For this session or always would allow " + transcript.Printable(req.Rule.String()) + "."))
+}
+
+// likes says what more than this very call a yes for longer would allow; "":
+// nothing.
+func likes(req tool.Request) string {
+	switch {
+	case req.Private || req.Rule.Exact != "":
+		return ""
+	case req.Path != "":
+		return "every change of a file here"
+	case req.Rule.Host == "" && len(req.Rule.Words) == 0:
+		return "every call of " + transcript.OneLine(transcript.Name(req.Tool), 64)
 	}
+	return transcript.Printable(req.Rule.String())
 }
 
 // exactly shows a command as it is, quoted if something in it would be

@@ -242,7 +242,10 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 			if !full {
 				t = head3(t)
 			}
-			fmt.Fprintln(w, st.Dim("← "+t))
+			if t = "← " + t; b.IsError { // mostly prose
+				t = Wrap(t, width)
+			}
+			fmt.Fprintln(w, st.Dim(t))
 		case llm.Image:
 			fmt.Fprintf(w, "(image %s, %d bytes)\n", Name(b.MIME), len(b.Data)*3/4)
 		}

@@ -40,6 +40,11 @@ func TestPlain(t *testing.T) {
 	if !strings.Contains(b.String(), "6\n```\nfence") {
 		t.Errorf("in full, the tool's output is cut:\n%s", b.String())
 	}
+	b.Reset()
+	transcript.Plain(&b, Replay(t, User("write it"), Call("c1", "write_file"), Failed("c1", "not done: the user did not allow this")).Branch, transcript.Style{}, false, 30)
+	if want := "\n← write_file: failed: not\ndone: the user did not allow\nthis\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in\n%s", want, b.String())
+	}
 }
 
 func TestMarkdown(t *testing.T) {
