@@ -18,6 +18,11 @@ man: build ## the manual pages, in bin/man
 test: ## every test, with the race detector where a C compiler is found
 	@bash scripts/test
 
+.PHONY: screenshots
+screenshots: ## the pictures of the page in docs/images, with Chromium
+	@mkdir -p docs/images
+	GOCLAW_SCREENSHOTS="$(CURDIR)/docs/images" $(GO) test -count=1 -run 'TestPage$$/^pictures$$' ./cmd/goclaw
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, go.mod tidy
 	@bash scripts/lint

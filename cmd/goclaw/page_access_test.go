@@ -173,6 +173,7 @@ func pageAccess(t *testing.T, in context.Context) {
 	check("a session")
 	b.size(1200, 844)
 	b.click("#branches", "Branches")
+	b.until("document.activeElement.matches('.panel h3')")
 	b.say(`call write_file {"path":"a.txt","content":"x"}`)
 	b.see(".question", "+x")
 	b.do(chromedp.WaitVisible(chromedp.CSS(".question button:enabled")))

@@ -231,7 +231,7 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, context.Context)
 	}{
-		{"day", pageDay}, {"talk", pageTalk}, {"past", pagePast}, {"list", pageList}, {"long", pageLong}, {"hostile", pageHostile}, {"keyboard", pageKeyboard}, {"access", pageAccess},
+		{"day", pageDay}, {"talk", pageTalk}, {"past", pagePast}, {"list", pageList}, {"long", pageLong}, {"hostile", pageHostile}, {"keyboard", pageKeyboard}, {"access", pageAccess}, {"pictures", pagePictures},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ function chart(el, data, window_) {
     scales: { x: { time: false }, $: { range: (u, min, max) => [0, max || 1] } },
     plugins: [marks],
     axes: [
-      { stroke: css("--dim"), grid: { stroke: css("--line") }, label: "record" },
+      { stroke: css("--dim"), grid: { stroke: css("--line") }, label: "record", incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5] },
       { stroke: css("--dim"), grid: { stroke: css("--line") }, values: (u, v) => v.map(short), size: 60 },
       { scale: "$", side: 1, stroke: css("--dim"), grid: { show: false }, values: (u, v) => v.map((x) => dollars(x)), size: 70 },
     ],
