@@ -95,7 +95,7 @@ func (b *backend) Find(ctx context.Context, ref string, trash bool) (session.Inf
 	in, err := session.Stat(ctx, b.stores.st, session.ID(ref))
 	switch {
 	case err == nil && in.Trashed.IsZero() == trash:
-		err = session.NotFound("session %q is %s", ref, map[bool]string{true: "not in the trash", false: "in the trash"}[trash])
+		return in, session.NotFound("session %q is %s", ref, map[bool]string{true: "not in the trash", false: "in the trash"}[trash])
 	case errors.Is(err, session.ErrNotFound) && !trash:
 		in, err = session.Current(ctx, b.stores.st, session.Key(ref))
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ import (
 func Token(path string) (string, error) {
 	data, err := wholefile.Read(path, wholefile.Small)
 	if token := strings.TrimSpace(string(data)); err == nil && len(token) >= 32 {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+			return "", fmt.Errorf("others can read the token in %s: remove the file, and a new one is made", path)
+		}
 		return token, nil
 	}
 	if err == nil {
@@ -128,7 +132,7 @@ func (g *gate) sign(until string) string {
 
 // knows reports whether a request comes from someone who may do everything.
 func (g *gate) knows(r *http.Request) bool {
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return same(token, g.token)
 	}
 	c, err := r.Cookie(cookieName)

@@ -186,6 +186,15 @@ func (s completionsAPI) sessionOf(r *http.Request, req completion, past []llm.Me
 	if !key.Complete() {
 		key = session.Key("main:api:" + name)
 	}
+	if !key.Complete() { // white space, for example
+		key = session.Key("main:api:" + digest(name))
+	}
+	// Of requests that come at the same time one begins the session.
+	release, err := session.LockSoon(r.Context(), s.b.Store(), "request\x00"+string(key), Who(s.peers.own))
+	if err != nil {
+		return session.Info{}, err
+	}
+	defer release()
 	in, err := session.Current(r.Context(), s.b.Store(), key)
 	if errors.Is(err, session.ErrNotFound) {
 		return s.b.Begin(r.Context(), session.Header{Key: key})
@@ -203,6 +212,19 @@ const systemNote = "api.system"
 // reconcile brings the log and the program's conversation together.
 func (s completionsAPI) reconcile(ctx context.Context, in session.Info, system string, past []llm.Message) (session.Info, error) {
 	st := s.b.Store()
+	// Nothing is written into a session in which a turn runs, here or elsewhere.
+	const busy = "a turn runs in this session: wait for its end"
+	if s.turns.runs(in.ID) {
+		return in, wrong(http.StatusConflict, busy)
+	}
+	release, err := session.LockSoon(ctx, st, string(in.ID), Who(s.peers.own))
+	if err != nil {
+		return in, err
+	}
+	defer release()
+	if s.turns.runs(in.ID) { // since a moment ago
+		return in, wrong(http.StatusConflict, busy)
+	}
 	now, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
 	if err != nil {
 		return in, err
@@ -367,9 +389,8 @@ func (a *completed) chunk(delta map[string]any, stop any) map[string]any {
 
 // follow calls take with each event of a turn, until its end.
 func (s completionsAPI) follow(ctx context.Context, t *turn, take func(map[string]any) string) error {
+	// The program does not count as someone who reads: it cannot answer questions.
 	rd := &reader{stream: t.stream, at: t.from, seen: t.passed}
-	rd.reading.Add(1)
-	defer rd.reading.Add(-1)
 	for {
 		over := t.over()
 		events, changed, err := rd.next(ctx)

@@ -198,11 +198,27 @@ func (s *Server) Handler() http.Handler {
 		return writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "version": s.version})
 	})
 	handle("GET /login", s.login)
-	handle("/v1/", func(_ http.ResponseWriter, r *http.Request) error {
-		return wrong(http.StatusNotFound, "there is no %s %s", r.Method, r.URL.Path)
+	handle("/", func(w http.ResponseWriter, r *http.Request) error {
+		if may := allowed(mux, r); may != "" {
+			w.Header().Set("Allow", may)
+			return wrong(http.StatusMethodNotAllowed, "%s is not for %s: it takes %s", r.URL.Path, r.Method, may)
+		}
+		return s.page(w, r)
 	})
-	handle("/", s.page)
 	return s.guard(mux)
+}
+
+// allowed returns the methods that there are for the path of a request.
+func allowed(mux *http.ServeMux, r *http.Request) string {
+	var out []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); strings.HasPrefix(pattern, method+" ") {
+			out = append(out, method)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // open are the paths that need no token.
@@ -268,6 +284,9 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error) {
 
 // login gives whoever has a login link the cookie of the page.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodGet { // a program that only looks where the link leads
+		return nil
+	}
 	if !s.gate.redeem(r.URL.Query().Get("code")) {
 		if strings.Contains(r.Header.Get("Accept"), "text/html") {
 			if s.gate.knows(r) { // an old link, in a browser that has its cookie

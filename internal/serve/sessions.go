@@ -171,6 +171,12 @@ func (s sessionsAPI) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !s.turns.runs(in.ID) && s.peers.forward(w, r, in.ID) {
+		return nil
+	}
+	if err := s.turns.halt(r.Context(), in.ID); err != nil {
+		return err
+	}
 	if err := s.b.Store().Delete(r.Context(), in.ID); err != nil {
 		return err
 	}
@@ -250,6 +256,7 @@ func pageOf(r *http.Request, in session.Info) (p page, err error) {
 	if p.after, err = number(r, "after", -1); err != nil {
 		return p, err
 	}
+	p.after = min(p.after, int64(in.Last))
 	if p.before, err = number(r, "before", int64(in.Last)+1); err != nil {
 		return p, err
 	}

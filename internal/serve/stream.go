@@ -15,6 +15,7 @@ import (
 	"goclaw/agent"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/window"
 )
 
 // position is how far a client has read a session's stream: all records before
@@ -265,6 +266,9 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 func (r *reader) since(ctx context.Context, recent []session.Record, last session.Seq) iter.Seq2[session.Record, error] {
 	return func(yield func(session.Record, error) bool) {
 		from := r.at.Seq
+		if from > last {
+			return
+		}
 		if r.at.Sub == all {
 			from++
 		}
@@ -363,7 +367,9 @@ func piecesOf(b session.Body) (out []piece) {
 			case llm.Thinking:
 				out = append(out, piece{true, block.Text})
 			case llm.Text:
-				out = append(out, piece{false, block.Text})
+				if !window.IsNoReply(block.Text) { // nothing is said with it
+					out = append(out, piece{false, block.Text})
+				}
 			}
 		}
 	}

@@ -211,3 +211,22 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("%d events come twice", len(more))
 	}
 }
+
+// A program that speaks OpenAI's API is no one to ask: it cannot answer.
+func TestProgramsAreNotAsked(t *testing.T) {
+	st := memory.New()
+	s := newStream(st)
+	live(t, st, s, func() {})
+	done := make(chan struct{})
+	close(done)
+	asked := 0
+	err := completionsAPI{}.follow(context.Background(), &turn{stream: s, done: done, end: map[string]any{"type": "done"}}, func(map[string]any) string {
+		if asked++; s.watched() {
+			t.Error("a program counts as someone who reads")
+		}
+		return ""
+	})
+	if err != nil || asked == 0 {
+		t.Errorf("%d events, %v", asked, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,6 +140,22 @@ func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Me
 	t.stream.pass(end)
 }
 
+// halt stops the turn that runs here in a session, and waits for its end: what
+// was said is recorded by then.
+func (rs *running) halt(ctx context.Context, id session.ID) error {
+	t := rs.latest(id)
+	if t == nil {
+		return nil
+	}
+	t.cancel(errStopped)
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // drain lets turns finish until ctx is done, and stops them then.
 func (rs *running) drain(ctx context.Context) {
 	rs.mu.Lock()
@@ -191,7 +208,7 @@ func (b turnBody) message() (llm.Message, error) {
 		}
 		m.Blocks = append(m.Blocks, llm.Image{MIME: img.MIME, Data: img.Data})
 	}
-	if b.Text != "" {
+	if strings.TrimSpace(b.Text) != "" {
 		m.Blocks = append(m.Blocks, llm.Text{Text: b.Text})
 	}
 	if len(m.Blocks) == 0 {
