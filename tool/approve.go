@@ -133,7 +133,7 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here.", nil
 	case g.ask == nil:
 		return fmt.Sprintf("not done: %s needs the user's permission, and there is no one to ask here. "+
-			"The user can allow it beforehand, or ask in an interactive chat.", call.Name), nil
+			"The user can allow it beforehand.", call.Name), nil
 	}
 	// One question at a time; the answer may settle the next one too.
 	select {

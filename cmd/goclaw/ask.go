@@ -28,6 +28,9 @@ func askCmd(a *app) *cobra.Command {
 		Short: "Run one turn: ask, stream the answer, exit",
 		Long: `Sends TEXT to a session, streams the answer and exits. Standard input is
 attached. /name with arguments is a prompt template or a skill, as in the chat.
+Questions about tools are asked on the terminal; where there is none, only what
+--mode and --allow permit is done.
+
 With --json every event is a line: delta, recorded, tool, notice,
 error, done. An answer that was cut because it reached the limit on its length
 ("cut" in done) is kept, and the exit code is 1.`,

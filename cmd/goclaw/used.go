@@ -100,7 +100,7 @@ func showUsage(ctx context.Context, a *app, by string, from time.Time, imported,
 		sum.Calls, sum.Cost = sum.Calls+u.Calls, sum.Cost+u.Cost
 		sum.Input, sum.Output, sum.CacheRead, sum.CacheWrite = sum.Input+u.Input, sum.Output+u.Output, sum.CacheRead+u.CacheRead, sum.CacheWrite+u.CacheWrite
 	}
-	sum.Day = "in all"
+	sum.Day = "total"
 	row(sum)
 	return a.print(transcript.Table(table, a.style(), a.columns())...)
 }

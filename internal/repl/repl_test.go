@@ -838,11 +838,11 @@ func TestPersonSeesAnotherFolder(t *testing.T) {
 	b := newBench()
 	b.seedIn(t, "/w/greeter", "s1", "main:cli:user", talk...)
 	in := func(folder string) func(*Options) { return func(o *Options) { o.CWD, o.Folder = folder, folder } }
-	const note = "It began in /w/greeter, and its tools now work in /w/other: /new starts a session here.\n"
+	const note = "This session began in /w/greeter; its tools now work in /w/other. /new starts a session here.\n"
 	if got := b.person(t, "", in("/w/other")); strings.Count(got, note) != 1 {
 		t.Errorf("in another folder:\n%s", got)
 	}
-	if got := b.person(t, "", in("/w/greeter/")); strings.Contains(got, "It began in") {
+	if got := b.person(t, "", in("/w/greeter/")); strings.Contains(got, "began in") {
 		t.Errorf("in its folder:\n%s", got)
 	}
 }

@@ -200,7 +200,7 @@ func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 		c.view.note("New session %s with %s. /help lists the commands.", transcript.Called(s.Info), c.o.Model().Name)
 	}
 	if s.Turns > 0 && c.o.Interactive && s.CWD != "" && c.o.CWD != "" && filepath.Clean(s.CWD) != filepath.Clean(c.o.CWD) {
-		c.view.note("It began in %s, and its tools now work in %s: /new starts a session here.", transcript.Name(transcript.Tilde(s.CWD)), c.o.Folder)
+		c.view.note("This session began in %s; its tools now work in %s. /new starts a session here.", transcript.Name(transcript.Tilde(s.CWD)), c.o.Folder)
 	}
 	for _, d := range s.Damage {
 		c.view.note("damaged: %v", d)
