@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/inherit/doctor"
 	"goclaw/session"
 )
 
@@ -135,5 +136,40 @@ func TestDeletedThere(t *testing.T) {
 		if diff := cmp.Diff(s.marks, marks()); diff != "" {
 			t.Errorf("%s: marks (-want +got):\n%s", s.name, diff)
 		}
+	}
+}
+
+// TestDeletedInACopy: what was deleted in OpenClaw is still deleted in a
+// repaired copy of its database.
+func TestDeletedInACopy(t *testing.T) {
+	db := filepath.Join(unpacked(t), "openclaw-2026.9.6/openclaw-agent.sqlite")
+	c := doctor.Copy{Root: db, To: filepath.Join(t.TempDir(), "copy"), Folder: true}
+	want := map[inherit.State]int{inherit.New: 14, inherit.Deleted: 1}
+	for _, from := range []string{db, c.To} {
+		cat, err := inherit.Find(t.Context(), []string{from}, inherit.FindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cat.Close()
+		rep, err := inherit.Import(t.Context(), openStore(t, t.TempDir()), cat, inherit.ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, states(rep)); diff != "" {
+			t.Errorf("%s: %s", from, diff)
+		}
+		if from == c.To {
+			break
+		}
+		for _, o := range rep.Outcomes {
+			x, err := doctor.Examine(t.Context(), o.Transcript)
+			if err == nil {
+				_, err = c.Add(t.Context(), x)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
 	}
 }

@@ -104,15 +104,19 @@ func (c *Copy) Add(ctx context.Context, x Examination) (string, error) {
 	t := x.Transcript
 	name := strings.TrimSuffix(c.place(t.Path), ".zst")
 	if t.Database() { // a file for each of its sessions
-		id := string(t.ID)
-		if t.Archive != "" {
+		id, end := string(t.ID), source.Ext
+		switch t.Archive {
+		case "":
+		case "deleted", "reset": // called as OpenClaw calls such files, so that they stay what they are
+			end += "." + t.Archive + "." + x.Updated.UTC().Format("2006-01-02T15-04-05.000Z")
+		default:
 			id += "." + t.Archive
 		}
 		dir := ""
 		if t.Path != c.Root {
 			dir = strings.TrimSuffix(name, filepath.Ext(name))
 		}
-		name = filepath.Join(dir, storekit.FileName(id)+".jsonl")
+		name = filepath.Join(dir, storekit.FileName(id)+end)
 	}
 	f, path, err := c.create(name)
 	if err != nil {
