@@ -48,7 +48,21 @@ sessions. Editors start it themselves, for example with
 // editorHost is what an editor talks to.
 type editorHost struct{ b *backend }
 
+// usable says why an editor cannot work in a folder, if so.
+func (h editorHost) usable(folder string) error {
+	if fi, err := os.Stat(folder); err != nil || !fi.IsDir() {
+		return fmt.Errorf("%s is not a folder here", folder)
+	}
+	if err := fence(h.b.conf).Check(folder); err != nil {
+		return fmt.Errorf("%s is goclaw's own: open another folder", folder)
+	}
+	return nil
+}
+
 func (h editorHost) Begin(ctx context.Context, folder string) (session.Info, error) {
+	if err := h.usable(folder); err != nil {
+		return session.Info{}, err
+	}
 	key := session.Key("main:editor:" + time.Now().UTC().Format("20060102-150405.000000"))
 	return h.b.Begin(ctx, session.Header{Key: key, CWD: folder})
 }
@@ -84,11 +98,8 @@ func (h editorHost) Window(ctx context.Context, in session.Info) (size, used int
 }
 
 func (h editorHost) Seat(ctx context.Context, in session.Info, folder string, servers []acpd.Server, ask tool.Approver) (acpd.Seat, error) {
-	if fi, err := os.Stat(folder); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder here", folder)
-	}
-	if err := fence(h.b.conf).Check(folder); err != nil {
-		return nil, fmt.Errorf("%s is goclaw's own: open another folder", folder)
+	if err := h.usable(folder); err != nil {
+		return nil, err
 	}
 	sub := h.b.at(folder)
 	if len(servers) > 0 {

@@ -94,7 +94,7 @@ func TestEditor(t *testing.T) {
 		t.Fatalf("%d questions, want 4: %s", len(saw.Questions), raw)
 	}
 	edit := saw.Questions[1].ToolCall
-	if len(edit.Content) != 1 || edit.Content[0].Type != "diff" || !strings.Contains(edit.Content[0].OldText, "two") || !strings.Contains(edit.Content[0].NewText, "three") || edit.Content[0].Path != "a.txt" {
+	if len(edit.Content) != 1 || edit.Content[0].Type != "diff" || !strings.Contains(edit.Content[0].OldText, "two") || !strings.Contains(edit.Content[0].NewText, "three") || edit.Content[0].Path != filepath.Join(folder, "a.txt") {
 		t.Errorf("the edit is asked about with %+v", edit)
 	}
 	var kinds []string

@@ -178,7 +178,7 @@ func (a *editor) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp
 		return acp.LoadSessionResponse{}, failed(err)
 	}
 	for _, rec := range s.Branch {
-		for _, u := range told(rec.Body) {
+		for _, u := range c.told(rec.Body) {
 			if err := c.update(ctx, u); err != nil {
 				return acp.LoadSessionResponse{}, err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -64,7 +65,7 @@ func (c *conversation) prompt(ctx context.Context, say llm.Message) (acp.PromptR
 			u := d.Usage
 			out.Usage = &acp.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedReadTokens: acp.Ptr(u.CacheRead), CachedWriteTokens: acp.Ptr(u.CacheWrite), TotalTokens: u.Total()}
 		}
-		for _, u := range shown(ev) {
+		for _, u := range c.shown(ev) {
 			if err := c.update(ctx, u); err != nil {
 				return out, err // the editor has left: the turn ends, and what was said is kept
 			}
@@ -114,7 +115,7 @@ func (c *conversation) about(ctx context.Context) {
 }
 
 // shown returns what the editor is told about an event of a turn.
-func shown(ev agent.Event) []acp.SessionUpdate {
+func (c *conversation) shown(ev agent.Event) []acp.SessionUpdate {
 	switch ev := ev.(type) {
 	case agent.Said:
 		switch {
@@ -124,9 +125,9 @@ func shown(ev agent.Event) []acp.SessionUpdate {
 			return []acp.SessionUpdate{acp.UpdateAgentThoughtText(ev.Thinking)}
 		}
 	case agent.Calling:
-		return []acp.SessionUpdate{started(ev.Call, acp.ToolCallStatusInProgress)}
+		return []acp.SessionUpdate{c.started(ev.Call, acp.ToolCallStatusInProgress)}
 	case agent.Called:
-		return []acp.SessionUpdate{ended(ev.Call, ev.Result)}
+		return []acp.SessionUpdate{c.ended(ev.Call, ev.Result)}
 	case agent.Recorded, agent.Done:
 	default:
 		if text := transcript.Event(ev); text != "" { // a compaction, a retry, a refusal
@@ -137,7 +138,7 @@ func shown(ev agent.Event) []acp.SessionUpdate {
 }
 
 // told returns what the editor is told about a record of the past.
-func told(b session.Body) (out []acp.SessionUpdate) {
+func (c *conversation) told(b session.Body) (out []acp.SessionUpdate) {
 	switch b := b.(type) {
 	case session.Compaction:
 		return []acp.SessionUpdate{acp.UpdateAgentThoughtText("[The earlier turns were compacted: this summary is sent in their place.]\n" + b.Summary + "\n")}
@@ -159,9 +160,9 @@ func told(b session.Body) (out []acp.SessionUpdate) {
 					out = append(out, acp.UpdateUserMessage(acp.ImageBlock(block.Data, block.MIME)))
 				}
 			case llm.ToolCall:
-				out = append(out, started(block, acp.ToolCallStatusPending))
+				out = append(out, c.started(block, acp.ToolCallStatusPending))
 			case llm.ToolResult:
-				out = append(out, ended(llm.ToolCall{ID: block.CallID, Name: block.Name}, block))
+				out = append(out, c.ended(llm.ToolCall{ID: block.CallID, Name: block.Name}, block))
 			}
 		}
 	}
@@ -182,15 +183,15 @@ func kindOf(name string) acp.ToolKind {
 	return acp.ToolKindOther
 }
 
-func started(call llm.ToolCall, status acp.ToolCallStatus) acp.SessionUpdate {
+func (c *conversation) started(call llm.ToolCall, status acp.ToolCallStatus) acp.SessionUpdate {
 	opts := []acp.ToolCallStartOpt{acp.WithStartKind(kindOf(call.Name)), acp.WithStartStatus(status), acp.WithStartRawInput(rawOf(call))}
-	if path := pathOf(call); path != "" {
+	if path := c.pathOf(call); path != "" {
 		opts = append(opts, acp.WithStartLocations([]acp.ToolCallLocation{{Path: path}}))
 	}
 	return acp.StartToolCall(acp.ToolCallId(call.ID), transcript.CallLine(call), opts...)
 }
 
-func ended(call llm.ToolCall, r llm.ToolResult) acp.SessionUpdate {
+func (c *conversation) ended(call llm.ToolCall, r llm.ToolResult) acp.SessionUpdate {
 	status := acp.ToolCallStatusCompleted
 	if r.IsError {
 		status = acp.ToolCallStatusFailed
@@ -198,7 +199,7 @@ func ended(call llm.ToolCall, r llm.ToolResult) acp.SessionUpdate {
 	content := []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(r.Text()))}
 	if call.Name == "edit_file" && !r.IsError {
 		if _, diff, ok := strings.Cut(r.Text(), "\n"); ok && strings.Contains(diff, "@@ ") {
-			content = diffOf(pathOf(call), diff)
+			content = diffOf(c.pathOf(call), diff)
 		}
 	}
 	return acp.UpdateToolCall(acp.ToolCallId(call.ID), acp.WithUpdateStatus(status), acp.WithUpdateContent(content))
@@ -213,10 +214,18 @@ func rawOf(call llm.ToolCall) any {
 }
 
 // pathOf returns the file that a call is about, if it names one.
-func pathOf(call llm.ToolCall) string {
+func (c *conversation) pathOf(call llm.ToolCall) string {
 	var args struct{ Path string }
 	_ = json.Unmarshal(call.Args, &args)
-	return args.Path
+	return c.absolute(args.Path)
+}
+
+// absolute returns a path as editors want it.
+func (c *conversation) absolute(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.folder, path)
 }
 
 // diffOf returns a unified diff as an editor shows it: what each part was, and
@@ -271,8 +280,8 @@ func (c *conversation) approve(ctx context.Context, r tool.Request) (tool.Decisi
 		q.ToolCallId, q.RawInput = acp.ToolCallId(call.ID), rawOf(call)
 	}
 	if r.Diff != "" {
-		q.Content = diffOf(r.Path, r.Diff)
-		q.Locations = []acp.ToolCallLocation{{Path: r.Path}}
+		q.Content = diffOf(c.absolute(r.Path), r.Diff)
+		q.Locations = []acp.ToolCallLocation{{Path: c.absolute(r.Path)}}
 	}
 	resp, err := c.editor.conn.RequestPermission(ctx, acp.RequestPermissionRequest{SessionId: c.id, ToolCall: q, Options: options})
 	switch {
