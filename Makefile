@@ -61,9 +61,13 @@ bench-postgres: ## the PostgreSQL store beside its limits: appends beside pgbenc
 bench-growth: ## how large a PostgreSQL database of sessions becomes, and its log (RECORDS=1000000)
 	$(GO) run ./internal/bench/growth -records "$${RECORDS:-1000000}"
 
+.PHONY: bench-serve
+bench-serve: ## goclaw serve under load: reads beside 1,000 followers and 50 turns, followers that do not read, memory
+	$(GO) run ./internal/bench/serve
+
 .PHONY: bench-all
-bench-all: ## every speed claim: bench, bench-import, bench-search, bench-start and bench-postgres, one after another
-	@status=0; for t in bench bench-import bench-search bench-start bench-postgres; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
+bench-all: ## every speed claim: bench, bench-import, bench-search, bench-start, bench-postgres and bench-serve, one after another
+	@status=0; for t in bench bench-import bench-search bench-start bench-postgres bench-serve; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)
