@@ -45,8 +45,9 @@ type Request struct {
 	// Rule is what a Session or an Always would allow from now on: this call
 	// and those like it.
 	Rule Rule
-	// Private: the command names something that the Fence protects. It is asked about
-	// each time: every yes counts as Once.
+	// Private: the command names something that the Fence protects, or the file is
+	// git's own, with which git can be made to run commands. It is asked about each
+	// time: every yes counts as Once.
 	Private bool
 }
 
@@ -129,7 +130,7 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 		return "", nil
 	}
 	switch {
-	case g.ask == nil && r.Private:
+	case g.ask == nil && r.Private && r.Path == "":
 		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here.", nil
 	case g.ask == nil:
 		return fmt.Sprintf("not done: %s needs the user's permission, and there is no one to ask here. "+
@@ -174,7 +175,7 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 func (g *guard) covers(r Request) bool {
 	mode, rules := g.now()
 	switch {
-	case r.Private:
+	case r.Private && (r.Path == "" || mode != ModeAll): // in the mode all, a command may write to git's files too
 		return false
 	case mode == ModeAll, mode == ModeEdits && r.Path != "":
 		return true

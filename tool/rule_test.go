@@ -118,18 +118,25 @@ func TestModes(t *testing.T) {
 		{"note", "write_file", o{"path": "MEMORY.md", "content": "x"}},
 		{"bash", "bash", o{"command": "echo hi"}},
 		{"rule", "bash", o{"command": "git version"}},
+		{"git's", "write_file", o{"path": ".git/config", "content": "x"}},
+		{"git's", "write_file", o{"path": "link/hooks/pre-commit", "content": "x"}},
+		{"not git's", "write_file", o{"path": ".gitignore", "content": "x"}},
 	}
 	for mode, want := range map[Mode][]string{
 		// What is asked about, and what is refused.
-		ModeAsk:   {"", "", "ask", "ask", "", "", "ask", ""},
-		ModeEdits: {"", "", "", "", "", "", "ask", ""},
-		ModePlan:  {"", "", "refused", "refused", "", "", "refused", "refused"},
-		ModeAll:   {"", "", "", "", "", "", "", ""},
+		ModeAsk:   {"", "", "ask", "ask", "", "", "ask", "", "ask", "ask", "ask"},
+		ModeEdits: {"", "", "", "", "", "", "ask", "", "ask", "ask", ""},
+		ModePlan:  {"", "", "refused", "refused", "", "", "refused", "refused", "refused", "refused", "refused"},
+		ModeAll:   {"", "", "", "", "", "", "", "", "", "", ""},
 	} {
 		for i, c := range calls {
 			asked := false
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, "a.txt"), "old\n")
+			put(t, filepath.Join(dir, ".git/config"), "[core]\n")
+			if err := os.Symlink(".git", filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
 			s, err := New(Options{Workspace: dir, Now: noonClock, Mode: mode, Rules: []Rule{{Tool: "bash", Words: []string{"git", "version"}}},
 				Ask: ApproverFunc(func(context.Context, Request) (Decision, error) { asked = true; return No, nil })})
 			if err != nil {

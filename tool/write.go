@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -76,7 +78,12 @@ func (w *workspace) change(tool, path string, to func(old string) (string, error
 		return Request{}, false
 	}
 	name := filepath.ToSlash(rel)
-	return Request{Tool: tool, Path: name, Dir: w.dir, Diff: unified(name, old, []byte(text)), Rule: Rule{Tool: edits}}, true
+	return Request{Tool: tool, Path: name, Dir: w.dir, Diff: unified(name, old, []byte(text)), Rule: Rule{Tool: edits}, Private: isGits(w.at(target))}, true
+}
+
+// isGits reports whether a file is in a folder .git, whatever links lead there.
+func isGits(path string) bool {
+	return slices.ContainsFunc(strings.Split(resolve(path), string(filepath.Separator)), func(name string) bool { return strings.EqualFold(name, ".git") })
 }
 
 // unified returns the change from old to new as a unified diff, or says how

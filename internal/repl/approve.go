@@ -33,7 +33,11 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 		a.Show(a.Style.Dim("For this session or always would allow " + like + "."))
 	}
 	if req.Private {
-		a.Show(a.Style.Dim("It names goclaw's own files, so you are asked every time."))
+		why := "It names goclaw's own files, so you are asked every time."
+		if req.Path != "" {
+			why = "It is git's own, and can make git run commands, so you are asked every time."
+		}
+		a.Show(a.Style.Dim(why))
 		prompt = "[y]es, [N]o (n REASON tells why): "
 	}
 	for {
