@@ -8,6 +8,7 @@
 package mcpc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -89,7 +90,8 @@ func Connect(ctx context.Context, servers map[string]Server, version string) (*C
 }
 
 func (c *Client) connect(ctx context.Context, name string, s Server, version string) ([]tool.Tool, error) {
-	transport, err := s.transport()
+	said := &lastWords{}
+	transport, err := s.transport(said)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,10 @@ func (c *Client) connect(ctx context.Context, name string, s Server, version str
 	client := mcp.NewClient(&mcp.Implementation{Name: "goclaw", Version: version}, nil)
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
-		return nil, cmp.Or(cause(ctx), err)
+		if err = cmp.Or(cause(ctx), err); said.String() != "" {
+			err = fmt.Errorf("%w; it printed: %s", err, said)
+		}
+		return nil, err
 	}
 	c.mu.Lock()
 	c.sessions = append(c.sessions, session)
@@ -127,13 +132,35 @@ func cause(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (s Server) transport() (mcp.Transport, error) {
+// lastWords keeps the last line that was written to it.
+type lastWords struct {
+	mu  sync.Mutex
+	end []byte
+}
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const most = 1 << 10
+	l.end = append(l.end, p...)
+	l.end = bytes.Clone(l.end[max(0, len(l.end)-most):])
+	return len(p), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(l.end), ""))
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+func (s Server) transport(said io.Writer) (mcp.Transport, error) {
 	switch {
 	case s.Command != "" && s.URL != "":
 		return nil, errors.New("it has a command and a url: keep one of them")
 	case s.Command != "":
 		cmd := exec.Command(s.Command, s.Args...)
-		cmd.Env, cmd.Dir, cmd.Stderr = s.Env, s.Dir, io.Discard
+		cmd.Env, cmd.Dir, cmd.Stderr = s.Env, s.Dir, said
 		return &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}, nil
 	case strings.HasPrefix(s.URL, "http://"), strings.HasPrefix(s.URL, "https://"):
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: headers(s.Headers)}, DisableStandaloneSSE: true}, nil
