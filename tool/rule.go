@@ -118,8 +118,12 @@ var subcommands = map[string]bool{
 	"systemctl": true, "terraform": true, "uv": true, "yarn": true,
 }
 
-// runners are subcommands that run whatever follows them.
-var runners = map[string]bool{"exec": true, "run": true, "x": true, "dlx": true}
+// runners are subcommands that run whatever follows them, or set what the program
+// runs from then on (git config core.fsmonitor).
+var runners = map[string]bool{
+	"exec": true, "run": true, "x": true, "dlx": true, "tool": true,
+	"config": true, "env": true, "alias": true, "bisect": true, "submodule": true, "filter-branch": true,
+}
 
 // ruleFor returns the rule that an "always" for a command stands for: its first
 // two words if those say what it does, otherwise the command as it is.

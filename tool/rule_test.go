@@ -65,6 +65,8 @@ func TestRuleFor(t *testing.T) {
 		"git status -s":      "bash(git status)",
 		"go test ./...":      "bash(go test)",
 		"npm run build":      `bash("npm run build")`,
+		"git config a.b c":   `bash("git config a.b c")`,
+		"go env -w A=b":      `bash("go env -w A=b")`,
 		"docker exec a sh":   `bash("docker exec a sh")`,
 		"git -C x status":    `bash("git -C x status")`,
 		"git":                `bash("git")`,
