@@ -121,7 +121,7 @@ func (b *backend) List(ctx context.Context, q url.Values) (infos []session.Info,
 	limit = min(limit, maxList)
 	after, source := q.Get("after"), q.Get("source")
 	found := after == ""
-	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true"}
+	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true", Expect: 2*limit + 20}
 	sel.Query = session.Query{Agent: q.Get("agent"), Channel: q.Get("channel"), Text: q.Get("text"), Trash: q.Get("trash") == "true"}
 	for in, err := range naming.List(ctx, b.stores.st, sel) {
 		if err != nil {

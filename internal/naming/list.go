@@ -12,26 +12,35 @@ type Choice struct {
 	session.Query        // Text may match titles as Title makes them, and Limit counts what is listed
 	Folder        string // only those that worked in it or below it; "": anywhere
 	All           bool   // subagents' sessions, too
+	Expect        int    // about how many are taken: the store is asked for more only if they are; 0: for all
 }
 
 // List returns the sessions that c selects, with titles as Title makes them.
 func List(ctx context.Context, st session.Store, c Choice) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		q, n := c.Query, 0
-		q.Text, q.Limit = "", 0
+		q.Text = ""
 		here := InFolder(c.Folder)
-		for in, err := range st.List(ctx, q) {
-			if err == nil {
-				if in.Subagent() && !c.All || c.Folder != "" && !here(in.CWD) {
-					continue
+		seen := map[session.ID]bool{}
+		for q.Limit = c.Expect; ; q.Limit *= 8 {
+			rows := 0
+			for in, err := range st.List(ctx, q) {
+				if rows++; err == nil {
+					if seen[in.ID] || in.Subagent() && !c.All || c.Folder != "" && !here(in.CWD) {
+						continue
+					}
+					seen[in.ID] = c.Expect > 0
+					in.Title = Title(ctx, st, in)
+					if !c.Match(in) {
+						continue
+					}
+					n++
 				}
-				in.Title = Title(ctx, st, in)
-				if !c.Match(in) {
-					continue
+				if !yield(in, err) || c.Limit > 0 && n == c.Limit {
+					return
 				}
-				n++
 			}
-			if !yield(in, err) || c.Limit > 0 && n == c.Limit {
+			if rows < q.Limit || q.Limit == 0 {
 				return
 			}
 		}
