@@ -166,7 +166,7 @@ func pageAccess(t *testing.T, in context.Context) {
 	check("the trash")
 	b.click(".filters label", "In the trash")
 	b.open(id)
-	b.see(".fold", "folded away")
+	b.see(".fold", "were compacted")
 	b.click(".fold button", "Show what it covers")
 	b.see(".folded", "Turn 0")
 	b.js("document.querySelectorAll('details').forEach(d => d.open = true)")

@@ -211,7 +211,7 @@ func pagePast(t *testing.T, in context.Context) {
 	b.see(".panel", "Compact the past?")
 	b.until("document.activeElement.matches('.panel h3')")
 	b.click(".panel button", "Compact")
-	b.see(".fold", "were folded away")
+	b.see(".fold", "were compacted")
 	b.see(".fold", "tokens became")
 	b.until("document.activeElement.id === 'compact' && ![...document.querySelectorAll('.item.user')].some(e => e.innerText.includes('Turn 0:'))")
 	b.click(".fold summary", "The summary")

@@ -203,10 +203,10 @@ function List() {
       <h1><a href="#/">goclaw</a></h1>
       <button class="new" onClick=${begin}>New</button>
       <a class="button" href="#/usage">Usage</a>
-      <button aria-label="Keys" title="Keys" onClick=${() => (help.value = true)}>?</button>
+      <button aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => (help.value = true)}>?</button>
     </div>
-    <form role="search" onSubmit=${search}><input type="search" name="q" id="search" placeholder="Search everything said" aria-label="Search everything that was said" /></form>
-    <input class="narrow" placeholder="Narrow the list" aria-label="Narrow the list" onInput=${find} />
+    <form role="search" onSubmit=${search}><input type="search" name="q" id="search" placeholder="Search all messages" aria-label="Search all messages" /></form>
+    <input class="narrow" placeholder="Filter the list" aria-label="Filter the list" onInput=${find} />
     <${Filters} />
     <${Rows} box=${box} />
     ${!sessions.value.length && !loading.value && html`<p class="none" role="status">No sessions here.</p>`}
@@ -224,8 +224,8 @@ function Search({ text }) {
     <a class="backlink" href="#/">All</a>
     <h2>“${text}”</h2>
     ${!r && html`<p role="status">Searching…</p>`}
-    ${r && !r.hits.length && html`<p role="status">Nothing was found.</p>`}
-    ${r && r.near && html`<p class="hint">Nothing says this; these are only near.</p>`}
+    ${r && !r.hits.length && html`<p role="status">Nothing found.</p>`}
+    ${r && r.near && html`<p class="hint">Nothing matches exactly; these are the closest.</p>`}
     <ol class="hits">${r && r.hits.map((hit) => html`<li>
       ${hit.session
         ? html`<a href=${`#/s/${encodeURIComponent(hit.session)}/${hit.seq}`}>${hit.title || hit.key}</a>`
@@ -238,7 +238,7 @@ function Search({ text }) {
 
 const keys = [
   ["/", "search"], ["n", "new session"], ["j, k", "next, previous session"], ["m", "write a message"],
-  ["Enter", "send; while an answer comes: queue"], ["Shift+Enter", "new line"], ["Esc", "stop the answer, leave a field"], ["?", "this list"],
+  ["Enter", "send; during an answer: queue"], ["Shift+Enter", "new line"], ["Esc", "stop the answer, leave a field"], ["?", "this list"],
 ];
 
 function Help() {
@@ -247,8 +247,8 @@ function Help() {
     if (help.value) box.current.showModal();
   }, [help.value]);
   if (!help.value) return null;
-  return html`<dialog ref=${box} onClose=${() => (help.value = false)} aria-label="Keys">
-    <h2>Keys</h2>
+  return html`<dialog ref=${box} onClose=${() => (help.value = false)} aria-label="Keyboard shortcuts">
+    <h2>Keyboard shortcuts</h2>
     <dl>${keys.map(([k, what]) => html`<dt><kbd>${k}</kbd></dt><dd>${what}</dd>`)}</dl>
     <button onClick=${() => box.current.close()}>Close</button>
   </dialog>`;
@@ -291,7 +291,7 @@ function App() {
     ${r.kind === "s" ? html`<${Session} key=${r.id} id=${r.id} part=${r.part} />`
       : r.kind === "usage" ? html`<${Usage} />`
       : r.kind === "search" ? html`<${Search} key=${r.id} text=${r.id} />`
-      : html`<main class="empty" id="main" tabindex="-1"><p>Choose a session, or begin a new one.</p></main>`}
+      : html`<main class="empty" id="main" tabindex="-1"><p>Choose a session, or start a new one.</p></main>`}
     ${problem.value && html`<div class="toast bad" role="alert">${problem.value} <button onClick=${() => (problem.value = "")}>Close</button></div>`}
     ${toast.value && html`<div class="toast" role="status">${toast.value.text} ${toast.value.undo && html`<button onClick=${toast.value.undo}>Undo</button>`} <button onClick=${() => (toast.value = null)}>Close</button></div>`}
     <${Help} />

@@ -31,7 +31,7 @@ function Call({ c }) {
 
 const names = {
   user: "You", assistant: "Assistant", tool: "Result", compaction: "Compacted", checkpoint: "Checkpoint", notice: "Notice to the model", undo: "Compaction undone",
-  model: "Model", title: "Title", shell: "Command", custom: "From a program", reset: "Started over", branch: "Back from a branch",
+  model: "Model", title: "Title", shell: "Command", custom: "From a program", reset: "Started over", branch: "Returned from a branch",
 };
 const small = ["notice", "checkpoint", "model", "title", "undo", "compaction"];
 
@@ -59,7 +59,7 @@ export function Item({ it, m, found }) {
   }
   return html`<article class=${classes} id=${"r" + it.seq} aria-label=${`${name}, record ${it.seq}`}>
     <header><span class="who">${name}</span> <time datetime=${it.time}>${clock(it.time)}</time> <a class="seq" href=${`#/s/${encodeURIComponent(m.id)}/${it.seq}`}>#${it.seq}</a>
-      ${it.dead && html`<span class="tag">another branch</span>`}${folded && html`<span class="tag">not sent any more</span>`}
+      ${it.dead && html`<span class="tag">another branch</span>`}${folded && html`<span class="tag">no longer sent</span>`}
       ${it.kind === "user" && !it.dead && html`<button class="quiet" onClick=${() => m.back(it.seq)} title="Go back to before this message, and change it" aria-label=${`Edit, record ${it.seq}`}>Edit</button>`}
       ${(it.kind === "user" || it.kind === "assistant") && html`<button class="quiet" onClick=${() => m.fork(it.seq)} aria-label=${`Fork here, record ${it.seq}`}>Fork here</button>`}
     </header>
@@ -71,8 +71,8 @@ export function Item({ it, m, found }) {
 export function Fold({ m }) {
   const { first, summary } = m.fold.value;
   const on = m.unfolded.value;
-  return html`<article class="item fold" id="fold" aria-label="Folded away">
-    <p><strong>Records 1 to ${first - 1} were folded away</strong>${became(summary) && ": " + became(summary)}. The model reads this summary of them, made at <a href=${`#/s/${encodeURIComponent(m.id)}/${summary.seq}`}>#${summary.seq}</a>.</p>
+  return html`<article class="item fold" id="fold" aria-label="Compacted">
+    <p><strong>Records 1 to ${first - 1} were compacted</strong>${became(summary) && ": " + became(summary)}. The model reads this summary of them, made at <a href=${`#/s/${encodeURIComponent(m.id)}/${summary.seq}`}>#${summary.seq}</a>.</p>
     <details class="summary"><summary>The summary</summary><${Body} it=${summary} /></details>
     <button aria-expanded=${on} onClick=${() => m.unfold(!on)}>${on ? "Hide what it covers" : "Show what it covers"}</button>
     <button onClick=${() => m.compact({ undo: true })}>Undo</button>

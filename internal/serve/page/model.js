@@ -382,12 +382,12 @@ export class Model {
   compact(body) {
     return this.act(async () => {
       this.plan.value = null;
-      this.status.value = body.undo ? "" : "The past is being compacted.";
+      this.status.value = body.undo ? "" : "Compacting the earlier turns.";
       await ask("POST", at(this.id, "/compact"), body);
       this.unfolded.value = false;
       await this.moved();
       this.count();
-      this.status.value = body.undo ? "The compaction was undone." : "The past was compacted.";
+      this.status.value = body.undo ? "The compaction was undone." : "The earlier turns were compacted.";
     });
   }
 }

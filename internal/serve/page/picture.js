@@ -68,7 +68,7 @@ function Parts({ ctx }) {
     <h3>The next request: ${short(ctx.budget.used)} of ${short(all)} tokens (${ctx.budget.percent} %)</h3>
     <table class="parts"><thead><tr><th scope="col">What</th><th scope="col">Tokens</th><th scope="col"><span class="hidden">Share</span></th></tr></thead>
       <tbody>${parts.map((p) => html`<tr><td>${p.name}</td><td class="number">${p.tokens}</td><td class="share"><meter min="0" max=${all} value=${p.tokens} aria-label=${p.name}></meter></td></tr>`)}</tbody></table>
-    ${ctx.compactsFirst && html`<p class="hint">The past is compacted before the next question is asked.</p>`}
+    ${ctx.compactsFirst && html`<p class="hint">The earlier turns will be compacted before the next request.</p>`}
   </section>`;
 }
 

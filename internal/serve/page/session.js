@@ -42,7 +42,7 @@ function Question({ m }) {
       ${button("no", "No")}
       <input ref=${why} placeholder="No, because …" aria-label="Why not" onKeyDown=${(e) => e.key === "Enter" && answer("no")()} />
     </div>
-    ${!q.private && q.rule && html`<p class="hint">The middle answers allow <code>${q.rule}</code>.</p>`}
+    ${!q.private && q.rule && html`<p class="hint">“For this session” and “Always here” allow <code>${q.rule}</code>.</p>`}
   </section>`;
 }
 
@@ -81,10 +81,10 @@ function Composer({ m }) {
   const add = (files) => m.act(async () => {
     const images = [...m.draft.value.images];
     for (const file of files) {
-      if (!pictures.includes(file.type)) throw new Error(`${file.name} is not a picture that models take: PNG, JPEG, GIF or WebP`);
+      if (!pictures.includes(file.type)) throw new Error(`${file.name} is not a PNG, JPEG, GIF or WebP picture`);
       images.push(await read(file));
     }
-    if (images.reduce((n, img) => n + img.data.length, 0) > mostBytes) throw new Error("these pictures are too large: at most 15 MB in a message");
+    if (images.reduce((n, img) => n + img.data.length, 0) > mostBytes) throw new Error("these pictures are too large: a message may have 15 MB");
     m.draft.value = { ...m.draft.value, images };
   });
   const paste = (e) => {
@@ -120,7 +120,7 @@ function Live({ m, follow }) {
   return html`
     ${m.thinking.value && html`<article class="item assistant"><details class="thinking"><summary>Thinking…</summary><div class="text plain">${m.thinking.value}</div></details></article>`}
     ${m.saying.value && html`<article class="item assistant live"><div class="text plain">${m.saying.value}</div></article>`}
-    ${m.calls.value.map((c) => html`<div class="running"><code>${c.name}</code> runs…${c.tail && html`<pre class="output">${c.tail}</pre>`}</div>`)}
+    ${m.calls.value.map((c) => html`<div class="running"><code>${c.name}</code> is running…${c.tail && html`<pre class="output">${c.tail}</pre>`}</div>`)}
     ${m.notices.value.map((text) => html`<p class="notice-line">${text}</p>`)}
     ${!m.running.value && open(m.items.value) && html`<p class="notice-line">This turn was interrupted. <button class="resume" onClick=${() => m.say(null)}>Continue it</button></p>`}`;
 }
@@ -206,9 +206,9 @@ function Branches({ m }) {
   };
   return html`<section class="panel" aria-label="Branches">
     <h3 tabindex="-1" ref=${(el) => el && !el.seen && ((el.seen = true), el.focus())}>Branches</h3>
-    ${list.length < 2 && html`<p>There is one branch. “Edit” at a message begins another.</p>`}
+    ${list.length < 2 && html`<p>There is one branch. “Edit” on a message starts another.</p>`}
     <ul>${list.map((b) => html`<li>${b.live ? html`<strong>here</strong>` : html`<button onClick=${() => m.goTo(b.id)}>Switch</button>`} ${b.turns} ${b.turns === 1 ? "turn" : "turns"}: ${b.text}</li>`)}</ul>
-    <p class="hint">Files are not changed by going back.</p>
+    <p class="hint">Going back does not change files.</p>
     <button onClick=${close}>Close</button>
   </section>`;
 }
@@ -221,7 +221,7 @@ function Plan({ m }) {
     focus("compact");
   };
   return html`<section class="panel" aria-label="Compaction">
-    <h3 tabindex="-1" ref=${(el) => el && !el.seen && ((el.seen = true), el.focus())}>Compact the past?</h3>
+    <h3 tabindex="-1" ref=${(el) => el && !el.seen && ((el.seen = true), el.focus())}>Compact the earlier turns?</h3>
     <p>${p.compacted} records become a summary and ${p.kept} stay: ${short(p.tokensBefore)} tokens become about ${short(p.tokensAfter)}.
       ${p.cost ? ` It costs about ${dollars(p.cost)}.` : ""} Nothing is deleted, and it can be undone.</p>
     <button onClick=${then(() => m.compact({}))}>Compact</button> <button onClick=${then(() => (m.plan.value = null))}>Cancel</button>

@@ -50,7 +50,7 @@ export function Usage() {
       ${[["7d", "a week"], ["30d", "30 days"], ["365d", "a year"]].map(([v, t]) => html`<option value=${v}>${t}</option>`)}
     </select></label>
     ${!u && html`<p role="status">Counting…</p>`}
-    ${u && !u.length && html`<p>No model was asked.</p>`}
+    ${u && !u.length && html`<p>No model has answered in this time.</p>`}
     ${u && u.length > 0 && html`<${Days} lines=${u} /><div class="wide" tabindex="0" role="region" aria-label="Usage by day and model"><table>
       <thead><tr>${["Day", "Model", "Calls", "Input", "Cached", "Output", "Cost", "Tokens"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
       <tbody>${u.map((x) => html`<tr><td>${x.day}</td><td>${x.model}</td><td class="number">${x.calls}</td><td class="number">${short(x.input + x.cacheWrite)}</td><td class="number">${short(x.cacheRead)}</td><td class="number">${short(x.output)}</td><td class="number">${dollars(x.cost)}</td>
