@@ -24,7 +24,7 @@ import (
 // To hold a program against its requests, write one test that calls heldToWire
 // with the folder and one wired for each of its sessions: the test fails for
 // a session that has none. If a difference is meant, add a line to differences
-// and to the table "Meant differences" of docs/design/inherit.md, and name it in
+// and to the table "Intended differences" of docs/design/inherit.md, and name it in
 // the wired: the test fails for a difference that has nothing to do, and for one
 // that the page does not list.
 
@@ -174,7 +174,7 @@ func TestMeantDifferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(page), "\n## Meant differences\n")
+	_, part, _ := strings.Cut(string(page), "\n## Intended differences\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	listed := map[string]bool{}
 	for line := range strings.Lines(part) {
