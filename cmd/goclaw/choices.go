@@ -194,7 +194,7 @@ func (c choices) table(all bool) repl.Choices {
 		t.Rows = append(t.Rows, []string{mark, fmt.Sprint(len(t.Names)), transcript.Printable(ch.Name), size, price(ch.In), price(ch.Out), thinks})
 	}
 	if left > 0 {
-		t.More = append(t.More, fmt.Sprintf("%d older ones are left out: /model all, or goclaw models --all", left))
+		t.More = append(t.More, fmt.Sprintf("%d older models are not shown: /model all, or goclaw models --all", left))
 	}
 	for _, prov := range c.Any {
 		t.More = append(t.More, fmt.Sprintf("and any model of %s: /model %s/VENDOR/MODEL", prov, prov))

@@ -116,7 +116,7 @@ func setConfig(e *env, args []string, remove bool) error {
 		return err
 	}
 	if env := config.Variable(strings.Join(name, ".")); env != "" && e.getenv(env) != "" {
-		e.warn("$%s is set, and goes before it", env)
+		e.warn("$%s is set, and overrides it", env)
 	}
 	return e.print(fmt.Sprintf("set %s in %s", transcript.Name(args[0]), path))
 }

@@ -120,6 +120,9 @@ func restore(ctx context.Context, a *app, ref string, asJSON bool) error {
 		return err
 	}
 	in, err := naming.Find(ctx, st, ref, true, a.lists.Last())
+	if errors.Is(err, session.ErrNotFound) {
+		return &hinted{err, "it is not in the trash: goclaw sessions --trash lists what is"}
+	}
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 		}
 		return nil, ""
 	case spoken == "":
-		return nil, fmt.Sprintf("OpenClaw asks %s in a way that goclaw does not know (%s)", shown(provider), shown(cmp.Or(o.API, "no address")))
+		return nil, fmt.Sprintf("OpenClaw asks %s through an API that goclaw does not speak (%s)", shown(provider), shown(cmp.Or(o.API, "no address")))
 	}
 	c := lending(provider, base)
 	what := fmt.Sprintf("OpenClaw has a key for %s in %s.", shown(provider), shortPath(o.From, ms.getenv("HOME")))
@@ -110,7 +110,7 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 	case !allowed && asked:
 		return nil, fmt.Sprintf("what OpenClaw has for %s is not used, because you said no: goclaw models forget openclaw:%s undoes that", shown(provider), shown(provider))
 	case !allowed:
-		return nil, fmt.Sprintf("%s It is used only if you say so: goclaw in a terminal asks", what)
+		return nil, fmt.Sprintf("%s It is used only if you agree: start goclaw in a terminal to be asked", what)
 	}
 	return borrowed(ms, spec, spoken, base, o.Provider), ""
 }

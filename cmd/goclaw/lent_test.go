@@ -116,7 +116,7 @@ func TestKeysOfOpenClaw(t *testing.T) {
 	}
 	ask := []string{"ask", "-s", "agent:main:main", "the first word"}
 
-	pipe("without a terminal", "It is used only if you say so: goclaw in a terminal asks", 0, ask...)
+	pipe("without a terminal", "It is used only if you agree: start goclaw in a terminal to be asked", 0, ask...)
 	person("n", "Ollama, and start goclaw again.")
 	if got := v.asked(); len(got) > 0 {
 		t.Errorf("after a no, the vendor was asked with %q", got)
@@ -143,7 +143,7 @@ func TestKeysOfOpenClaw(t *testing.T) {
 	// Another address is another question.
 	other := newLentVendor(t)
 	withOpenClaw(t, home, other.URL)
-	pipe("another address", "It is used only if you say so", 0, ask...)
+	pipe("another address", "It is used only if you agree", 0, ask...)
 	if got := other.asked(); len(got) > 0 {
 		t.Errorf("the other vendor was asked with %q", got)
 	}

@@ -86,7 +86,7 @@ func (l lists) Last() naming.Listed {
 	case last.At.IsZero():
 		return naming.Listed{}
 	case time.Since(last.At) > numbersLast:
-		return naming.Listed{Why: fmt.Sprintf("the last list is of %s, which is too old for its numbers: list the sessions again", last.At.Local().Format("2006-01-02 15:04"))}
+		return naming.Listed{Why: fmt.Sprintf("the last list, of %s, is too old: list the sessions again", last.At.Local().Format("2006-01-02 15:04"))}
 	}
 	return naming.Listed{IDs: last.IDs}
 }
@@ -140,6 +140,6 @@ func (l lists) candidates(err error) bool {
 	for _, line := range transcript.Sessions(listRows(l.conf, many.Candidates), time.Now(), style, columnsOf(l.err)) {
 		fmt.Fprintln(l.err, line)
 	}
-	say(l.err, "  type its number, or type more of the key, or the id")
+	say(l.err, "  type its number, more of its key, or its id")
 	return true
 }

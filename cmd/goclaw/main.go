@@ -103,7 +103,7 @@ func rootCmd(a *app) *cobra.Command {
 	var open opening
 	root := &cobra.Command{
 		Use:   "goclaw",
-		Short: "An agent that never loses a session",
+		Short: "An agent that never loses a conversation",
 		Long: `goclaw keeps every conversation as an append-only log and resumes it after a
 restart, a crash or a full context window.
 

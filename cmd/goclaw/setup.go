@@ -60,7 +60,7 @@ defaults for the rest.`,
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "read the provider's key from this file; - is standard input")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "what is done without asking: ask (nothing), edits, plan (only reading) or all")
 	cmd.Flags().BoolVar(&f.imports, "import", true, "import the sessions of other agents")
-	cmd.Flags().BoolVar(&f.follow, "follow", true, "import what other agents add later, by itself")
+	cmd.Flags().BoolVar(&f.follow, "follow", true, "import automatically what other agents add later")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "ask nothing: take the flags and the defaults")
 	return cmd
 }
@@ -199,7 +199,7 @@ func (s *setup) wouldAsk() error {
 	} {
 		fmt.Fprintf(s.out, "  %-10s %s [%s]\n", q[0], q[1], q[2])
 	}
-	return usage("setup asks questions, which needs a terminal: --yes takes the flags, and for the rest what is in brackets")
+	return usage("setup needs a terminal to ask: --yes takes the flags, and the values in brackets for the rest")
 }
 
 // named returns the provider that the flags name.
@@ -303,7 +303,7 @@ func (s *setup) chooseAddress(ctx context.Context, provider, now string) (string
 		s.set(s.baseURL, "providers", provider, "baseUrl")
 		return s.baseURL, nil
 	case unknown && s.q.in != nil:
-		at, err := s.q.ask(ctx, "The address of "+provider+", in the language of OpenAI's API", "http://127.0.0.1:8000/v1", func(text string) (string, error) {
+		at, err := s.q.ask(ctx, "The address of "+provider+" (it must speak OpenAI's API)", "http://127.0.0.1:8000/v1", func(text string) (string, error) {
 			if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return "", fmt.Errorf("%q is not an address such as http://127.0.0.1:8000/v1", text)
 			}
@@ -314,7 +314,7 @@ func (s *setup) chooseAddress(ctx context.Context, provider, now string) (string
 		}
 		return at, err
 	case unknown:
-		return "", usage("the provider %q is not known: --base-url says where it is (known: %s)", provider, strings.Join(providers(), ", "))
+		return "", usage("there is no provider %q: --base-url gives its address, or choose %s", provider, strings.Join(providers(), ", "))
 	}
 	return now, nil
 }
@@ -337,7 +337,7 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 	}
 	if key, from := s.keyOf(provider); key != "" {
 		at.APIKey = key
-		s.note("the key of %s is used", from)
+		s.note("using the key from %s", from)
 		if problem := s.tryKey(ctx, provider, at); !errors.Is(problem, llm.ErrAuth) || s.q.in == nil {
 			return key, nil
 		}
@@ -350,10 +350,10 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 		case err != nil:
 			return "", err
 		case key == "":
-			s.note("without a key: set $%s before you start goclaw, or run goclaw setup again", keyVariable(provider))
+			s.note("no key: set $%s before you start goclaw, or run goclaw setup again", keyVariable(provider))
 			return "", nil
 		case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-			s.note("a key has only letters, digits and signs, and no spaces")
+			s.note("a key has letters, digits and punctuation, but no spaces")
 			continue
 		}
 		at.APIKey = key
@@ -452,13 +452,13 @@ func (s *setup) chooseName(ctx context.Context, provider string, at config.Provi
 	}
 	options, shown := s.offered(ctx, provider, at)
 	if more := len(options) - mostOffered; more > 0 {
-		options, shown = options[:mostOffered], append(shown[:mostOffered:mostOffered], s.style().Dim(fmt.Sprintf("and %d more, by their names", more)))
+		options, shown = options[:mostOffered], append(shown[:mostOffered:mostOffered], s.style().Dim(fmt.Sprintf("and %d more: type the name", more)))
 	}
 	if def == "" && len(options) > 0 {
 		def = options[0]
 	}
 	if def == "" && s.q.in == nil {
-		return usage("which model of %s? --model %s/NAME says", provider, provider)
+		return usage("which model of %s? name it with --model %s/NAME", provider, provider)
 	}
 	name := def
 	if s.models.flag == "" {
@@ -498,7 +498,7 @@ func (s *setup) offered(ctx context.Context, provider string, at config.Provider
 		}
 		note := window.Short(m.Window) + " tokens"
 		if m.Prices != nil {
-			note += fmt.Sprintf(", $%g in, $%g out for a million", m.Prices.In, m.Prices.Out)
+			note += fmt.Sprintf(", $%g in, $%g out per million", m.Prices.In, m.Prices.Out)
 		}
 		names, shown = append(names, name), append(shown, fmt.Sprintf("%-28s %s", name, s.style().Dim(note)))
 	}
@@ -549,7 +549,7 @@ func (s *setup) chooseImport(ctx context.Context) error {
 	wanted, err := s.imports, error(nil)
 	if !s.given("import") {
 		if wanted = in.Enabled; n > 0 {
-			wanted, err = s.q.sure(ctx, fmt.Sprintf("Import %s (they are only read)?", transcript.Count(n, "session")), in.Enabled)
+			wanted, err = s.q.sure(ctx, fmt.Sprintf("Import %s (the originals are only read)?", transcript.Count(n, "session")), in.Enabled)
 		}
 	}
 	if err != nil {
@@ -561,7 +561,7 @@ func (s *setup) chooseImport(ctx context.Context) error {
 	follow := s.follow
 	if !s.given("follow") {
 		if follow = in.Follow; n > 0 && wanted {
-			if follow, err = s.q.sure(ctx, "Import what the other agents add later, by itself?", in.Follow); err != nil {
+			if follow, err = s.q.sure(ctx, "Import automatically what the other agents add later?", in.Follow); err != nil {
 				return err
 			}
 		}
@@ -597,7 +597,7 @@ const freshConfig = `// goclaw's configuration. goclaw config shows every settin
 
 func (s *setup) write(ctx context.Context, c *config.Loaded) error {
 	if len(s.change) == 0 {
-		return s.print("Everything is as you want it: " + c.File + " is not changed.")
+		return s.print("Nothing to change in " + c.File + ".")
 	}
 	old, err := wholefile.Read(c.File, wholefile.Small)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -41,7 +41,7 @@ func (ms *models) level(s *session.Session) (level, from string) {
 func (m *model) takes(level string) (note string, err error) {
 	switch {
 	case !slices.Contains(llm.Levels, level):
-		return "", usage("the level of thinking is %s, not %q", orList(llm.Levels), level)
+		return "", usage("the level of thinking must be %s, not %q", orList(llm.Levels), level)
 	case !m.thinks:
 		return fmt.Sprintf("%s does not think before it answers, and ignores the level", m.name()), nil
 	case len(m.think) == 0:

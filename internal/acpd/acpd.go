@@ -144,10 +144,10 @@ func (a *editor) Authenticate(context.Context, acp.AuthenticateRequest) (acp.Aut
 
 // modes are what is done without asking.
 var modes = []acp.SessionMode{
-	{Id: "ask", Name: "Ask", Description: acp.Ptr("Asks before files are changed and commands are run")},
-	{Id: "edits", Name: "Edits", Description: acp.Ptr("Changes files of the folder, asks before commands")},
+	{Id: "ask", Name: "Ask", Description: acp.Ptr("Asks before it changes files or runs commands")},
+	{Id: "edits", Name: "Edits", Description: acp.Ptr("Changes files in the folder, asks before commands")},
 	{Id: "plan", Name: "Plan", Description: acp.Ptr("Reads only")},
-	{Id: "all", Name: "All", Description: acp.Ptr("Asks about nothing but what is private")},
+	{Id: "all", Name: "All", Description: acp.Ptr("Asks only about goclaw's own files")},
 }
 
 // NewSession begins a session.

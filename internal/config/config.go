@@ -119,7 +119,7 @@ type Inherit struct {
 	Enabled bool   `json:"enabled" doc:"import other agents' sessions at the first start, and with goclaw import"`
 	Source  string `json:"source" doc:"a folder to look in besides the usual ones"`
 	Format  string `json:"format" doc:"auto, or the one program to look for; jsonl is OpenClaw" rule:"one of auto openclaw jsonl pi claw0 claude-code codex opencode gemini-cli crush goclaw"`
-	Follow  bool   `json:"follow" doc:"import by itself what other agents add to sources that were imported once"`
+	Follow  bool   `json:"follow" doc:"import automatically what other agents add to sources that were imported once"`
 }
 
 // Checkpoint is when summaries are made in advance.

@@ -127,7 +127,7 @@ func TestCodexPast(t *testing.T) {
 		}
 	}
 	got, note := sent(map[string][]byte{day + codexFork: fork})
-	if !strings.HasPrefix(got, "user @@t11 in fork") || !strings.Contains(note, "a file that is not there (rollout 01a1df3e-5ec8") {
+	if !strings.HasPrefix(got, "user @@t11 in fork") || !strings.Contains(note, "a missing file (rollout 01a1df3e-5ec8") {
 		t.Errorf("without its past: note %q, context:\n%s", note, got)
 	}
 	// The newest file of a thread without its first.

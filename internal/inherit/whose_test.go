@@ -104,7 +104,7 @@ func TestRefusedByName(t *testing.T) {
 		{file("list.jsonl", "[1,2]\n"), "not a known kind of transcript: JSON, but not an object on each line"},
 		{file("notes.jsonl", "dear diary\n"), "not a known kind of transcript: text"},
 		{file("session-1.json", `{"sessionId":"s","other":1}`), "not a known kind of transcript: JSON lines with the fields sessionId, other"},
-		{file("session-2.json", `{"sessionId":"s",`), "a session of Gemini CLI that is no JSON: it is being written, or was cut off"},
+		{file("session-2.json", `{"sessionId":"s",`), "a session of Gemini CLI that is not JSON: it is being written, or was cut off"},
 		{db("some.db", "CREATE TABLE a (b); CREATE TABLE c (d)"), "not a known kind of session database: it has the tables a, c"},
 		{db("openclaw-agent.sqlite", "CREATE TABLE transcript_events (session_id, event)"), "it looks like a database of OpenClaw, but its tables are not those of any version that goclaw knows"},
 		{db("opencode.db", "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id)"), "it looks like a database of opencode, but its tables are not those of any version that goclaw knows (1.2 to 1.18)"},

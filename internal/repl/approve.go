@@ -30,7 +30,7 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 	a.show(req)
 	prompt := "[y]es, this [s]ession, [a]lways here, [N]o (n REASON tells why): "
 	if like := likes(req); like != "" {
-		a.Show(a.Style.Dim("For this session or always would allow " + like + "."))
+		a.Show(a.Style.Dim("[s] and [a] would allow " + like + "."))
 	}
 	if req.Private {
 		why := "It names goclaw's own files, so you are asked every time."

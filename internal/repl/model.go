@@ -83,7 +83,7 @@ func (c *modelCommands) named(ctx context.Context, arg string) (string, error) {
 			c.listed = c.o.Choices(ctx, false).Names
 		}
 		if n < 1 || n > len(c.listed) {
-			return "", fmt.Errorf("there is no model %d in the list: /model shows it", n)
+			return "", fmt.Errorf("the list has no model %d: /model shows it", n)
 		}
 		return c.listed[n-1], nil
 	}
@@ -139,7 +139,7 @@ const standard = "default"
 // think shows how much the model thinks, or changes it.
 func (c *modelCommands) think(ctx context.Context, level string) error {
 	if c.o.Think == nil {
-		return fmt.Errorf("how much the model thinks cannot be set here")
+		return fmt.Errorf("the level of thinking cannot be set here")
 	}
 	level = strings.ToLower(level)
 	if level == "" {

@@ -920,7 +920,7 @@ func TestApprove(t *testing.T) {
 		chat.in = line.NewPlain(strings.NewReader("s\n"), &shown)
 		diff := "diff a.go a.go\n--- a.go\n+++ a.go\n@@ -1,1 +1,1 @@\n-old\n+new \x1b[31m\n"
 		got, err := chat.Approve(context.Background(), tool.Request{Tool: "edit_file", Path: "a.go", Dir: "/w", Diff: diff})
-		if want := "edit_file wants to change a.go in /w:\n  @@ -1,1 +1,1 @@\n  -old\n  +new \uFFFD[31m\nFor this session or always would allow every change of a file here.\n["; err != nil || got != tool.Session || !strings.HasPrefix(shown.String(), want) {
+		if want := "edit_file wants to change a.go in /w:\n  @@ -1,1 +1,1 @@\n  -old\n  +new \uFFFD[31m\n[s] and [a] would allow every change of a file here.\n["; err != nil || got != tool.Session || !strings.HasPrefix(shown.String(), want) {
 			t.Errorf("%v, %v\n%s", got, err, shown.String())
 		}
 	})
@@ -1037,9 +1037,9 @@ func TestApproveFetch(t *testing.T) {
 	if d != tool.Always || err != nil || kept.String() != "fetch(example.com)" {
 		t.Errorf("%v, %v, %v", d, err, kept)
 	}
-	want(t, "question", strings.Join(shown, "\n"), "fetch wants to read:\n  \"https://example.com/a?key=\\u202e1\"\nFor this session or always would allow fetch(example.com).")
+	want(t, "question", strings.Join(shown, "\n"), "fetch wants to read:\n  \"https://example.com/a?key=\\u202e1\"\n[s] and [a] would allow fetch(example.com).")
 
 	shown = nil
 	a.Approve(context.Background(), tool.Request{Tool: "tickets__close", Command: `{"id":7}`, Dir: "the MCP server tickets", Rule: tool.Rule{Tool: "tickets__close"}})
-	want(t, "question", strings.Join(shown, "\n"), "tickets__close wants to run in the MCP server tickets:\n  {\"id\":7}\nFor this session or always would allow every call of tickets__close.")
+	want(t, "question", strings.Join(shown, "\n"), "tickets__close wants to run in the MCP server tickets:\n  {\"id\":7}\n[s] and [a] would allow every call of tickets__close.")
 }

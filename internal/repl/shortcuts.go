@@ -124,7 +124,7 @@ func (c *shortcuts) skills(context.Context, string) error {
 		rows = append(rows, [2]string{"/" + c.callName(s.Name, true), transcript.Printable(fmt.Sprintf("%s (%s, %s)", text.Clip(s.Description, 200), s.Path, takes))})
 	}
 	if len(rows) == 0 {
-		c.view.print("there are no skills: each is a folder with a file SKILL.md, in .agents/skills here or in the home")
+		c.view.print("there are no skills: a skill is a folder with a SKILL.md, in .agents/skills here or in your home")
 	}
 	c.view.terms(rows)
 	c.wrong(problems)

@@ -90,5 +90,5 @@ func (t *toolCommands) show(ctx context.Context, arg string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("record %d is no message of this session: the numbers are those of /history, search and what tools did", n)
+	return fmt.Errorf("record %d is not a message of this session: /history shows the numbers", n)
 }

@@ -105,13 +105,13 @@ func (s completionsAPI) try(w http.ResponseWriter, r *http.Request) error {
 		if errors.As(err, &large) {
 			return err
 		}
-		return wrong(http.StatusBadRequest, "the body is not what is expected: %s", err)
+		return wrong(http.StatusBadRequest, "the body of the request is wrong: %s", err)
 	}
 	switch {
 	case len(req.Tools) > 0:
 		return wrong(http.StatusBadRequest, "tools are goclaw's own here: leave out \"tools\"")
 	case req.N > 1:
-		return wrong(http.StatusBadRequest, "there is one answer: leave out \"n\"")
+		return wrong(http.StatusBadRequest, "only one answer is made: leave out \"n\"")
 	}
 	patient(w)
 	system, past, now, err := conversation(req.Messages)

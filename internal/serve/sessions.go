@@ -26,7 +26,7 @@ func decode(r *http.Request, v any) error {
 	case errors.As(err, &large):
 		return err
 	case err != nil:
-		return wrong(http.StatusBadRequest, "the body is not what is expected: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return wrong(http.StatusBadRequest, "the body of the request is wrong: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (p *program) spans(t *source.Transcript, files []string) (out []span, err e
 				return nil, err
 			}
 			if before == nil {
-				t.Note = fmt.Sprintf("what came before it is in a file that is not there (rollout %s)", past.Rollout)
+				t.Note = fmt.Sprintf("what came before it is in a missing file (rollout %s)", past.Rollout)
 			}
 		}
 		switch {

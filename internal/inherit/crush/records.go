@@ -75,7 +75,7 @@ func (w *writer) message(m message) bool {
 	w.n++
 	var raw []json.RawMessage
 	if err := json.Unmarshal(m.parts, &raw); err != nil {
-		w.rows = append(w.rows, source.Row{Number: w.n, Line: m.parts, Err: fmt.Errorf("the message %s has parts that are no JSON list: %w", m.id, err)})
+		w.rows = append(w.rows, source.Row{Number: w.n, Line: m.parts, Err: fmt.Errorf("the message %s has parts that are not a JSON list: %w", m.id, err)})
 		return true
 	}
 	parts := make([]part, len(raw))

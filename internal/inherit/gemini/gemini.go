@@ -150,7 +150,7 @@ func readWhole(path string) (o first, err error) {
 		return o, err
 	}
 	if err := json.Unmarshal(b, &o); err != nil && source.Broken(err) {
-		return o, errors.New("a session of Gemini CLI that is no JSON: it is being written, or was cut off")
+		return o, errors.New("a session of Gemini CLI that is not JSON: it is being written, or was cut off")
 	}
 	return o, nil
 }

@@ -123,7 +123,7 @@ func (w *writer) message(m message) bool {
 }
 
 func (w *writer) damage(id string, size int, err error) {
-	w.rows = append(w.rows, source.Row{Number: len(w.ids) + 1, Line: make([]byte, size), Err: fmt.Errorf("the row %s is no JSON: %w", id, err)})
+	w.rows = append(w.rows, source.Row{Number: len(w.ids) + 1, Line: make([]byte, size), Err: fmt.Errorf("the row %s is not JSON: %w", id, err)})
 }
 
 // put adds the next record of the conversation, which is made of rows.
