@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,7 +109,7 @@ func (h editorHost) Seat(ctx context.Context, in session.Info, folder string, se
 			sub.conf.MCPServers = map[string]config.MCPServer{}
 		}
 		for _, s := range servers {
-			sub.conf.MCPServers[s.Name] = config.MCPServer{Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
+			sub.conf.MCPServers[s.Name] = verbatim(s)
 		}
 	}
 	x := &asked{ask: ask, remember: sub.remember}
@@ -117,6 +118,23 @@ func (h editorHost) Seat(ctx context.Context, in session.Info, folder string, se
 		return nil, err
 	}
 	return editorSeat{t, in.ID}, nil
+}
+
+// verbatim returns an editor's server for the configuration, in which $ begins
+// the name of a variable.
+func verbatim(s acpd.Server) config.MCPServer {
+	text := func(t string) string { return strings.ReplaceAll(t, "$", "$$") }
+	out := config.MCPServer{Command: text(s.Command), URL: text(s.URL), Env: map[string]string{}, Headers: map[string]string{}}
+	for _, a := range s.Args {
+		out.Args = append(out.Args, text(a))
+	}
+	for name, value := range s.Env {
+		out.Env[name] = text(value)
+	}
+	for name, value := range s.Headers {
+		out.Headers[name] = text(value)
+	}
+	return out
 }
 
 // editorSeat runs the turns of one session for an editor.

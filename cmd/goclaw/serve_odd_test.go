@@ -14,6 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"goclaw/internal/acpd"
+	"goclaw/internal/config"
 )
 
 // Odd requests get a clear answer, and cost nothing.
@@ -223,5 +226,14 @@ func TestServeComesBack(t *testing.T) {
 	}
 	if breaks < 50 {
 		t.Errorf("only %d breaks", breaks)
+	}
+}
+
+// What an editor says about a server is taken as it is.
+func TestEditorServerLiterally(t *testing.T) {
+	t.Setenv("HOME", "/elsewhere")
+	s := serverOf(&config.Loaded{}, verbatim(acpd.Server{Command: "run", Args: []string{"a$HOME", "${HOME}$"}, Env: map[string]string{"WORD": "pa$$word"}, Headers: map[string]string{"Key": "$HOME"}}))
+	if fmt.Sprint(s.Args) != "[a$HOME ${HOME}$]" || s.Env[len(s.Env)-1] != "WORD=pa$$word" || s.Headers["Key"] != "$HOME" {
+		t.Errorf("the server is %q %q %q", s.Args, s.Env[len(s.Env)-1], s.Headers)
 	}
 }

@@ -95,7 +95,14 @@ func enabled(c *config.Loaded) map[string]mcpc.Server {
 // serverOf returns how s is reached. It gets no keys but those that its own
 // settings name.
 func serverOf(c *config.Loaded, s config.MCPServer) mcpc.Server {
-	fill := func(text string) string { return os.Expand(text, os.Getenv) }
+	fill := func(text string) string {
+		return os.Expand(text, func(name string) string {
+			if name == "$" { // written $$
+				return name
+			}
+			return os.Getenv(name)
+		})
+	}
 	out := mcpc.Server{Command: fill(s.Command), URL: fill(s.URL), Dir: c.Workspace, Env: secrets.Environment(os.Environ()), Headers: map[string]string{}}
 	for _, arg := range s.Args {
 		out.Args = append(out.Args, fill(arg))

@@ -271,7 +271,7 @@ func (a *editor) SetSessionConfigOption(context.Context, acp.SetSessionConfigOpt
 }
 
 // Prompt runs a turn.
-func (a *editor) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+func (a *editor) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
 	c := a.get(p.SessionId)
 	if c == nil {
 		return acp.PromptResponse{}, unknown(p.SessionId)
@@ -282,7 +282,7 @@ func (a *editor) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespo
 	}
 	// The request's own context ends with a cancellation, too, and then nothing
 	// could be told any more.
-	return c.prompt(a.ctx, say)
+	return c.prompt(a.ctx, ctx.Done(), say)
 }
 
 func (a *editor) get(id acp.SessionId) *conversation {

@@ -33,12 +33,20 @@ func (c *conversation) update(ctx context.Context, u acp.SessionUpdate) error {
 	return c.editor.conn.SessionUpdate(ctx, acp.SessionNotification{SessionId: c.id, Update: u})
 }
 
-// prompt runs a turn and tells the editor what happens. One runs at a time.
-func (c *conversation) prompt(ctx context.Context, say llm.Message) (acp.PromptResponse, error) {
+// prompt runs a turn and tells the editor what happens. One runs at a time. It
+// stops when the editor has withdrawn its request, maybe before it began.
+func (c *conversation) prompt(ctx context.Context, withdrawn <-chan struct{}, say llm.Message) (acp.PromptResponse, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
+	go func() {
+		select {
+		case <-withdrawn:
+			stop()
+		case <-turn.Done():
+		}
+	}()
 	c.mu.Lock()
 	c.stop = stop
 	c.mu.Unlock()
