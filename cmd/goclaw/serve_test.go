@@ -221,13 +221,19 @@ func slowly(t *testing.T) (url string, goOn chan string) {
 	return srv.URL, goOn
 }
 
-// TestServe is a program's day: sessions, turns, a question, a connection that
-// breaks, a stop, and the end of the server.
-func TestServe(t *testing.T) {
+func TestServe(t *testing.T)      { t.Parallel(); served(t) }
+func TestServeJSONL(t *testing.T) { t.Parallel(); served(t, "GOCLAW_SESSION_STORE=jsonl") }
+func TestServePostgres(t *testing.T) {
 	t.Parallel()
+	served(t, "GOCLAW_SESSION_STORE=postgres", "GOCLAW_SESSION_PATH="+pgServer(t).dsn())
+}
+
+// served is a program's day: sessions, turns, a question, a connection that
+// breaks, a stop, and the end of the server. It is the same on every store.
+func served(t *testing.T, env ...string) {
 	model, goOn := slowly(t)
 	home, folder := t.TempDir(), t.TempDir()
-	s := serving(t, home, folder, model)
+	s := servingIn(t, env, home, folder, model)
 
 	var made struct{ ID, Key, Title, Folder string }
 	s.get(201, "POST", "/v1/sessions", `{"title":"Trip"}`, &made, "Idempotency-Key", "k1")
