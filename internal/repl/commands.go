@@ -237,7 +237,7 @@ func (c *commands) help(context.Context, string) error {
 	c.view.terms(rows)
 	c.short.help()
 	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
-	c.view.print("Ctrl-C stops an answer, Tab completes, Ctrl-R searches what you typed before.")
+	c.view.print("Ctrl-C or Esc stops an answer, Tab completes, Ctrl-R searches what you typed before.")
 	return nil
 }
 

@@ -133,6 +133,19 @@ func TestTerminalTalk(t *testing.T) {
 	over()
 }
 
+func TestTerminalEscape(t *testing.T) {
+	b := newBench(hang("so far so good"))
+	p, over := b.sit(t, context.Background())
+	p.Press("go\r")
+	p.See("so far so good")
+	p.Press("\x1b")
+	p.See("so far so good\n[stopped; everything so far is saved]\n\n>")
+	p.Press("hello\r") // Escape takes nothing away from the next key
+	p.See("echo: hello\n\n>")
+	p.Press("\x04")
+	over()
+}
+
 func TestTerminalCtrlC(t *testing.T) {
 	t.Run("stops the answer", func(t *testing.T) {
 		b := newBench(hang("so far so good"))

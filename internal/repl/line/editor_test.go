@@ -58,6 +58,7 @@ func TestEdit(t *testing.T) {
 		"down within the text":      {"ab\x1b\rcde\x1b[A\x1b[B", "ab\ncd|e"},
 		"up to a shorter line":      {"a\x1b\rbcd\x1b[A", "a|\nbcd"},
 		"unknown sequences":         {"a\x1b[99;5X\x1bOPb\x1bz", "ab|"},
+		"escape and Ctrl-U":         {"ab\x1b\x15c", "c|"},
 		"broken utf-8":              {"a\xff\xc3(b", "a\uFFFD(b|"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,6 +99,12 @@ func (d *decoder) feed(b []byte) []key {
 	return keys
 }
 
+// alone returns the Escape that waits for the rest of a sequence, as a key.
+func (d *decoder) alone() []key {
+	d.buf = nil
+	return []key{{code: cancel}}
+}
+
 // one decodes the first key and returns how many bytes it took; 0: more bytes
 // are needed.
 func (d *decoder) one() (key, int) {
@@ -131,6 +137,9 @@ func (d *decoder) escape() (key, int) {
 	}
 	if b[1] != '[' && b[1] != 'O' {
 		if b[1] == 0x1b {
+			return key{}, 1
+		}
+		if meta[b[1]] == ignore && b[1] < 0x20 { // Escape, and then Ctrl-C
 			return key{}, 1
 		}
 		return key{code: meta[b[1]]}, 2

@@ -2,9 +2,9 @@
 // completion, pastes that stay whole, and texts of several lines.
 //
 // A Terminal controls its terminal from Open to Close. Keys are read even while
-// nobody asks for a line: they wait for the next ReadLine, except Ctrl-C, which
-// takes effect at once. Text typed before it becomes the beginning of the next
-// line, and is not sent by itself.
+// nobody asks for a line: they wait for the next ReadLine, except Ctrl-C and
+// Escape, which take effect at once. Text typed before them becomes the beginning
+// of the next line, and is not sent by itself.
 package line
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -46,8 +47,8 @@ type Terminal struct {
 }
 
 // Open takes control of a terminal: keys are read as they are pressed, and the
-// terminal marks pastes. interrupt is called when Ctrl-C is pressed while no line
-// is being read. Close releases the terminal.
+// terminal marks pastes. interrupt is called when Ctrl-C or Escape is pressed while
+// no line is being read. Close releases the terminal.
 func Open(in, out *os.File, interrupt func()) (*Terminal, error) {
 	t := &Terminal{in: in, fd: int(in.Fd()), tty: out, out: terminal.NewWriter(out), ready: make(chan struct{}, 1), interrupt: interrupt}
 	if err := t.hold(); err != nil {
@@ -92,6 +93,13 @@ func (t *Terminal) pump() {
 	}
 }
 
+// escapeWait is how long the rest of a key's sequence may take. After it, Escape
+// was pressed.
+const escapeWait = 100 * time.Millisecond
+
+// forever is longer than anyone waits.
+const forever = time.Duration(-1)
+
 // pumpOnce reads and queues what is there, or waits for it. Where that is
 // possible, reading and queueing are one step for whoever asks a question: keys
 // are in the terminal or in the queue, and never on the way.
@@ -102,9 +110,14 @@ func (t *Terminal) pumpOnce(d *decoder, buf []byte) error {
 		t.got(d.feed(buf[:n])) // unlocks
 		return err
 	}
-	readable(t.fd, true)
+	if string(d.buf) == "\x1b" && !readable(t.fd, escapeWait) {
+		t.mu.Lock()
+		t.got(d.alone()) // unlocks
+		return nil
+	}
+	readable(t.fd, forever)
 	t.mu.Lock()
-	if !readable(t.fd, false) { // a question has dropped it
+	if !readable(t.fd, 0) { // a question has dropped it
 		t.mu.Unlock()
 		return nil
 	}
@@ -129,7 +142,7 @@ func (t *Terminal) got(keys []key) {
 	interrupts, sleeps := 0, false
 	for _, k := range keys {
 		switch {
-		case !t.reading && k.code == interrupt:
+		case !t.reading && (k.code == interrupt || k.code == cancel):
 			t.queue = draft(t.queue)
 			interrupts++
 		case !t.reading && k.code == suspend:

@@ -26,13 +26,14 @@ func cookOutput(fd int) error {
 const canWait = true
 
 // readable reports whether a read of the terminal fd returns at once, with
-// something or an error. With wait it waits for that.
-func readable(fd int, wait bool) bool {
+// something or an error. It waits up to wait for that.
+func readable(fd int, wait time.Duration) bool {
 	var set unix.FdSet
 	set.Set(fd)
-	limit := &unix.Timeval{}
-	if wait {
-		limit = nil
+	var limit *unix.Timeval
+	if wait != forever {
+		tv := unix.NsecToTimeval(wait.Nanoseconds())
+		limit = &tv
 	}
 	n, err := unix.Select(fd+1, &set, nil, nil, limit)
 	return n > 0 || err != nil && err != unix.EINTR
