@@ -15,6 +15,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"goclaw/session"
+	"goclaw/store/sqlite"
 )
 
 // awaited reads events until one of the type kind, and returns it.
@@ -258,6 +261,26 @@ func TestServeStops(t *testing.T) {
 	awaited(t, events(t, s.ask("POST", at+"/turns", `{"text":"slow once more"}`, "Idempotency-Key", "k2").Body), "error")
 	if n, _ := questioned(s, at, "slow once more"); n != 1 {
 		t.Errorf("after a kill the request ran %d times", n)
+	}
+
+	st, err := sqlite.Open(filepath.Join(home, "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	log, err := session.Open(t.Context(), st, session.ID(made.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := session.Custom{Type: "goclaw.request", Data: json.RawMessage(`{"key":"k3"}`)}
+	if _, err := session.Keep(t.Context(), st, log, log.Next(request, session.System{}), session.System{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		awaited(t, events(t, s.ask("POST", at+"/turns", `{"text":"never begun"}`, "Idempotency-Key", "k3").Body), "done")
+	}
+	if n, _ := questioned(s, at, "never begun"); n != 1 {
+		t.Errorf("a request that had not begun ran %d times", n)
 	}
 
 	// A second signal does not wait.
