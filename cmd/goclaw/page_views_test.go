@@ -208,7 +208,7 @@ func pagePast(t *testing.T, in context.Context) {
 
 	// A fold: planned, made, seen, opened in place, closed, and still there.
 	b.click("#compact", "Compact")
-	b.see(".panel", "Compact the past?")
+	b.see(".panel", "Compact the earlier turns?")
 	b.until("document.activeElement.matches('.panel h3')")
 	b.click(".panel button", "Compact")
 	b.see(".fold", "were compacted")

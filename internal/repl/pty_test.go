@@ -96,7 +96,7 @@ func TestTerminalHelp(t *testing.T) {
 	p, over := b.sitAt(t, t.Context(), 80, 60, func(o *Options) { o.Width = func() int { return 80 } })
 	p.See("\n>")
 	p.Press("/help\r")
-	p.See("\n  /sessions [--all] [text|all]  list the sessions, most recently used first;\n" + strings.Repeat(" ", 32) + "--all: subagents', too (also /list)\n")
+	p.See("\n  /sessions [--all] [text|all]  list the sessions, most recently used first;\n" + strings.Repeat(" ", 32) + "--all: subagents' as well (also /list)\n")
 	p.Press("/quit\r")
 	over()
 }
