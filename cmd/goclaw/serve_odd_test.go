@@ -43,6 +43,11 @@ func TestServeOdd(t *testing.T) {
 	}
 	resp.Body.Close()
 	s.get(400, "POST", at+"/turns", `{"text":" \n"}`, nil)
+	s.get(400, "PATCH", at, `{"title":"`+strings.Repeat("x", 2000)+`"}`, nil)
+	var named struct{ Title string }
+	if s.get(200, "PATCH", at, `{"title":" one\nline "}`, &named); named.Title != "one line" {
+		t.Errorf("the title is %q", named.Title)
+	}
 
 	// Methods, and how a token can be sent.
 	for path, want := range map[string]string{"/v1/sessions": "GET, POST", at: "GET, PATCH, DELETE", "/healthz": "GET", at + "/fork": "POST"} {

@@ -74,10 +74,14 @@ func (s sessionsAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if body.Key != "" && !body.Key.Complete() {
 		return wrong(http.StatusBadRequest, "%q is not a key: write agent:channel:peer, such as main:web:trip", body.Key)
 	}
+	title, err := titleOf(body.Title)
+	if err != nil {
+		return err
+	}
 	status, v, err := s.once.do(r, func() (int, any, error) {
 		in, again, err := s.beginOnce(r, session.Header{Key: body.Key, CWD: body.Folder})
-		if err == nil && body.Title != "" && !again {
-			in, err = s.retitle(r, in, body.Title)
+		if err == nil && title != "" && !again {
+			in, err = s.retitle(r, in, title)
 		}
 		return http.StatusCreated, s.b.Session(in), err
 	})
@@ -125,6 +129,18 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
+// maxTitle is how many bytes a title may have.
+const maxTitle = 1000
+
+// titleOf returns a title that a client has sent, in one line.
+func titleOf(text string) (string, error) {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxTitle {
+		return "", wrong(http.StatusBadRequest, "a title has at most %d bytes", maxTitle)
+	}
+	return text, nil
+}
+
 // retitle gives a session a title.
 func (s sessionsAPI) retitle(r *http.Request, in session.Info, title string) (session.Info, error) {
 	now, err := session.Open(r.Context(), s.b.Store(), in.ID)
@@ -155,7 +171,10 @@ func (s sessionsAPI) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if body.Title != nil {
-		title := strings.TrimSpace(*body.Title)
+		title, err := titleOf(*body.Title)
+		if err != nil {
+			return err
+		}
 		if title == "" {
 			return wrong(http.StatusBadRequest, "title must not be empty")
 		}

@@ -644,7 +644,7 @@ func (s turnsAPI) compact(w http.ResponseWriter, r *http.Request) error {
 	})
 	switch {
 	case errors.Is(err, runner.ErrNothingToCompact), errors.Is(err, runner.ErrNotCompacted), errors.Is(err, runner.ErrMirror):
-		return wrong(http.StatusConflict, "%s", err)
+		return wrong(http.StatusConflict, "%s", strings.TrimPrefix(err.Error(), "runner: "))
 	case err != nil:
 		return err
 	}
