@@ -54,7 +54,7 @@ func TestRetriesAreTold(t *testing.T) {
 			t.Fatalf("exit code %d after %d requests: %s%s", code, asked.Load(), out, errOut)
 		}
 		if !asJSON {
-			if errOut != "429: trying again in 0.2 s (attempt 2 of 5)\n429: trying again in 0.2 s (attempt 3 of 5)\n" {
+			if errOut != "429, again in 0.2 s (2 of 5)\n429, again in 0.2 s (3 of 5)\n" {
 				t.Errorf("it says %q", errOut)
 			}
 			continue
@@ -70,7 +70,7 @@ func TestRetriesAreTold(t *testing.T) {
 			}
 			if ev.Retry != "" {
 				told = append(told, ev.Try)
-				if ev.Type != "notice" || ev.Retry != "429" || ev.Seconds != 0.2 || ev.Of != 5 || !strings.Contains(ev.Problem, "rate limit") || !strings.HasPrefix(ev.Text, "429: trying again in 0.2 s (attempt ") {
+				if ev.Type != "notice" || ev.Retry != "429" || ev.Seconds != 0.2 || ev.Of != 5 || !strings.Contains(ev.Problem, "rate limit") || !strings.HasPrefix(ev.Text, "429, again in 0.2 s (") {
 					t.Errorf("%s", line)
 				}
 			}
@@ -88,7 +88,7 @@ func TestStoppedWhileWaitingToRetry(t *testing.T) {
 	p, cmd := talks(t, home, claude(home, url))
 	p.See("\n>")
 	p.Press("hello\r")
-	p.See("429: trying again in 55 s (attempt 2 of 5)")
+	p.See("429, again in 55 s (2 of 5)")
 	p.Press("\x03")
 	p.See("[stopped; everything so far is saved]")
 	p.Press("/continue\r")
@@ -101,7 +101,7 @@ func TestStoppedWhileWaitingToRetry(t *testing.T) {
 
 	p, cmd = talks(t, home, claude(home, "http://127.0.0.1:1"), "ask", "hello")
 	p.Await("the reason", func(s string, _, _ int) bool {
-		return regexp.MustCompile(`connection refused: trying again in 0\.\d s \(attempt 2 of 5\)`).MatchString(s)
+		return regexp.MustCompile(`connection refused, again in 0\.\d s \(2 of 5\)`).MatchString(s)
 	})
 	p.Press("\x03")
 	if code := exits(t, cmd); code != 130 {

@@ -15,6 +15,7 @@ import (
 	"goclaw/agent"
 	"goclaw/llm"
 	"goclaw/session"
+	"goclaw/session/storekit"
 	"goclaw/window"
 )
 
@@ -406,8 +407,9 @@ type streams struct {
 
 	peers *peers
 
-	mu sync.Mutex
-	of map[session.ID]*stream
+	mu   sync.Mutex
+	of   map[session.ID]*stream
+	stop func() // of watching; there is something to watch as long as there are streams
 }
 
 // open returns the stream of a session. Whoever opens it closes it.
@@ -419,8 +421,14 @@ func (ss *streams) open(in session.Info) *stream {
 		ctx, cancel := context.WithCancel(context.Background())
 		s = &stream{id: in.ID, st: ss.st, record: ss.record, changed: make(chan struct{}), last: in.Last, begun: in.Last, poke: make(chan struct{}, 1), end: cancel}
 		ss.of[in.ID] = s
-		go s.follow(ctx)
+		s.elsewhere()                      // a turn may run already
+		go func() { _ = s.catchUp(ctx) }() // what came since in was read
 		go ss.peers.relay(ctx, s)
+		if len(ss.of) == 1 {
+			var watching context.Context
+			watching, ss.stop = context.WithCancel(context.Background())
+			go ss.watch(watching)
+		}
 	}
 	s.readers++
 	return s
@@ -432,7 +440,9 @@ func (ss *streams) close(s *stream) {
 	defer ss.mu.Unlock()
 	if s.readers--; s.readers == 0 {
 		s.end()
-		delete(ss.of, s.id)
+		if delete(ss.of, s.id); len(ss.of) == 0 {
+			ss.stop()
+		}
 	}
 }
 
@@ -444,28 +454,58 @@ func (s *stream) elsewhere() {
 	}
 }
 
-// follow takes the records that other processes append, until ctx is done. A
-// store that fails may come back.
-func (s *stream) follow(ctx context.Context) {
+// catchUp takes the records that other processes have appended.
+func (s *stream) catchUp(ctx context.Context) error {
 	var damage *session.Damage
-	s.elsewhere() // it may run already
-	for told := false; ctx.Err() == nil; {
-		end, _ := s.now()
-		for rec, err := range session.Follow(ctx, s.st, s.id, end.Seq) {
-			switch {
-			case err == nil:
-				if told = false; s.add(rec) && !s.here() {
-					s.elsewhere()
+	end, _ := s.now()
+	for rec, err := range s.st.Read(ctx, s.id, end.Seq) {
+		switch {
+		case errors.As(err, &damage):
+		case err != nil:
+			return err
+		case s.add(rec) && !s.here():
+			s.elsewhere()
+		}
+	}
+	return nil
+}
+
+// lookAgain is how often the store is looked at for what other processes append.
+// It is one look for all sessions, however many are followed.
+const lookAgain = 150 * time.Millisecond
+
+// watch looks for what other processes append, until ctx is done. A store that
+// fails may come back.
+func (ss *streams) watch(ctx context.Context) {
+	since, told := "", false
+	for ctx.Err() == nil {
+		began := time.Now()
+		ch, err := storekit.ChangesOf(ctx, ss.st, since)
+		if err == nil {
+			since = ch.Now
+			for _, c := range ch.Logs {
+				ss.mu.Lock()
+				s := ss.of[c.ID]
+				ss.mu.Unlock()
+				if s == nil {
+					continue
 				}
-			case errors.As(err, &damage):
-			case ctx.Err() == nil && !told:
-				told = true
-				s.pass(map[string]any{"type": "notice", "text": "this session cannot be followed now: " + err.Error()})
+				if end, _ := s.now(); c.Last > end.Seq {
+					err = errors.Join(err, s.catchUp(ctx))
+				}
 			}
 		}
+		if err != nil && !told && ctx.Err() == nil {
+			ss.mu.Lock()
+			for _, s := range ss.of {
+				s.pass(map[string]any{"type": "notice", "text": "sessions cannot be followed now: " + err.Error()})
+			}
+			ss.mu.Unlock()
+		}
+		told = err != nil
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(max(lookAgain, 10*time.Since(began))): // a tenth of one core at most
 		}
 	}
 }

@@ -30,7 +30,7 @@ func Event(ev agent.Event) string {
 		}
 		return "the window is full: compacting the past"
 	case agent.Retrying:
-		return fmt.Sprintf("%s: trying again in %s (attempt %d of %d)", OneLine(Printable(ev.Why), 60), seconds(ev.Wait), ev.Try, ev.Of)
+		return fmt.Sprintf("%s, again in %s (%d of %d)", OneLine(Printable(ev.Why), 60), seconds(ev.Wait), ev.Try, ev.Of)
 	case agent.NotCompacted:
 		return ev.Err.Error()
 	case agent.Learnt:
