@@ -40,6 +40,8 @@ import (
 type backend struct {
 	*app
 
+	titles naming.Memo
+
 	mu   sync.Mutex
 	open map[session.ID]*seat
 }
@@ -103,7 +105,7 @@ func (b *backend) Find(ctx context.Context, ref string, trash bool) (session.Inf
 		return in, session.NotFound("there is no session %q", ref)
 	}
 	if err == nil {
-		in.Title = naming.Title(ctx, b.stores.st, in)
+		in.Title = b.titles.Title(ctx, b.stores.st, in)
 	}
 	return in, err
 }
@@ -121,7 +123,7 @@ func (b *backend) List(ctx context.Context, q url.Values) (infos []session.Info,
 	limit = min(limit, maxList)
 	after, source := q.Get("after"), q.Get("source")
 	found := after == ""
-	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true", Expect: 2*limit + 20}
+	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true", Titles: &b.titles, Expect: 2*limit + 20}
 	sel.Query = session.Query{Agent: q.Get("agent"), Channel: q.Get("channel"), Text: q.Get("text"), Trash: q.Get("trash") == "true"}
 	for in, err := range naming.List(ctx, b.stores.st, sel) {
 		if err != nil {

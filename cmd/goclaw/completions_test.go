@@ -95,6 +95,7 @@ func TestServeCompletions(t *testing.T) {
 	}
 	turns("main:api:ana", 1, "echo: zeta")
 
+	s.get(200, "POST", "/v1/chat/completions", `{"model":"goclaw","user":"ana","messages":[{"role":"user","content":"eta"}]}`, nil) // as documented
 	models, err := client.Models.List(ctx)
 	if err != nil || len(models.Data) == 0 {
 		t.Errorf("the models are %v (%v)", models, err)

@@ -12,6 +12,7 @@ type Choice struct {
 	session.Query        // Text may match titles as Title makes them, and Limit counts what is listed
 	Folder        string // only those that worked in it or below it; "": anywhere
 	All           bool   // subagents' sessions, too
+	Titles        *Memo  // titles that were made before; nil: all are made
 	Expect        int    // about how many are taken: the store is asked for more only if they are; 0: for all
 }
 
@@ -30,7 +31,11 @@ func List(ctx context.Context, st session.Store, c Choice) iter.Seq2[session.Inf
 						continue
 					}
 					seen[in.ID] = c.Expect > 0
-					in.Title = Title(ctx, st, in)
+					if c.Titles != nil {
+						in.Title = c.Titles.Title(ctx, st, in)
+					} else {
+						in.Title = Title(ctx, st, in)
+					}
 					if !c.Match(in) {
 						continue
 					}
