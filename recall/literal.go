@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"goclaw/internal/naming"
 	"goclaw/recall/internal/words"
 	"goclaw/session"
 )
@@ -176,7 +175,7 @@ func (s *search) scanSessions(ctx context.Context) ([]Hit, error) {
 	}
 	hits = oneEach(newestFirst(hits, len(hits)), s.q.Limit, s.q.Text, func(id session.ID) bool { return !infos[id].Mirror() })
 	for i, h := range hits {
-		hits[i].Title = naming.Title(ctx, s.o.Store, infos[h.Session])
+		hits[i].Title = s.title(ctx, infos[h.Session])
 	}
 	return hits, nil
 }

@@ -330,6 +330,15 @@ func (s *search) inSessions(ctx context.Context) ([]Hit, error) {
 	return s.scanSessions(ctx)
 }
 
+// title returns the title of a session that has one, or was imported. The others
+// are about what the hit itself says.
+func (s *search) title(ctx context.Context, in session.Info) string {
+	if in.Title == "" && !in.Mirror() {
+		return ""
+	}
+	return naming.Title(ctx, s.o.Store, in)
+}
+
 // repair repairs the index, which is damaged as err says.
 func (s *search) repair(ctx context.Context, err error) error {
 	unlock, closed := s.lock(ctx)
@@ -444,7 +453,7 @@ func (s *search) read(ctx context.Context, cands []ranking.Candidate, grades gra
 				}
 				in = i
 			}
-			in.Title = naming.Title(ctx, s.o.Store, in)
+			in.Title = s.title(ctx, in)
 			infos[id] = in
 		}
 		if in.ID == "" {

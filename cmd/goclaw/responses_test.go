@@ -126,7 +126,7 @@ func TestModelsOnATerminal(t *testing.T) {
 	t.Cleanup(func() { cmd.Process.Kill() })
 	p.See("New session")
 	p.Press("/model\r")
-	p.See("older ones are left out")
+	p.See("older models are not shown")
 	rows := 0
 	for line := range strings.SplitSeq(p.All(), "\r\n") {
 		if _, name, ok := strings.Cut(line, "/"); ok && strings.HasPrefix(strings.TrimLeft(line, "* "), fmt.Sprint(rows+1, " ")) {

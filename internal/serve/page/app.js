@@ -77,9 +77,9 @@ async function begin() {
 
 export async function remove(s) {
   try {
+    if (open.value === s.id) go(""); // nothing is asked about it any more
     await ask("DELETE", at(s.id));
     sessions.value = sessions.value.filter((x) => x.id !== s.id);
-    if (open.value === s.id) go("");
     toast.value = {
       text: `“${nameOf(s)}” is in the trash.`,
       undo: async () => {
