@@ -61,8 +61,9 @@ function Composer({ m }) {
   const box = useRef();
   const draft = m.draft.value;
   useEffect(() => {
-    if (!draft.focus) return;
-    m.draft.value = { text: draft.text, images: draft.images };
+    const { text, images, focus } = m.draft.value; // as it is now: someone may have typed since
+    if (!focus) return;
+    m.draft.value = { text, images };
     box.current.focus();
   }, [draft]);
   const send = () => {
