@@ -16,13 +16,17 @@ type Choice struct {
 	Expect        int    // about how many are taken: the store is asked for more only if they are; 0: for all
 }
 
+// mostUntitled is how many sessions of our own without a title a list reads for
+// one. They are rare, and a list of thousands must not read as many logs.
+const mostUntitled = 200
+
 // List returns the sessions that c selects, with titles as Title makes them.
 func List(ctx context.Context, st session.Store, c Choice) iter.Seq2[session.Info, error] {
 	return func(yield func(session.Info, error) bool) {
 		q, n := c.Query, 0
 		q.Text = ""
 		here := InFolder(c.Folder)
-		seen := map[session.ID]bool{}
+		seen, untitled := map[session.ID]bool{}, 0
 		for q.Limit = c.Expect; ; q.Limit *= 8 {
 			rows := 0
 			for in, err := range st.List(ctx, q) {
@@ -31,9 +35,15 @@ func List(ctx context.Context, st session.Store, c Choice) iter.Seq2[session.Inf
 						continue
 					}
 					seen[in.ID] = c.Expect > 0
-					if c.Titles != nil {
+					bare := in.Title == "" && !in.Mirror()
+					if bare {
+						untitled++
+					}
+					switch {
+					case bare && untitled > mostUntitled: // it stays without one
+					case c.Titles != nil:
 						in.Title = c.Titles.Title(ctx, st, in)
-					} else {
+					default:
 						in.Title = Title(ctx, st, in)
 					}
 					if !c.Match(in) {

@@ -2,6 +2,7 @@ package naming_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"goclaw/internal/naming"
@@ -40,5 +41,39 @@ func TestMemo(t *testing.T) {
 				t.Errorf("step %d: the title is %q, want %q", i, got, step.want)
 			}
 		}
+	}
+}
+
+// A list reads a bounded number of logs for titles; those that have one, and
+// imported ones, are always named.
+func TestListOfUntitled(t *testing.T) {
+	ctx, st := context.Background(), memory.New()
+	const mirrors = 3
+	for i := range 250 + mirrors {
+		h := session.Header{Key: session.Key(fmt.Sprintf("main:cli:%d", i))}
+		if i < mirrors {
+			h.Origin = session.Origin{Program: "pi", Path: "/x.jsonl"}
+		}
+		s, err := session.Begin(ctx, st, h, session.System{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := session.Keep(ctx, st, s, s.Next(session.Message{Message: llm.UserText("Plan the trip to Lisbon")}, session.System{}), session.System{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, imported := 0, 0
+	for in, err := range naming.List(ctx, st, naming.Choice{}) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case in.Title != "" && in.Mirror():
+			imported++
+		case in.Title != "":
+			own++
+		}
+	}
+	if own != 200 || imported != mirrors {
+		t.Errorf("%d of our own and %d imported sessions have titles, want 200 and %d", own, imported, mirrors)
 	}
 }

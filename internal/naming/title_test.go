@@ -80,8 +80,6 @@ func TestTopicWithoutBoilerplate(t *testing.T) {
 	}
 }
 
-// An imported session always has a title: its own, if it says what it is about,
-// else the best that there is.
 // A session whose first turn was killed has not been given a title yet.
 func TestTitleAfterAKill(t *testing.T) {
 	st := memory.New()
@@ -97,6 +95,8 @@ func TestTitleAfterAKill(t *testing.T) {
 	}
 }
 
+// An imported session always has a title: its own, if it says what it is about,
+// else the best that there is.
 func TestTitleOfAMirror(t *testing.T) {
 	for name, c := range map[string]struct {
 		title string
