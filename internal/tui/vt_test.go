@@ -1,0 +1,3 @@
+package tui_test
+
+import _ "github.com/charmbracelet/x/vt"
