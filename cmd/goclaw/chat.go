@@ -13,6 +13,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/naming"
 	"goclaw/internal/repl"
+	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/llm"
 	"goclaw/session"
@@ -126,7 +127,7 @@ func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.History, err = line.OpenHistory(filepath.Join(a.conf.Home, "history")); err != nil {
+	if t.History, err = history.Open(filepath.Join(a.conf.Home, "history")); err != nil {
 		a.warn("input history is unavailable: %v", err)
 	}
 	t.Complete = c.Complete

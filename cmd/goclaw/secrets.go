@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/memoryfiles"
-	"goclaw/internal/repl/line"
+	"goclaw/internal/repl/history"
 	"goclaw/internal/secrets"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
@@ -370,7 +370,7 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 		}
 	}
 	// What was typed is in the input history as well.
-	if _, err := line.Forget(filepath.Join(a.conf.Home, "history"), func(s string) bool { return len(find(s)) > 0 }); err != nil {
+	if _, err := history.Forget(filepath.Join(a.conf.Home, "history"), func(s string) bool { return len(find(s)) > 0 }); err != nil {
 		return err
 	}
 	if err := a.search.renew(ctx); err != nil {

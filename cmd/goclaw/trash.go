@@ -11,7 +11,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/naming"
-	"goclaw/internal/repl/line"
+	"goclaw/internal/repl/history"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -130,6 +130,6 @@ func forgetTyped(ctx context.Context, a *app, st store, id session.ID) error {
 			}
 		}
 	}
-	_, err := line.Forget(path, func(s string) bool { return typed[strings.TrimSpace(s)] })
+	_, err := history.Forget(path, func(s string) bool { return typed[strings.TrimSpace(s)] })
 	return err
 }

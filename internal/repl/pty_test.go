@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/repl/ptytest"
 	"goclaw/internal/transcript"
@@ -56,7 +57,7 @@ func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	term.Complete, term.History = chat.Complete, &line.History{}
+	term.Complete, term.History = chat.Complete, &history.History{}
 	done := make(chan error, 1)
 	go func() {
 		err := chat.Run(ctx, term)

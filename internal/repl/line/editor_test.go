@@ -2,8 +2,6 @@ package line
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -213,62 +211,5 @@ func TestAnyKeys(t *testing.T) {
 				t.Fatalf("after %q the cursor is at %d of %q", raw.String(), e.pos, e.text)
 			}
 		}
-	}
-}
-
-func TestHistory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "history")
-	h, err := OpenHistory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"one", "two\nlines \x1b", " secret", "", "two\nlines \x1b", "three", strings.Repeat("x", maxEntry+1)} {
-		if err := h.Add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := []string{"one", "two\nlines \x1b", "three"}
-	if d := cmp.Diff(want, h.Lines()); d != "" {
-		t.Errorf("in memory (-want +got):\n%s", d)
-	}
-	again, err := OpenHistory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, again.Lines()); d != "" {
-		t.Errorf("from the file (-want +got):\n%s", d)
-	}
-	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st.Mode().Perm() != 0o600 {
-		t.Errorf("the file's mode is %v, want 0600", st.Mode().Perm())
-	}
-}
-
-func TestHistoryIsBounded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "history")
-	var b strings.Builder
-	b.WriteString("not json\n")
-	for i := range 2*maxHistory + 10 {
-		b.WriteString(`"line ` + strings.Repeat("i", i%7+1) + "\"\n")
-	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h, err := OpenHistory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(h.Lines()) != maxHistory {
-		t.Errorf("%d lines are remembered, want %d", len(h.Lines()), maxHistory)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(string(data), "\n"); got != maxHistory {
-		t.Errorf("the file has %d lines, want %d", got, maxHistory)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"goclaw/internal/repl/history"
 	"goclaw/internal/terminal"
 	"io"
 	"os"
@@ -34,7 +35,7 @@ type Terminal struct {
 
 	// Complete, History and Paint (which colours the prompt) may be nil.
 	Complete Completer
-	History  *History
+	History  *history.History
 	Paint    func(string) string
 
 	mu        sync.Mutex
@@ -254,7 +255,7 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	return t.read(ctx, prompt, "", nil, nil)
 }
 
-func (t *Terminal) read(ctx context.Context, prompt, draft string, h *History, c Completer) (string, error) {
+func (t *Terminal) read(ctx context.Context, prompt, draft string, h *history.History, c Completer) (string, error) {
 	t.setReading(true)
 	defer t.setReading(false)
 	var lines []string

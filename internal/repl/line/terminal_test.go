@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/ptytest"
 )
 
@@ -117,7 +118,7 @@ func TestCompletionIsListed(t *testing.T) {
 }
 
 func TestSearchIsShown(t *testing.T) {
-	p, next := sit(t, 40, 4, func(tm *Terminal) { tm.History = &History{} })
+	p, next := sit(t, 40, 4, func(tm *Terminal) { tm.History = &history.History{} })
 	p.See(">")
 	p.Press("alpha beta\r")
 	next()

@@ -1,4 +1,6 @@
-package line
+// Package history remembers what was typed in the chat, from one chat to the
+// next.
+package history
 
 import (
 	"bytes"
@@ -27,9 +29,9 @@ type History struct {
 	lines []string
 }
 
-// OpenHistory reads the history at path. A missing file is an empty history, and
+// Open reads the history at path. A missing file is an empty history, and
 // damaged lines are skipped. A file that has become long is shortened.
-func OpenHistory(path string) (*History, error) {
+func Open(path string) (*History, error) {
 	h := &History{path: path}
 	data, err := wholefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
