@@ -358,6 +358,14 @@ type Env struct {
 	// error, which ends the turn. nil: nothing is asked.
 	Before func(ctx context.Context, used, next llm.Usage) (answer int, err error)
 
+	// Steer returns a message that the user has sent since the turn began, or an
+	// empty one; nil: there are none. It is asked before each request and before
+	// the turn rests, never between a call and its result: the message is
+	// recorded after the results, and the turn goes on with it. A turn that was
+	// stopped takes no more. A message is taken with the call; if the turn ends
+	// before it is Recorded, it is not in the log.
+	Steer func() llm.Message
+
 	// Accepted is the longest prompt, in tokens, that the model is known to have
 	// taken. A refusal that names a smaller window is not worth remembering. Took
 	// is called when it grows; it may be nil.

@@ -151,8 +151,16 @@ func (w *world) Run(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 func (w *world) env() agent.Env {
 	return agent.Env{
 		Provider: w, Prompt: window.Prompt{Provider: "p", Model: w.model}, Tools: w, Budget: window.Budget{Window: w.window, Reserve: w.window / 8},
-		Tokens: window.NewCounter(byFour{}, 1), Clock: w.clock, Flush: flush, Compact: &compact.Options{}, Summarizer: w.scribe, MaxSteps: 12,
+		Tokens: window.NewCounter(byFour{}, 1), Clock: w.clock, Flush: flush, Compact: &compact.Options{}, Summarizer: w.scribe, MaxSteps: 12, Steer: w.steer,
 	}
+}
+
+// steer is a user who sends something while a turn runs, now and then.
+func (w *world) steer() llm.Message {
+	if rapid.IntRange(0, 7).Draw(w.t, "steers") > 0 {
+		return llm.Message{}
+	}
+	return llm.UserText("rather " + tokens(rapid.IntRange(1, 60).Draw(w.t, "steer")))
 }
 
 // open loads the session as a program that starts does.
@@ -293,7 +301,7 @@ func (w *world) check() {
 	}
 }
 
-// After any sequence of turns, compactions, undos, checkpoints, crashes and changes
+// After any sequence of turns, messages sent into them, compactions, undos, checkpoints, crashes and changes
 // of model every record is kept or covered, and what is sent is valid and
 // fits, or the error says that it cannot.
 func TestAnyHistoryStaysWhole(t *testing.T) {

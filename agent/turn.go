@@ -94,6 +94,25 @@ func (t *turn) begin(in llm.Message) bool {
 	return true
 }
 
+// steered records what the user has said meanwhile, unless calls wait for their
+// results: what comes between the two breaks the request.
+func (t *turn) steered() bool {
+	if t.env.Steer == nil || len(t.s.Unanswered()) > 0 {
+		return true
+	}
+	for t.ctx.Err() == nil {
+		m := t.env.Steer()
+		if len(m.Blocks) == 0 {
+			break
+		}
+		m.Role = llm.User
+		if !t.record(session.Message{Message: m, At: t.env.Clock.Now()}) {
+			return false
+		}
+	}
+	return true
+}
+
 func (t *turn) result(r llm.ToolResult) bool {
 	return t.record(session.Message{Message: llm.Message{Role: llm.User, Blocks: []llm.Block{r}}, At: t.env.Clock.Now()})
 }
@@ -102,6 +121,9 @@ func (t *turn) loop() bool {
 	limit := cmp.Or(t.env.MaxSteps, 200)
 	squeeze := window.Loose
 	for asked := 0; ; {
+		if !t.steered() {
+			return false
+		}
 		b := t.measure()
 		next := Next(t.s, b, squeeze, t.policy())
 		if _, rests := next.(Rest); rests && t.again {
@@ -679,7 +701,7 @@ func (t *turn) call(calls []llm.ToolCall) bool {
 	var failed error
 	printed := make(chan Printed)
 	for len(calls) > 0 {
-		n := t.parallel(calls)
+		n := parallel(t.env.Tools, calls)
 		now := calls[:n]
 		calls = calls[n:]
 		over := cmp.Or(failed, ctx.Err())
@@ -764,8 +786,8 @@ func await(out <-chan outcome, printed <-chan Printed, yield func(Event, error) 
 
 // parallel returns how many of the first calls run in parallel, at least 1: one
 // that may change something runs alone.
-func (t *turn) parallel(calls []llm.ToolCall) int {
-	m, ok := t.env.Tools.(Mutator)
+func parallel(tools Tools, calls []llm.ToolCall) int {
+	m, ok := tools.(Mutator)
 	if !ok {
 		return len(calls)
 	}

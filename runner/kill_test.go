@@ -20,7 +20,8 @@ import (
 	"goclaw/store/sqlite"
 )
 
-// A child of this test runs a turn with two tool calls and kills itself with
+// A child of this test runs a turn with tool calls, to which the user adds a
+// message, and kills itself with
 // SIGKILL before or after its nth append.
 const (
 	envDir  = "GOCLAW_KILL_DIR"
@@ -101,7 +102,18 @@ func child() {
 	call := func(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "mark", Args: []byte("{}")} }
 	model := llmtest.New(llmtest.Answer(call("c1"), call("c2")), llmtest.Answer(call("c3")), llmtest.Say("all done"))
 	r := withTools(&deadly{Store: st, before: when == "before", left: at}, model, dir)
-	for _, err := range r.Run(context.Background(), key, llm.UserText("mark three")) {
+	s, err := r.Load(context.Background(), key)
+	if err != nil {
+		panic(err)
+	}
+	added := false
+	steer := func() (m llm.Message) { // after the first results
+		if marked, _ := os.ReadFile(filepath.Join(dir, "marks")); len(marked) > 0 && !added {
+			m, added = llm.UserText("only one more"), true
+		}
+		return m
+	}
+	for _, err := range r.RunSteered(context.Background(), s.ID, llm.UserText("mark three"), steer) {
 		if err != nil {
 			panic(err)
 		}
@@ -138,9 +150,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 				break
 			}
 		}
-		// header, question, answer, two results, answer, result, answer, title
-		if steps < 18 {
-			t.Errorf("%s: %d steps, want at least 18", kind, steps)
+		// header, question, answer, two results, a message, answer, result, answer, title
+		if steps < 20 {
+			t.Errorf("%s: %d steps, want at least 20", kind, steps)
 		}
 	}
 }

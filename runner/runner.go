@@ -192,14 +192,24 @@ func (r *Runner) Run(ctx context.Context, key session.Key, in llm.Message) iter.
 
 // RunID is Run for the session id, whatever its key.
 func (r *Runner) RunID(ctx context.Context, id session.ID, in llm.Message) iter.Seq2[agent.Event, error] {
+	return r.RunSteered(ctx, id, in, nil)
+}
+
+// RunSteered is RunID for a turn to which the user can add messages while it
+// runs: steer returns the next one, or an empty one if there is none. It is
+// agent.Env's Steer, which it replaces unless it is nil; it is called in the
+// goroutine that reads the events. A message that the turn has taken is in the
+// log when its Recorded event comes. One that steer still has when the turn is
+// over can begin the next.
+func (r *Runner) RunSteered(ctx context.Context, id session.ID, in llm.Message, steer func() llm.Message) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
-		if err := r.run(ctx, id, in, yield); err != nil && err != errOver {
+		if err := r.run(ctx, id, in, steer, yield); err != nil && err != errOver {
 			yield(nil, err)
 		}
 	}
 }
 
-func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield func(agent.Event, error) bool) error {
+func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, steer func() llm.Message, yield func(agent.Event, error) bool) error {
 	id, err := r.own(ctx, id, yield)
 	if err != nil {
 		return err
@@ -219,6 +229,9 @@ func (r *Runner) run(ctx context.Context, id session.ID, in llm.Message, yield f
 	env, err := r.env(ctx, s)
 	if err != nil {
 		return err
+	}
+	if steer != nil {
+		env.Steer = steer
 	}
 	to := session.ModelChange{Provider: env.Prompt.Provider, Model: env.Prompt.Model}
 	if from, ok := s.LastModel(); ok && to.Model != "" && from != to && !yield(Switched{From: from, To: to}, nil) {
