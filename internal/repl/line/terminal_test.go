@@ -71,37 +71,37 @@ func reader(t *testing.T, read func(context.Context) (string, error)) func() ans
 
 func TestScreen(t *testing.T) {
 	p, next := sit(t, 12, 6)
-	p.Screen(">", 0, 2)
+	p.Shows(">", 0, 2)
 	p.Press("hello wor")
-	p.Screen("> hello wor", 0, 11)
+	p.Shows("> hello wor", 0, 11)
 	p.Press("ld") // over the edge
-	p.Screen("> hello worl\nd", 1, 1)
+	p.Shows("> hello worl\nd", 1, 1)
 	p.Press("\x7f")
-	p.Screen("> hello worl", 1, 0)
+	p.Shows("> hello worl", 1, 0)
 	p.Press("\x7f")
-	p.Screen("> hello wor", 0, 11)
+	p.Shows("> hello wor", 0, 11)
 	p.Press("\x01中 ")
-	p.Screen("> 中 hello w\nor", 0, 5)
+	p.Shows("> 中 hello w\nor", 0, 5)
 	p.Press("\x15\x05")
-	p.Screen("> hello wor", 0, 11)
+	p.Shows("> hello wor", 0, 11)
 	p.Press("\x1b[200~\nsecond\nthird\x1b[201~")
-	p.Screen("> hello wor\n  second\n  third", 2, 7)
+	p.Shows("> hello wor\n  second\n  third", 2, 7)
 	p.Press("\x1b[A\x1b[A\x01")
-	p.Screen("> hello wor\n  second\n  third", 0, 2)
+	p.Shows("> hello wor\n  second\n  third", 0, 2)
 	p.Press("\r")
 	if got, want := next(), (answer{"hello wor\nsecond\nthird", nil}); got != want {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	p.Screen("> hello wor\n  second\n  third\n>", 3, 2)
+	p.Shows("> hello wor\n  second\n  third\n>", 3, 2)
 }
 
 func TestTallerThanTheScreen(t *testing.T) {
 	p, next := sit(t, 20, 4)
 	text := "one\ntwo\nthree\nfour\nfive\nsix"
 	p.Press("\x1b[200~" + text + "\x1b[201~")
-	p.Screen("  four\n  five\n  six", 2, 5)
+	p.Shows("  four\n  five\n  six", 2, 5)
 	p.Press("\x1b[A\x1b[A\x1b[A\x1b[A")
-	p.Screen("> one\n  two\n  three", 1, 5)
+	p.Shows("> one\n  two\n  three", 1, 5)
 	p.Press("\r")
 	if got := next(); got.text != text || got.err != nil {
 		t.Errorf("read %+v, want %q", got, text)
@@ -112,9 +112,9 @@ func TestCompletionIsListed(t *testing.T) {
 	p, _ := sit(t, 20, 6, func(tm *Terminal) {
 		tm.Complete = func(before string) (int, []string) { return 0, []string{"/sessions", "/switch"} }
 	})
-	p.Screen(">", 0, 2)
+	p.Shows(">", 0, 2)
 	p.Press("/s\t")
-	p.Screen("> /s\n/sessions  /switch\n> /s", 2, 4)
+	p.Shows("> /s\n/sessions  /switch\n> /s", 2, 4)
 }
 
 func TestSearchIsShown(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSearchIsShown(t *testing.T) {
 	next()
 	p.Press("gamma\r")
 	next()
-	p.Screen("> alpha beta\n> gamma\n>", 2, 2)
+	p.Shows("> alpha beta\n> gamma\n>", 2, 2)
 	p.Press("\x12bet")
 	p.See(`(search "bet") alpha beta`)
 	p.Press("\r")

@@ -1,0 +1,79 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package tuitest
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long the terminal may take to show something.
+const patience = 20 * time.Second
+
+// Person sits before a terminal in a test, which fails when something is not
+// seen in time.
+type Person struct {
+	*Terminal
+	t testing.TB
+}
+
+// New returns a person before a terminal of that size.
+func New(t testing.TB, cols, rows int) *Person {
+	t.Helper()
+	term, err := Open(cols, rows)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(term.Close)
+	return &Person{Terminal: term, t: t}
+}
+
+// Run starts cmd on the terminal. It is killed at the end of the test.
+func (p *Person) Run(cmd *exec.Cmd) {
+	p.t.Helper()
+	if err := p.Start(cmd); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { cmd.Process.Kill() })
+}
+
+// Press sends keys as a terminal does.
+func (p *Person) Press(keys string) {
+	p.t.Helper()
+	if err := p.Send(keys); err != nil {
+		p.t.Fatalf("press %q: %v", keys, err)
+	}
+}
+
+// Drag gives the terminal another size.
+func (p *Person) Drag(cols, rows int) {
+	p.t.Helper()
+	if err := p.Resize(cols, rows); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Await looks at the scrollback and the screen until ok says yes. The cursor's
+// place is that on the screen.
+func (p *Person) Await(what string, ok func(text string, row, col int) bool) {
+	p.t.Helper()
+	if !p.Until(patience, ok) {
+		row, col := p.Cursor()
+		p.t.Fatalf("waited for %s; the terminal shows, with the cursor at %d,%d:\n%s\nall that came: %q", what, row, col, p.Text(), p.All())
+	}
+}
+
+// See waits for text in the scrollback or on the screen.
+func (p *Person) See(text string) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("%q", text), func(s string, _, _ int) bool { return strings.Contains(s, text) })
+}
+
+// Shows waits until the terminal shows exactly want, with the cursor there.
+func (p *Person) Shows(want string, row, col int) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("the cursor at %d,%d of\n%s\n", row, col, want), func(s string, r, c int) bool { return s == want && r == row && c == col })
+}
