@@ -397,7 +397,7 @@ func TestToolsAreNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "answers", out, "I look. \ndo\uFFFD]0;evil\uFFFDne\n")
-	want(t, "notes", errs, "→ look({\"at\":\"\\u001b[2J\"})\n  seen\n← 1.0 s\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
+	want(t, "notes", errs, "→ look(at: \"\\u001b[2J\")\n  seen\n← 1.0 s\n→ nope()\n← nope failed: there is no \uFFFD[31mtool like this\n")
 }
 
 func TestFoldingIsTold(t *testing.T) {

@@ -142,15 +142,6 @@ func resultText(r llm.ToolResult) string {
 	return t
 }
 
-// CallLine shows a tool call in one line.
-func CallLine(c llm.ToolCall) string {
-	args := strings.TrimSpace(string(c.Args))
-	if args == "{}" {
-		args = ""
-	}
-	return fmt.Sprintf("%s(%s)", OneLine(Name(c.Name), 64), OneLine(Printable(args), 120))
-}
-
 // Printable replaces the characters that a terminal.Writer would escape, so that
 // text can be measured before it is written: a log may contain anything.
 func Printable(s string) string {

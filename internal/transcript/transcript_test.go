@@ -25,7 +25,7 @@ func TestPlain(t *testing.T) {
 	transcript.Plain(&b, s.Branch, transcript.Style{}, false, 0)
 	got := b.String()
 	for _, want := range []string{
-		"user  2026-11-15", "when is <high> tide?", `→ read_file({"path":"tides.md"})`, "← read_file: 1\n2\n3\n… 5 more lines",
+		"user  2026-11-15", "when is <high> tide?", "→ read_file tides.md", "← read_file: 1\n2\n3\n… 5 more lines",
 		"failed: no such file\uFFFD[2J", "At six.", "compaction  We spoke of tides.", "you are\n[stopped]",
 	} {
 		if !strings.Contains(got, want) {
