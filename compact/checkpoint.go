@@ -165,6 +165,18 @@ type Report struct {
 	Pinned          int
 	Open            []string // requests that are carried over
 	Preview         string   // the summary: the checkpoint's, or the extract that stands in for a model's
+	Summary         int      // tokens of Preview in the context
+	Former          int      // tokens of the summary that it replaces; 0: there is none
+	Turns           []Turn   // of the context, oldest first
+}
+
+// Turn is what a compaction does to a turn.
+type Turn struct {
+	Seq    session.Seq // of its first record
+	Text   string      // what the user said
+	Tokens int
+	Stays  int // of these, what stays word for word; 0: the summary stands for the whole turn
+	Pinned int // messages that the summary has word for word
 }
 
 // Estimate returns what sum will probably use for the summary, and what that
@@ -187,7 +199,7 @@ func (c Cut) Estimate(sum Summarizer) llm.Usage {
 // DryRun returns what compacting at c would do, without asking a model: since
 // its words are not known, Lost is judged by the checkpoint or the extract.
 func (c Cut) DryRun() Report {
-	r := Report{Compacted: c.Compacted, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins)}
+	r := Report{Compacted: c.Compacted, Kept: c.Kept, Before: c.Before, Keep: c.Keep, From: c.From, Asks: c.Asks, Pinned: len(c.pins), Former: c.former, Turns: c.turns}
 	r.Open, _ = c.open()
 	s := c.prev
 	hint := s.Task
@@ -200,7 +212,8 @@ func (c Cut) DryRun() Report {
 	}
 	s = c.complete(s, hint)
 	r.Preview = s.String()
-	r.After = c.then(c.weigh(r.Preview))
+	r.Summary = c.weigh(r.Preview)
+	r.After = c.then(r.Summary)
 	kept := r.Preview
 	for _, k := range c.kept {
 		kept += "\n" + referText(k.Body)

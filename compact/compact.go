@@ -56,6 +56,8 @@ type Cut struct {
 	weight  int // tokens of what the summary replaces
 	counted int // tokens in use by our own count
 	pins    []pin
+	turns   []Turn
+	former  int         // tokens of the summary that is in effect now
 	last    *checkpoint // the latest one, if it covers a part of what is replaced
 }
 
@@ -171,9 +173,10 @@ func Plan(s *session.Session, p window.Prompt, tok window.Tokenizer, b window.Bu
 		return c, false
 	}
 	c.place(x, i, from)
-	c.weight = put + l.Summary
+	c.weight, c.former = put+l.Summary, l.Summary
 	c.After = c.then(min(c.limit, max(c.weight/2, 1)))
 	c.pins = pinned(s, c.all, c.prev)
+	c.turns = x.turns(c.kept, c.pins)
 	if c.pinTokens() >= c.weight { // the summary could not be shorter
 		return c, false
 	}
@@ -217,6 +220,34 @@ func (c *Cut) place(x *layout, i, from int) {
 		c.Resume = x.recs[resume].ID
 	}
 	c.Compacted, c.Kept = x.messages(0, i)-len(asked), x.messages(i, len(x.recs))+len(asked)
+}
+
+// turns says of each turn what stays of it.
+func (x *layout) turns(kept []session.Record, pins []pin) (out []Turn) {
+	stays, word := map[string]bool{}, map[string]bool{}
+	for _, r := range kept {
+		stays[r.ID] = true
+	}
+	for _, p := range pins {
+		word[p.ID] = true
+	}
+	for i, r := range x.recs {
+		if x.weights[i] == 0 {
+			continue
+		}
+		if m, ok := r.Body.(session.Message); ok && session.IsTurn(m) || len(out) == 0 {
+			out = append(out, Turn{Seq: r.Seq, Text: m.Text()})
+		}
+		t := &out[len(out)-1]
+		t.Tokens += x.weights[i]
+		switch {
+		case stays[r.ID]:
+			t.Stays += x.weights[i]
+		case word[r.ID]:
+			t.Pinned++
+		}
+	}
+	return out
 }
 
 // find returns the latest checkpoint that covers a part of recs. One that ends

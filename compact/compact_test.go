@@ -620,6 +620,36 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// What the turns say of themselves adds up to what the report says.
+func TestDryRunTellsOfEachTurn(t *testing.T) {
+	log := append(turns(20, 100), Pin("e3"))
+	c, ok := plan(t, 2000, compact.Options{}, log...)
+	if !ok {
+		t.Fatal("no cut")
+	}
+	r := c.DryRun()
+	var gone, kept, stays, pinned int
+	for i, turn := range r.Turns {
+		switch {
+		case turn.Stays == 0:
+			gone++
+		case turn.Stays == turn.Tokens:
+			kept++
+		}
+		if i > 0 && r.Turns[i-1].Stays > 0 && turn.Stays == 0 {
+			t.Errorf("turn %d goes, the one before stays", i)
+		}
+		if i > 0 && turn.Seq <= r.Turns[i-1].Seq || turn.Text == "" {
+			t.Errorf("turn %d: %+v", i, turn)
+		}
+		stays += turn.Stays
+		pinned += turn.Pinned
+	}
+	if len(r.Turns) != 20 || 2*gone != r.Compacted || 2*kept != r.Kept || pinned != 1 || r.Pinned != 1 || r.Summary <= 0 || stays+r.Summary > r.After {
+		t.Errorf("%d go, %d stay, %d tokens stay, %d pins: %+v", gone, kept, stays, pinned, r)
+	}
+}
+
 func TestSummaryIsReadBack(t *testing.T) {
 	s := compact.Summary{Task: "do\n## this", Text: "one\ntwo", Topics: []string{"t"}, Constraints: []string{"c1", "c2\nsecond line"}, Decisions: []string{"d"}, Requests: []string{"r"},
 		Questions: []string{"q?"}, Read: []string{"a.go"}, Written: []string{"b.go"}, Identifiers: []string{"x-1"}, Pinned: []compact.Pinned{{"e1", "## Task\n</pinned>\n\nx"}, {"e\"2", ""}}}

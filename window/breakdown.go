@@ -15,6 +15,18 @@ type Part struct {
 	Count  int // how many messages or results
 }
 
+// Item is one message or tool result that fills a window.
+type Item struct {
+	Seq    session.Seq
+	Part   string // the name of the Part that it belongs to
+	Tokens int
+	Text   string       // what it says
+	Call   llm.ToolCall // what it is the result of
+}
+
+// maxItems is how many items a Breakdown has.
+const maxItems = 5
+
 // Breakdown says what fills the window. Parts and Other add up to Budget.Used;
 // Other is what the model counts besides what the log knows is sent. If the
 // model counts less, the parts are scaled down to its count.
@@ -22,8 +34,9 @@ type Breakdown struct {
 	Budget      Budget
 	Parts       []Part // in the order of a request: system, tools, summary, then by size
 	Other       int
-	Pinned      int // tokens of pinned records among the parts
-	Pins        int // how many records are pinned
+	Largest     []Item // among the messages and results, the largest first
+	Pinned      int    // tokens of pinned records among the parts
+	Pins        int    // how many records are pinned
 	Ratio       float64
 	Compactions int // how many; 0 if none is in effect
 	// Warned: a notice was given since the latest compaction. Saved: the model
@@ -86,6 +99,7 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 	fixed := len(out.Parts)
 	_, recs := Sent(s)
 	pins := pinned(s)
+	out.Largest = largest(recs, l.Records)
 	for i, r := range recs {
 		if l.Records[i] == 0 {
 			continue
@@ -106,8 +120,47 @@ func Explain(s *session.Session, p Prompt, tok Tokenizer, b Budget) Breakdown {
 			out.Parts[i].Tokens = out.Parts[i].Tokens * l.Used / was
 			sum += out.Parts[i].Tokens
 		}
+		for i := range out.Largest {
+			out.Largest[i].Tokens = out.Largest[i].Tokens * l.Used / was
+		}
 	}
 	out.Other = l.Used - sum
+	return out
+}
+
+// largest returns the items of recs that take most of the window.
+func largest(recs []session.Record, tokens []int) []Item {
+	var at []int
+	for i := range recs {
+		if tokens[i] > 0 {
+			at = append(at, i)
+		}
+	}
+	sort.SliceStable(at, func(i, j int) bool { return tokens[at[i]] > tokens[at[j]] })
+	at = at[:min(len(at), maxItems)]
+	out := make([]Item, len(at))
+	results := map[string]*Item{}
+	for i, n := range at {
+		out[i] = Item{Seq: recs[n].Seq, Part: partName(recs[n].Body), Tokens: tokens[n]}
+		m, ok := recs[n].Body.(session.Message)
+		if !ok {
+			continue
+		}
+		out[i].Text = m.Text()
+		for _, r := range m.Results() {
+			results[r.CallID] = &out[i]
+			break
+		}
+	}
+	for _, r := range recs {
+		if m, ok := r.Body.(session.Message); ok && len(results) > 0 {
+			for _, c := range m.Calls() {
+				if item := results[c.ID]; item != nil {
+					item.Call = c
+				}
+			}
+		}
+	}
 	return out
 }
 

@@ -349,6 +349,13 @@ func TestExplain(t *testing.T) {
 	if d := cmp.Diff(want, parts); d != "" {
 		t.Error(d)
 	}
+	var items []string
+	for _, item := range got.Largest {
+		items = append(items, fmt.Sprintf("%d %s %d %s", item.Seq, item.Part, item.Tokens, item.Call.Name))
+	}
+	if d := cmp.Diff([]string{"6 tool:read 108 read", "8 tool:bash 58 bash", "9 assistant 24 ", "4 user 14 ", "5 assistant 10 "}, items); d != "" {
+		t.Error(d)
+	}
 	if sum+got.Other != got.Budget.Used || got.Pinned != 14 || got.Pins != 1 || got.Compactions != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -169,11 +169,15 @@ func contextJSON(m *model, x window.Breakdown, first bool, tail string) map[stri
 	for _, part := range x.Parts {
 		parts = append(parts, map[string]any{"name": part.Name, "tokens": part.Tokens, "count": part.Count})
 	}
+	largest := []map[string]any{}
+	for _, item := range x.Largest {
+		largest = append(largest, map[string]any{"record": item.Seq, "name": item.Part, "tokens": item.Tokens})
+	}
 	return map[string]any{
 		"model": m.name(), "tail": tail,
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
 		"compactsFirst": first,
-		"breakdown":     map[string]any{"parts": parts, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
+		"breakdown":     map[string]any{"parts": parts, "largest": largest, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},
 		"compactions":   x.Compactions,
 		"folds":         x.Compactions, // the name of compactions in v0.1, which programs may read
 		"flushWarned":   x.Warned, "flushActioned": x.Saved,

@@ -116,7 +116,7 @@ func highlight(text string, marks [][2]int, st Style) string {
 	at := 0
 	for _, m := range marks {
 		b.WriteString(Printable(text[at:m[0]]))
-		b.WriteString(st.paint("1;33", Printable(text[m[0]:m[1]])))
+		b.WriteString(st.Paint("1;33", Printable(text[m[0]:m[1]])))
 		at = m[1]
 	}
 	b.WriteString(Printable(text[at:]))

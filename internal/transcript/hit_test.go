@@ -71,7 +71,7 @@ func TestHitFits(t *testing.T) {
 				if (plain != got) != st.Colour {
 					t.Errorf("%s, %d columns: painted is %v", name, columns, plain != got)
 				}
-				if !strings.Contains(got, st.paint("1;33", "falcon")) {
+				if !strings.Contains(got, st.Paint("1;33", "falcon")) {
 					t.Errorf("%s, %d columns: falcon is not marked in %q", name, columns, got)
 				}
 				for _, line := range strings.Split(plain, "\n") {

@@ -23,7 +23,8 @@ import (
 // colours nothing.
 type Style struct{ Colour bool }
 
-func (s Style) paint(code, text string) string {
+// Paint sets text in the style with that SGR code.
+func (s Style) Paint(code, text string) string {
 	if !s.Colour || text == "" {
 		return text
 	}
@@ -31,12 +32,12 @@ func (s Style) paint(code, text string) string {
 }
 
 // Bold, Dim, Red and so on paint text.
-func (s Style) Bold(t string) string   { return s.paint("1", t) }
-func (s Style) Dim(t string) string    { return s.paint("2", t) }
-func (s Style) Red(t string) string    { return s.paint("31", t) }
-func (s Style) Green(t string) string  { return s.paint("32", t) }
-func (s Style) Yellow(t string) string { return s.paint("33", t) }
-func (s Style) Cyan(t string) string   { return s.paint("36", t) }
+func (s Style) Bold(t string) string   { return s.Paint("1", t) }
+func (s Style) Dim(t string) string    { return s.Paint("2", t) }
+func (s Style) Red(t string) string    { return s.Paint("31", t) }
+func (s Style) Green(t string) string  { return s.Paint("32", t) }
+func (s Style) Yellow(t string) string { return s.Paint("33", t) }
+func (s Style) Cyan(t string) string   { return s.Paint("36", t) }
 
 // Line describes a record in one line of at most width columns.
 func Line(r session.Record, st Style, width int) string {

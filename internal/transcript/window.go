@@ -21,7 +21,7 @@ func Window(x window.Breakdown, width int) []string {
 		out = append(out, strings.TrimRight(fmt.Sprintf("  %-24s %7s %4d%%  %s", OneLine(Printable(name), 24), window.Short(tokens), tokens*100/max(b.Used, 1), note), " "))
 	}
 	for _, p := range x.Parts {
-		name, note := partName(p.Name), ""
+		name, note := PartName(p.Name), ""
 		switch {
 		case strings.HasPrefix(p.Name, "tool:"):
 			note = Count(p.Count, "result")
@@ -57,8 +57,8 @@ func Window(x window.Breakdown, width int) []string {
 	return append(out, cost)
 }
 
-// partName returns what users call a part.
-func partName(name string) string {
+// PartName returns what users call a part.
+func PartName(name string) string {
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		return "results of " + tool
 	}
