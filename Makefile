@@ -65,9 +65,13 @@ bench-growth: ## how large a PostgreSQL database of sessions becomes, and its lo
 bench-serve: ## goclaw serve under load: reads beside 1,000 followers and 50 turns, followers that do not read, memory
 	$(GO) run ./internal/bench/serve
 
+.PHONY: bench-terminal
+bench-terminal: ## the chat on a terminal beside its limits: first frame, a key press while an answer streams, bytes written, memory
+	$(GO) run ./internal/bench/terminal
+
 .PHONY: bench-all
-bench-all: ## every speed claim: bench, bench-import, bench-search, bench-start, bench-postgres and bench-serve, one after another
-	@status=0; for t in bench bench-import bench-search bench-start bench-postgres bench-serve; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
+bench-all: ## every speed claim: bench, bench-import, bench-search, bench-start, bench-postgres, bench-serve and bench-terminal
+	@status=0; for t in bench bench-import bench-search bench-start bench-postgres bench-serve bench-terminal; do echo "== $$t"; $(MAKE) --no-print-directory $$t || status=1; echo; done; exit $$status
 
 .PHONY: soak
 soak: ## the long forms of the crash, power failure, two-process and bit flip tests (SOAK=2m each)

@@ -28,14 +28,13 @@ import (
 type Terminal struct {
 	TTY *os.File
 
-	master   *os.File
-	mu       sync.Mutex
-	vt       *vt.Emulator
-	all      bytes.Buffer
-	frame    bool // inside of a synchronised update: the screen is half drawn
-	deletes  bool // a sequence that deletes lines, which do not scroll away
-	grown    chan struct{}
-	finished chan struct{} // closed when nobody writes any more
+	master  *os.File
+	mu      sync.Mutex
+	vt      *vt.Emulator
+	all     bytes.Buffer
+	frame   bool // inside of a synchronised update: the screen is half drawn
+	deletes bool // a sequence that deletes lines, which do not scroll away
+	grown   chan struct{}
 }
 
 // Open returns a terminal of that size.
@@ -50,7 +49,7 @@ func Open(cols, rows int) (*Terminal, error) {
 	if master, err = polled(master); err != nil {
 		return nil, err
 	}
-	t := &Terminal{TTY: tty, master: master, vt: vt.NewEmulator(cols, rows), grown: make(chan struct{}), finished: make(chan struct{})}
+	t := &Terminal{TTY: tty, master: master, vt: vt.NewEmulator(cols, rows), grown: make(chan struct{})}
 	t.vt.SetScrollbackSize(1 << 20)
 	t.vt.SetCallbacks(vt.Callbacks{
 		EnableMode:  func(m ansi.Mode) { t.frame = t.frame || m == ansi.ModeSynchronizedOutput },
@@ -100,7 +99,6 @@ func (t *Terminal) Start(cmd *exec.Cmd) error {
 }
 
 func (t *Terminal) watch() {
-	defer close(t.finished)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.master.Read(buf)
@@ -224,17 +222,35 @@ func (t *Terminal) Cursor() (row, col int) {
 // Until looks at the terminal until ok says yes, and reports whether it did
 // within that time. It does not look at a frame that is half drawn.
 func (t *Terminal) Until(patience time.Duration, ok func(text string, row, col int) bool) bool {
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	for {
+	return t.await(patience, func() bool {
 		t.mu.Lock()
-		half, grown := t.frame, t.grown
-		text, at := "", t.vt.CursorPosition()
+		half, text, at := t.frame, "", t.vt.CursorPosition()
 		if !half {
 			text = t.text()
 		}
 		t.mu.Unlock()
-		if !half && ok(text, at.Y, at.X) {
+		return !half && ok(text, at.Y, at.X)
+	})
+}
+
+// UntilCells is Until for those who look at cells, which is faster.
+func (t *Terminal) UntilCells(patience time.Duration, ok func(*vt.Emulator) bool) bool {
+	return t.await(patience, func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return !t.frame && ok(t.vt)
+	})
+}
+
+// await calls ok, and again whenever something came.
+func (t *Terminal) await(patience time.Duration, ok func() bool) bool {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		t.mu.Lock()
+		grown := t.grown
+		t.mu.Unlock()
+		if ok() {
 			return true
 		}
 		select {
