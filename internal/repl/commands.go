@@ -226,15 +226,7 @@ func (c *commands) keys() []string {
 }
 
 func (c *commands) help(context.Context, string) error {
-	var rows [][2]string
-	for _, cmd := range c.list {
-		help := cmd.help
-		if len(cmd.names) > 1 && cmd.names[1] != "?" && cmd.names[0] != "quit" {
-			help += " (also /" + cmd.names[1] + ")"
-		}
-		rows = append(rows, [2]string{strings.TrimRight("/"+cmd.names[0]+" "+cmd.args, " "), help})
-	}
-	c.view.terms(rows)
+	c.view.terms(c.chat.Commands())
 	c.short.help()
 	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
 	c.view.print("Ctrl-C or Esc stops an answer, Tab completes, Ctrl-R searches what you typed before.")
@@ -254,15 +246,27 @@ func (c *commands) goOn(ctx context.Context, _ string) error {
 }
 
 func (c *commands) showThinking(_ context.Context, arg string) error {
-	shown := arg == "on" || arg == "" && !c.view.thinking
+	shown := arg == "on" || arg == "" && !c.view.thinking.Load()
 	if !slices.Contains([]string{"", "on", "off"}, arg) {
 		return fmt.Errorf("/thinking takes on or off, not %q: it shows or hides; /think says how much", arg)
 	}
-	c.view.thinking = shown
+	c.view.thinking.Store(shown)
 	if shown {
 		c.view.note("thinking is shown")
 	} else {
 		c.view.note("thinking is hidden")
 	}
 	return nil
+}
+
+// Commands returns the commands with their arguments, each with what it does.
+func (c *Chat) Commands() (rows [][2]string) {
+	for _, cmd := range c.commands.list {
+		help := cmd.help
+		if len(cmd.names) > 1 && cmd.names[1] != "?" && cmd.names[0] != "quit" {
+			help += " (also /" + cmd.names[1] + ")"
+		}
+		rows = append(rows, [2]string{strings.TrimRight("/"+cmd.names[0]+" "+cmd.args, " "), help})
+	}
+	return rows
 }

@@ -77,6 +77,8 @@ type Options struct {
 	Runner *runner.Runner
 	Clock  session.Clock
 
+	// Display is where the chat is shown. nil: as plain lines in Out and Err.
+	Display  Display
 	Out, Err io.Writer // answers and what was asked for; everything else
 	Style    transcript.Style
 	// Interactive: a person is reading and can be asked.
@@ -148,6 +150,7 @@ type Chat struct {
 	cur      *current
 	commands *commands
 	stop     interrupts
+	status   teller
 
 	asked   string     // the model that the user was last told about
 	told    session.ID // the session in which the user was told that the model changed
@@ -166,7 +169,7 @@ func New(o Options) *Chat {
 		o: o, view: newView(o), stop: interrupts{abort: o.Abort},
 		cur: &current{store: o.Store, runner: o.Runner, clock: o.Clock, cwd: o.CWD},
 	}
-	c.commands = newCommands(c)
+	c.commands, c.status.display = newCommands(c), c.view.screen
 	return c
 }
 
@@ -181,6 +184,7 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
+	c.tellStatus()
 	for !c.leaving && ctx.Err() == nil {
 		text, err := c.given, error(nil)
 		if c.given = ""; text == "" {
@@ -200,10 +204,11 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 		default:
 			c.armed = false
 			c.handle(ctx, text)
+			c.tellStatus()
 		}
 	}
-	if c.view.screen.err != nil {
-		return c.view.screen.err
+	if err := c.view.screen.Err(); err != nil {
+		return err
 	}
 	if c.failed && !c.o.Interactive {
 		return ErrFailed
@@ -282,7 +287,7 @@ func (c *Chat) yes(ctx context.Context, prompt string) bool {
 // Confirm asks a yes-or-no question, to which Enter means no. The error says that
 // there was no answer.
 func (c *Chat) Confirm(ctx context.Context, question string) (bool, error) {
-	defer c.view.screen.pause()()
+	defer c.view.screen.Pause()()
 	answer, err := c.read(ctx, c.in.Ask, question+" [y/N] ")
 	return line.Yes(answer), err
 }
@@ -293,8 +298,8 @@ func (c *Chat) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 	if !c.o.Interactive {
 		return tool.No, nil
 	}
-	defer c.view.screen.pause()()
-	ask := Approver{Style: c.o.Style, Show: c.view.screen.note, Remember: c.o.Remember, Ask: func(ctx context.Context, prompt string) (string, error) {
+	defer c.view.screen.Pause()()
+	ask := Approver{Style: c.o.Style, Show: c.view.screen.Note, Remember: c.o.Remember, Ask: func(ctx context.Context, prompt string) (string, error) {
 		return c.read(ctx, c.in.Ask, prompt)
 	}}
 	d, err := ask.Approve(ctx, req)

@@ -31,9 +31,9 @@ import (
 
 // The words that logs are made of.
 var (
-	User, Answer, Call, Calls = sessiontest.User, sessiontest.Answer, sessiontest.Call, sessiontest.Calls
-	Result, By, Title, Log    = sessiontest.Result, sessiontest.By, sessiontest.Title, sessiontest.Log
-	Start                     = sessiontest.Start
+	User, Answer, Called, Calls = sessiontest.User, sessiontest.Answer, sessiontest.Call, sessiontest.Calls
+	Result, By, Title, Log      = sessiontest.Result, sessiontest.By, sessiontest.Title, sessiontest.Log
+	Start                       = sessiontest.Start
 )
 
 type Clock = sessiontest.Clock
@@ -334,7 +334,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 func TestContext(t *testing.T) {
 	b := newBench()
 	b.seed(t, "s1", "main:cli:user",
-		User(strings.Repeat("u", 400)), Call("c1", "look"), Result("c1", strings.Repeat("r", 800)), Answer(strings.Repeat("a", 200)))
+		User(strings.Repeat("u", 400)), Called("c1", "look"), Result("c1", strings.Repeat("r", 800)), Answer(strings.Repeat("a", 200)))
 	out, errs, err := b.pipe(t, "/context\n")
 	if err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func TestInterrupted(t *testing.T) {
 	}{
 		"a part of it": {[]session.Body{User("q"), session.Partial{Text: "So far"}}, "The last turn was interrupted: only the beginning of the answer to \"q\" is there.\n"},
 		"no answer":    {[]session.Body{User("a question\x1b[2J of mine")}, "The last turn was interrupted: \"a question\uFFFD[2J of mine\" has no answer yet.\n"},
-		"a tool": {[]session.Body{User("do it"), Call("c1", "bash")},
+		"a tool": {[]session.Body{User("do it"), Called("c1", "bash")},
 			"The last turn (\"do it\") was interrupted while it ran bash. This may have had effects, and is not repeated automatically.\n"},
 		"two tools": {[]session.Body{User("do it"), Calls(llm.ToolCall{ID: "c1", Name: "bash"}, llm.ToolCall{ID: "c2", Name: "look"})},
 			"The last turn (\"do it\") was interrupted while it ran bash, look. This may have had effects, and is not repeated automatically.\n"},
@@ -503,7 +503,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	t.Run("a command as the answer", func(t *testing.T) {
 		b := newBench(llmtest.Say("done now"))
-		b.seed(t, "s1", "main:cli:user", User("do it"), Call("c1", "bash"))
+		b.seed(t, "s1", "main:cli:user", User("do it"), Called("c1", "bash"))
 		if got := b.person(t, "/title Later\n"); !strings.Contains(got, "Continue it? [Y/n] /continue resumes it later.\n") || !strings.Contains(got, "Later") {
 			t.Errorf("to a command the chat says\n%s", got)
 		}
@@ -516,7 +516,7 @@ func TestInterrupted(t *testing.T) {
 	})
 	t.Run("continue", func(t *testing.T) {
 		b := newBench(llmtest.Say("done"))
-		b.seed(t, "s1", "main:cli:user", User("do it"), Call("c1", "bash"))
+		b.seed(t, "s1", "main:cli:user", User("do it"), Called("c1", "bash"))
 		out, _, err := b.pipe(t, "/continue\n")
 		if err != nil {
 			t.Fatal(err)

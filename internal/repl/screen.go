@@ -11,9 +11,9 @@ import (
 	"goclaw/internal/transcript"
 )
 
-// screen is where a chat is shown, by several goroutines: the turn, a question
-// from a tool, and a spinner while nothing else happens, below the last lines
-// that a running tool has printed. The spinner has its line to itself.
+// screen is the Display of plain lines, with a spinner while nothing else
+// happens, below the last lines that a running tool has printed. The spinner
+// has its line to itself.
 type screen struct {
 	out, notes io.Writer
 	style      transcript.Style
@@ -41,6 +41,40 @@ const (
 	patience  = 3 // ticks until the spinner appears
 	tailLines = 5 // of what a running tool prints
 )
+
+// Busy implements Display.
+func (s *screen) Busy(label string) (done func()) {
+	s.Wait(label)
+	stop := s.spin()
+	return func() {
+		stop()
+		s.Finish()
+	}
+}
+
+// Status implements Display: plain lines have no place for it.
+func (s *screen) Status(Status) {}
+
+// Err implements Display.
+func (s *screen) Err() error { return s.err }
+
+// Call implements Display.
+func (s *screen) Call(c Call) {
+	switch c.State {
+	case CallRuns:
+		s.printed(c.Tail)
+		if c.Tail == "" {
+			s.Note(transcript.Wrap(s.style.Yellow("→ "+c.Title), s.columns()))
+			s.Wait(cell(c.Name, 40))
+		}
+	case CallEnded:
+		s.printed("")
+	case CallRecorded:
+		for _, line := range c.Lines {
+			s.Note(transcript.Wrap(line, s.columns()))
+		}
+	}
+}
 
 // spin shows the spinner until stop is called.
 func (s *screen) spin() (stop func()) {
@@ -122,8 +156,8 @@ func spinner(n int, label string, took time.Duration, width int) string {
 	return fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(label, max(width-3-len(seconds), 1)), seconds)
 }
 
-// waiting sets the spinner's label.
-func (s *screen) waiting(label string) {
+// Wait sets the spinner's label.
+func (s *screen) Wait(label string) {
 	s.mu.Lock()
 	if s.label != label {
 		s.label, s.since = label, time.Now()
@@ -146,8 +180,8 @@ func (s *screen) write(w io.Writer, text string) {
 	}
 }
 
-// said shows part of an answer.
-func (s *screen) said(text string) {
+// Said shows part of an answer.
+func (s *screen) Said(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = transcript.Printable(strings.ReplaceAll(text, "\r", ""))
@@ -162,8 +196,8 @@ func (s *screen) said(text string) {
 	s.text.Write(text)
 }
 
-// thought shows part of the model's thinking.
-func (s *screen) thought(text string) {
+// Thought shows part of the model's thinking.
+func (s *screen) Thought(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = transcript.Printable(strings.ReplaceAll(text, "\r", ""))
@@ -192,31 +226,31 @@ func (s *screen) end() {
 	}
 }
 
-// finish is end for callers that do not hold the mutex.
-func (s *screen) finish() {
+// Finish is end for callers that do not hold the mutex.
+func (s *screen) Finish() {
 	s.mu.Lock()
 	s.end()
 	s.mu.Unlock()
 }
 
-// note shows a line that is not part of an answer.
-func (s *screen) note(line string) {
+// Note shows a line that is not part of an answer.
+func (s *screen) Note(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()
 	s.write(s.notes, line+"\n")
 }
 
-// print shows a line that was asked for.
-func (s *screen) print(line string) {
+// Print shows a line that was asked for.
+func (s *screen) Print(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()
 	s.write(s.out, line+"\n")
 }
 
-// pause hides the spinner until resume is called: the line belongs to the user.
-func (s *screen) pause() (resume func()) {
+// Pause hides the spinner until resume is called: the line belongs to the user.
+func (s *screen) Pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()

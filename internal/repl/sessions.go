@@ -370,7 +370,7 @@ func (c *commands) export(ctx context.Context, arg string) error {
 		path = cmp.Or(slug(naming.Title(ctx, c.o.Store, c.cur.Info)), slug(string(c.cur.Key))) + ext
 	}
 	if path == "-" {
-		c.view.screen.finish()
+		c.view.screen.Finish()
 		return c.o.Export(ctx, c.cur.ID, format, "")
 	}
 	if err := c.o.Export(ctx, c.cur.ID, format, path); err != nil {

@@ -46,7 +46,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 		return failed
 	})
 	if c.o.Interactive {
-		defer c.view.screen.print("")
+		defer c.view.screen.Print("")
 	}
 	switch {
 	case err == nil:

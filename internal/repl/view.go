@@ -20,25 +20,22 @@ import (
 // view is everything that the chat shows. Its methods say what is shown; the
 // style and the width of the terminal stay in here.
 type view struct {
-	screen      *screen
+	screen      Display
 	style       transcript.Style
 	interactive bool
 	terminal    func() int // its columns; nil: there is no terminal
 	model       func() Model
 	hint        func(error) string
-	thinking    bool                // is shown
-	calls       map[string]*started // by their ids
-	allowed     atomic.Bool         // the user has seen the diff of the call that runs, and allowed it
-}
-
-// started is a tool call, and how long it took.
-type started struct {
-	call llm.ToolCall
-	took time.Duration
+	thinking    atomic.Bool      // is shown
+	calls       map[string]*Call // that are not recorded, by their ids
+	allowed     atomic.Bool      // the user has seen the diff of the call that runs, and allowed it
 }
 
 func newView(o Options) *view {
-	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, calls: map[string]*started{}}
+	v := &view{style: o.Style, interactive: o.Interactive, terminal: o.Width, model: o.Model, hint: o.Hint, calls: map[string]*Call{}}
+	if v.screen = o.Display; v.screen != nil {
+		return v
+	}
 	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width, columns: v.columns}
 	return v
 }
@@ -64,11 +61,11 @@ func (v *view) note(format string, args ...any) {
 }
 
 // tell is note for text that is printable and painted already.
-func (v *view) tell(text string) { v.screen.note(transcript.Wrap(text, v.columns())) }
+func (v *view) tell(text string) { v.screen.Note(transcript.Wrap(text, v.columns())) }
 
 // print shows what was asked for.
 func (v *view) print(format string, args ...any) {
-	v.screen.print(transcript.Wrap(fmt.Sprintf(format, args...), v.columns()))
+	v.screen.Print(transcript.Wrap(fmt.Sprintf(format, args...), v.columns()))
 }
 
 // problem shows an error in one line, and what can be done about it.
@@ -87,17 +84,10 @@ func (v *view) stopped(text string) { v.tell(v.style.Red(text)) }
 
 // busy shows a spinner until done is called, which also ends the line of an
 // answer.
-func (v *view) busy(label string) (done func()) {
-	v.screen.waiting(label)
-	stop := v.screen.spin()
-	return func() {
-		stop()
-		v.screen.finish()
-	}
-}
+func (v *view) busy(label string) (done func()) { return v.screen.Busy(label) }
 
 // awaitModel shows that the model's answer is awaited.
-func (v *view) awaitModel() { v.screen.waiting("waiting for " + v.model().Name) }
+func (v *view) awaitModel() { v.screen.Wait("waiting for " + v.model().Name) }
 
 // event shows one event of a turn.
 func (v *view) event(ev agent.Event) {
@@ -105,24 +95,32 @@ func (v *view) event(ev agent.Event) {
 	case agent.Said:
 		switch {
 		case ev.Text != "":
-			v.screen.said(ev.Text)
+			v.screen.Said(ev.Text)
 			v.awaitModel()
-		case ev.Thinking != "" && v.thinking:
-			v.screen.thought(ev.Thinking)
+		case ev.Thinking != "" && v.thinking.Load():
+			v.screen.Thought(ev.Thinking)
 		case ev.Thinking != "":
-			v.screen.waiting("thinking")
+			v.screen.Wait("thinking")
 		}
 	case agent.Calling:
 		v.allowed.Store(false)
-		v.calls[ev.Call.ID] = &started{call: ev.Call}
-		v.tell(v.style.Yellow("→ " + transcript.CallLine(ev.Call)))
-		v.screen.waiting(cell(ev.Call.Name, 40))
+		c := &Call{ToolCall: ev.Call, Title: transcript.CallLine(ev.Call), Began: time.Now()}
+		v.calls[ev.Call.ID] = c
+		v.screen.Call(*c)
 	case agent.Called:
-		v.calls[ev.Call.ID] = &started{ev.Call, ev.Took}
-		v.screen.printed("")
+		c := v.calls[ev.Call.ID]
+		if c == nil {
+			c = &Call{Title: transcript.CallLine(ev.Call)}
+			v.calls[ev.Call.ID] = c
+		}
+		c.ToolCall, c.State, c.Took, c.Tail = ev.Call, CallEnded, ev.Took, ""
+		v.screen.Call(*c)
 		v.awaitModel()
 	case agent.Printed:
-		v.screen.printed(ev.Tail)
+		if c := v.calls[ev.Call.ID]; c != nil && ev.Tail != "" {
+			c.Tail = ev.Tail
+			v.screen.Call(*c)
+		}
 	case agent.Silent:
 		v.note("[%s]", transcript.Event(ev))
 	case agent.Recorded:
@@ -133,9 +131,9 @@ func (v *view) event(ev agent.Event) {
 		}
 		switch ev.(type) {
 		case agent.Compacting:
-			v.screen.waiting("compacting")
+			v.screen.Wait("compacting")
 		case runner.Waiting:
-			v.screen.waiting("waiting for the session")
+			v.screen.Wait("waiting for the session")
 		}
 	}
 }
@@ -150,7 +148,7 @@ func (v *view) recorded(rec session.Record) {
 		if b.Role != llm.Assistant {
 			return
 		}
-		v.screen.finish()
+		v.screen.Finish()
 		switch {
 		case b.Stop == llm.StopLength && len(b.Calls()) > 0:
 			v.note("[the answer reached its length limit and was cut off; the model is told and continues]")
@@ -170,13 +168,13 @@ func (v *view) results(seq session.Seq, m session.Message) {
 			continue
 		}
 		delete(v.calls, r.CallID)
-		if v.allowed.Swap(false) && !r.IsError {
-			v.tell(transcript.Changed(r, v.style))
-			continue
+		c.State, c.Result, c.Record, c.Seen = CallRecorded, r, seq, v.allowed.Swap(false) && !r.IsError
+		if c.Seen {
+			c.Lines = []string{transcript.Changed(r, v.style)}
+		} else {
+			c.Lines = transcript.Result(c.ToolCall, r, c.Took, fmt.Sprintf(": /show %d", seq), v.style)
 		}
-		for _, line := range transcript.Result(c.call, r, c.took, fmt.Sprintf(": /show %d", seq), v.style) {
-			v.tell(line)
-		}
+		v.screen.Call(*c)
 	}
 }
 
@@ -210,7 +208,7 @@ func (v *view) history(recs []session.Record, before int) {
 	}
 	var b strings.Builder
 	transcript.Plain(&b, recs, v.style, false, v.columns())
-	v.screen.print(strings.TrimRight(b.String(), "\n"))
+	v.screen.Print(strings.TrimRight(b.String(), "\n"))
 }
 
 // table shows rows, of which the first is the head.
@@ -259,14 +257,14 @@ func (v *view) checkpoints(s *session.Session) {
 // hits shows what a search for query found.
 func (v *view) hits(hits []recall.Hit, query string) {
 	for i, h := range hits {
-		v.screen.print(transcript.Hit(i+1, h, query, v.style, v.columns()))
+		v.screen.Print(transcript.Hit(i+1, h, query, v.style, v.columns()))
 	}
 }
 
 // groups shows what a search for query found, by session.
 func (v *view) groups(groups []recall.Group, query string) {
 	for i, g := range groups {
-		v.screen.print(transcript.Group(i+1, g, query, v.style, v.columns(), time.Now()))
+		v.screen.Print(transcript.Group(i+1, g, query, v.style, v.columns(), time.Now()))
 	}
 }
 
