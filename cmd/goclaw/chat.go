@@ -15,21 +15,27 @@ import (
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/tui"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/tool"
 )
 
-// chat runs until the user quits: with line editing on a terminal, plain lines
-// on a dumb one, and without a prompt in a pipe.
+// chat runs until the user quits: with package tui's interface on a terminal,
+// plain lines on a dumb one or with --plain, and without a prompt in a pipe.
 func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error {
 	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
 		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref, Begin: begin,
-		Interactive: interactive, Live: interactive && a.getenv("TERM") != "dumb", Remember: a.remember, Hint: chatHint,
+		Interactive: interactive, Remember: a.remember, Hint: chatHint,
 	}
 	var c *repl.Chat
 	var approve tool.Approver
+	var ui *tui.UI
+	if interactive && !a.plain && a.getenv("TERM") != "dumb" {
+		ui = tui.New(tui.Options{In: a.in.(*os.File), Out: a.out.Under().(*os.File), Environ: os.Environ(), Style: o.Style})
+		o.Display = ui
+	}
 	if interactive {
 		o.Err, o.Width = a.out, a.width
 		approve = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return c.Approve(ctx, req) })
@@ -76,7 +82,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 	o.Prepare = func(ctx context.Context) []string { return append(troubles.take(), run.servers.news(ctx)...) }
 	setModels(a, &o, run.tools)
 	o.Shortcuts, o.Expand, o.Skills = a.models.brief.shortcuts, a.models.brief.expand, a.models.brief.known
-	if o.Live {
+	if ui != nil {
 		defer warmUp(a, &o)()
 	}
 	o.Abort = func() { a.tty.restore(); os.Exit(130) }
@@ -84,23 +90,6 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 	o.AskAbove = a.conf.Session.Compaction.AskAbove
 	c = repl.New(o)
 	a.retrying = func(r agent.Retrying) { c.Show(r) }
-	var in repl.Input
-	switch {
-	case o.Live:
-		t, err := openEditor(a, c)
-		if err != nil {
-			return err
-		}
-		defer t.Close()
-		in, t.Paint = t, o.Style.Green
-		undo := func() { t.Close() }
-		a.tty.undo.Store(&undo)
-	case interactive:
-		in = line.NewPlain(a.in, a.out)
-	default:
-		in = line.NewPlain(textOnly{a.in}, nil)
-	}
-
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, os.Interrupt)
 	defer close(sig)
@@ -110,7 +99,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 			c.Interrupt()
 		}
 	}()
-	err = a.noSession(c.Run(ctx, in))
+	err = a.noSession(converse(ctx, a, c, ui, interactive))
 	if e := sweep(context.WithoutCancel(ctx), a, st); e != nil && err == nil {
 		err = e
 	}
@@ -120,18 +109,24 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 	return err
 }
 
-// openEditor opens the editor of a terminal, with the lines that were typed in
-// earlier chats.
-func openEditor(a *app, c *repl.Chat) (*line.Terminal, error) {
-	t, err := line.Open(a.in.(*os.File), a.out.Under().(*os.File), c.Interrupt)
-	if err != nil {
-		return nil, err
+// converse runs the chat: in ui if there is one.
+func converse(ctx context.Context, a *app, c *repl.Chat, ui *tui.UI, interactive bool) error {
+	switch {
+	case ui != nil:
+		undo := ui.Restore
+		a.tty.undo.Store(&undo)
+		defer a.tty.undo.Store(nil)
+		ui.Attach(c)
+		h, err := history.Open(filepath.Join(a.conf.Home, "history"))
+		if err != nil {
+			a.warn("input history is unavailable: %v", err)
+		}
+		ui.Remember(h)
+		return ui.Run(ctx, func(ctx context.Context) error { return c.Run(ctx, ui) })
+	case interactive:
+		return c.Run(ctx, line.NewPlain(a.in, a.out))
 	}
-	if t.History, err = history.Open(filepath.Join(a.conf.Home, "history")); err != nil {
-		a.warn("input history is unavailable: %v", err)
-	}
-	t.Complete = c.Complete
-	return t, nil
+	return c.Run(ctx, line.NewPlain(textOnly{a.in}, nil))
 }
 
 // warmUp builds the vocabulary of the first model that is decided on while the

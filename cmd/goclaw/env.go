@@ -30,6 +30,7 @@ type env struct {
 	getenv   func(string) string
 
 	given   given          // by flags
+	plain   bool           // --plain: a chat draws nothing
 	conf    *config.Loaded // nil until config has loaded it
 	foreign string         // the folder that session.path names, if it is another program's
 	placed  string         // tells the user so

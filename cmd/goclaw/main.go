@@ -155,6 +155,7 @@ Without a command it opens a chat and resumes the last session.`,
 	})
 	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
 	root.Flags().StringVar(&a.models.think, "think", "", thinkFlag)
+	root.Flags().BoolVar(&a.plain, "plain", false, "chat in plain lines, without drawing on the terminal (also with TERM=dumb)")
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())
 	root.AddCommand(

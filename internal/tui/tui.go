@@ -4,13 +4,226 @@
 // It is built on Bubble Tea. What was said is printed once and never drawn
 // again; only what is alive is drawn: the answer that is streaming, the calls
 // that run, the input and the status line.
+//
+// UI is the chat's repl.Input and repl.Display. Its methods are called by the
+// chat's goroutines; each of them hands the program a function that changes the
+// model (do), in order, so that the model belongs to the program alone. The
+// parts that are drawn are packages of their own, below this one.
 package tui
 
 import (
-	_ "charm.land/bubbles/v2/textarea"
-	_ "charm.land/bubbletea/v2"
-	_ "charm.land/lipgloss/v2"
-	_ "github.com/alecthomas/chroma/v2"
-	_ "github.com/charmbracelet/colorprofile"
-	_ "github.com/charmbracelet/x/ansi"
+	"context"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/history"
+	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 )
+
+// Options is what a UI works with.
+type Options struct {
+	In, Out *os.File // the terminal
+	Environ []string
+	Style   transcript.Style
+}
+
+// Chat is what the interface needs of a chat: a *repl.Chat. Its methods may be
+// called while a turn runs.
+type Chat interface {
+	Interrupt()
+	Complete(before string) (from int, options []string)
+	Commands() [][2]string
+	NextMode()
+	ToggleThinking() (shown bool)
+}
+
+// UI is a chat on a terminal.
+type UI struct {
+	o       Options
+	chat    Chat
+	out     *output
+	prog    *tea.Program
+	model   *model
+	history *history.History // nil: nothing is remembered
+
+	mu      sync.Mutex
+	actions []func(m *model)
+	signal  chan struct{} // has an item if there are actions, or lines to print
+	over    chan struct{} // closed when the program has ended
+	width   atomic.Int64
+	steer   steering
+}
+
+var (
+	_ repl.Input   = (*UI)(nil)
+	_ repl.Display = (*UI)(nil)
+)
+
+// New returns a UI that waits for Run. What is shown before waits as well.
+func New(o Options) *UI {
+	u := &UI{o: o, signal: make(chan struct{}, 1), over: make(chan struct{})}
+	u.out = &output{File: o.Out}
+	w, h, err := term.GetSize(int(o.Out.Fd()))
+	if err != nil || w < 1 || h < 1 {
+		w, h = 80, 24
+	}
+	u.width.Store(int64(w))
+	u.model = newModel(u, w, h)
+	return u
+}
+
+// Attach connects the UI with the chat that it shows, before Run.
+func (u *UI) Attach(c Chat) { u.chat = c }
+
+// Width is the terminal's, in columns.
+func (u *UI) Width() int { return int(u.width.Load()) }
+
+// Run shows the interface until work, which runs the chat, returns, and returns
+// its error.
+func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
+	options := []tea.ProgramOption{
+		tea.WithInput(u.o.In), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
+		tea.WithFilter(u.filter), tea.WithoutSignalHandler(),
+	}
+	if !u.o.Style.Colour {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	u.prog = tea.NewProgram(u.model, options...)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go u.pump(ended)
+	var failed error
+	go func() {
+		defer close(ended)
+		defer u.rescue()
+		failed = work(ctx)
+		u.do(func(m *model) { m.leaving = true })
+	}()
+	_, err := u.prog.Run()
+	close(u.over)
+	cancel() // if the terminal went away, the chat does as well
+	<-ended
+	if failed == nil {
+		failed = err
+	}
+	u.flushRest()
+	return failed
+}
+
+// rescue gives the terminal back if the work panics.
+func (u *UI) rescue() {
+	if r := recover(); r != nil {
+		u.Restore()
+		panic(r)
+	}
+}
+
+// Restore makes the terminal what it was, when the program must end at once.
+func (u *UI) Restore() {
+	if u.prog != nil {
+		u.prog.Kill()
+	}
+}
+
+// do has the program change the model, after everything that was handed to it
+// before.
+func (u *UI) do(f func(m *model)) {
+	u.mu.Lock()
+	u.actions = append(u.actions, f)
+	u.mu.Unlock()
+	u.wake()
+}
+
+func (u *UI) wake() {
+	select {
+	case u.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what is to be done.
+func (u *UI) take() []func(m *model) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	fs := u.actions
+	u.actions = nil
+	return fs
+}
+
+// awake tells the program that there are actions, or lines to print.
+type awake struct{}
+
+// pump wakes the program, so that whoever calls do never waits for the terminal.
+func (u *UI) pump(ended chan struct{}) {
+	for {
+		select {
+		case <-u.signal:
+			u.prog.Send(awake{})
+		case <-u.over:
+			return
+		}
+	}
+}
+
+// flushRest writes what was shown when the program had ended already.
+func (u *UI) flushRest() {
+	for _, f := range u.take() {
+		f(u.model)
+	}
+	u.model.finish()
+	for _, line := range u.model.pending {
+		io.WriteString(u.o.Out, line+"\n")
+	}
+	u.model.pending = nil
+}
+
+// Print implements repl.Display.
+func (u *UI) Print(text string) {
+	u.do(func(m *model) { m.finish(); m.print(terminal.Text(text)) })
+}
+
+// Note implements repl.Display.
+func (u *UI) Note(text string) { u.Print(text) }
+
+// Said implements repl.Display.
+func (u *UI) Said(text string) { u.do(func(m *model) { m.said(text) }) }
+
+// Thought implements repl.Display.
+func (u *UI) Thought(text string) { u.do(func(m *model) { m.thought(text) }) }
+
+// Finish implements repl.Display.
+func (u *UI) Finish() { u.do((*model).finish) }
+
+// Call implements repl.Display.
+func (u *UI) Call(c repl.Call) { u.do(func(m *model) { m.call(c) }) }
+
+// Busy implements repl.Display.
+func (u *UI) Busy(label string) (done func()) {
+	u.do(func(m *model) { m.busy(label) })
+	return func() { u.do((*model).idle) }
+}
+
+// Wait implements repl.Display.
+func (u *UI) Wait(label string) { u.do(func(m *model) { m.wait(label) }) }
+
+// Pause implements repl.Display. The question is drawn in place of the input,
+// and what goes on around it stays visible.
+func (u *UI) Pause() (resume func()) {
+	u.Finish()
+	return func() {}
+}
+
+// Status implements repl.Display.
+func (u *UI) Status(s repl.Status) { u.do(func(m *model) { m.status = s }) }
+
+// Err implements repl.Display: a terminal that goes away ends the program.
+func (u *UI) Err() error { return nil }

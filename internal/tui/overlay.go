@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"context"
+	"io"
+
+	tea "charm.land/bubbletea/v2"
+
+	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
+)
+
+// Overlay has the whole alternate screen, or stands inline in place of the
+// input, until it is done. If it has a method Cursor() *tea.Cursor, that is where
+// the cursor is drawn, relative to the overlay.
+type Overlay interface {
+	Update(msg tea.Msg) (done bool, cmd tea.Cmd) // keys, sizes, its own messages
+	View(width, height int) string               // at most height lines, none wider than width
+	FullScreen() bool                            // the alternate screen, else inline
+}
+
+// opened is an overlay that is open.
+type opened struct {
+	v Overlay
+	// asks: the overlay is a question that the user did not call for. Keys that
+	// were pressed before it was on the screen are the input's.
+	asks  bool
+	since uint64 // how many frames had been written when it was opened
+	done  func() // nil: nobody waits
+}
+
+func (o *opened) cursor() *tea.Cursor {
+	if c, ok := o.v.(interface{ Cursor() *tea.Cursor }); ok {
+		return c.Cursor()
+	}
+	return nil
+}
+
+// Open shows v until it is done, or ctx ends.
+func (u *UI) Open(ctx context.Context, v Overlay) error { return u.show(ctx, v, false) }
+
+// OpenQuestion is Open for a question that the program asks: keys that were
+// pressed before it was drawn do not answer it.
+func (u *UI) OpenQuestion(ctx context.Context, v Overlay) error { return u.show(ctx, v, true) }
+
+func (u *UI) show(ctx context.Context, v Overlay, asks bool) error {
+	done := make(chan struct{})
+	u.do(func(m *model) { m.open(v, asks, func() { close(done) }) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		u.do(func(m *model) { m.dismiss(v) })
+		return context.Cause(ctx)
+	case <-u.over:
+		return io.EOF
+	}
+}
+
+func (m *model) open(v Overlay, asks bool, done func()) {
+	m.overs = append(m.overs, &opened{v: v, asks: asks, since: m.u.out.frames.Load(), done: done})
+	v.Update(tea.WindowSizeMsg{Width: m.width, Height: m.height})
+}
+
+// top returns the overlay on top, nil if there is none.
+func (m *model) top() *opened {
+	if len(m.overs) == 0 {
+		return nil
+	}
+	return m.overs[len(m.overs)-1]
+}
+
+// dismiss closes v.
+func (m *model) dismiss(v Overlay) {
+	for i, o := range m.overs {
+		if o.v == v {
+			m.overs = append(m.overs[:i], m.overs[i+1:]...)
+			if o.done != nil {
+				o.done()
+			}
+			m.u.wake()
+			return
+		}
+	}
+}
+
+// pass gives every overlay a message, and closes those that are done.
+func (m *model) pass(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, o := range append([]*opened(nil), m.overs...) {
+		done, cmd := o.v.Update(msg)
+		cmds = append(cmds, cmd)
+		if done {
+			m.dismiss(o.v)
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// question is an Overlay that asks for a line.
+type question struct {
+	prompt string
+	input  *input
+	reply  chan typed
+}
+
+func newQuestion(prompt string, reply chan typed) *question {
+	q := &question{prompt: terminal.Text(prompt), input: newInput(), reply: reply}
+	q.input.prompt = q.prompt
+	return q
+}
+
+func (q *question) FullScreen() bool { return false }
+
+func (q *question) View(width, height int) string {
+	text, _ := q.input.View(width, height)
+	return text
+}
+
+func (q *question) Cursor() *tea.Cursor { return q.input.cursor }
+
+func (q *question) Update(msg tea.Msg) (bool, tea.Cmd) {
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		switch k.String() {
+		case "enter":
+			q.reply <- typed{text: q.input.Value()}
+			return true, nil
+		case "ctrl+c", "esc":
+			q.reply <- typed{err: line.ErrInterrupt}
+			return true, nil
+		case "ctrl+d":
+			if q.input.Value() == "" {
+				q.reply <- typed{err: io.EOF}
+				return true, nil
+			}
+		}
+	}
+	return false, q.input.Update(msg)
+}

@@ -1,0 +1,216 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"goclaw/internal/repl"
+	"goclaw/internal/transcript"
+)
+
+// model is what the program draws, and what it is doing. Only the program's
+// goroutine touches it.
+type model struct {
+	u             *UI
+	style         transcript.Style
+	width, height int
+	reflows       bool
+
+	pending []string // lines to print
+	shots   shots
+	flip    bool // changes when something was printed, so that a frame follows
+
+	text    stream // the answer under way
+	think   stream // the thinking under way
+	calls   []repl.Call
+	working int    // how much work is under way
+	label   string // what it waits for
+	since   time.Time
+	ticking bool
+	beat    int // of the spinner
+
+	reader  chan typed // the chat waits for a line; nil: it does not
+	queue   []string   // messages to send next
+	steered []string   // messages for the turn that runs
+	editor  *input
+	overs   []*opened // what is open, the last on top
+	status  repl.Status
+	hint    string // in place of the status line, until the next key
+	escaped bool   // the last key was Esc
+	leaving bool
+}
+
+func newModel(u *UI, width, height int) *model {
+	env := environ(u.o.Environ)
+	return &model{u: u, style: u.o.Style, width: width, height: height, editor: newInput(), reflows: reflows(env)}
+}
+
+func environ(env []string) func(string) string {
+	return func(name string) string {
+		for _, e := range env {
+			if v, ok := strings.CutPrefix(e, name+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return nil }
+
+// tick moves the spinner.
+type tick struct{}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.u.out.release()
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if msg.Width > 0 && msg.Height > 0 {
+			m.width, m.height = msg.Width, msg.Height
+			m.u.width.Store(int64(msg.Width))
+		}
+		cmd = m.pass(msg)
+	case tick:
+		m.ticking = false
+		m.beat++
+	case tea.KeyPressMsg:
+		cmd = m.key(msg)
+	case tea.PasteMsg:
+		cmd = m.key(msg)
+	case awake:
+		if m.leaving && len(m.pending) == 0 && len(m.overs) == 0 {
+			return m, tea.Quit
+		}
+	default:
+		cmd = tea.Batch(m.pass(msg), m.editor.Update(msg))
+	}
+	if !m.ticking && m.working > 0 {
+		m.ticking = true
+		cmd = tea.Batch(cmd, tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tick{} }))
+	}
+	return m, cmd
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	var v tea.View
+	if o := m.top(); o != nil && o.v.FullScreen() {
+		v = tea.NewView(o.v.View(m.width, m.height))
+		v.AltScreen = true
+		v.Cursor = o.cursor()
+	} else if !m.leaving || len(m.pending) > 0 {
+		v = m.inline()
+	}
+	s := shot{alt: v.AltScreen, number: m.u.out.frames.Load()}
+	for row := range strings.SplitSeq(v.Content, "\n") {
+		s.rows = append(s.rows, ansi.StringWidth(row))
+	}
+	if v.Cursor != nil {
+		s.x, s.y = v.Cursor.X, v.Cursor.Y
+	}
+	m.shots.add(s)
+	if m.flip {
+		v.Content += "\x1b[m" // see chunk
+	}
+	return v
+}
+
+// inline draws what is alive: what the model and its tools do now, what is
+// queued, the input or a question, and the status line.
+func (m *model) inline() tea.View {
+	status := m.statusLine()
+	var box string
+	var cursor *tea.Cursor
+	room := max(m.height-3, 3) // what is printed needs some as well
+	if o := m.top(); o != nil {
+		box, cursor = clip(o.v.View(m.width, room-1), room-1), o.cursor()
+	} else {
+		box, cursor = m.editor.View(m.width, max(room/2, 1))
+	}
+	above := m.alive()
+	if rest := room - lipgloss.Height(box) - 1; len(above) > rest { // the latest is what matters
+		above = above[len(above)-max(rest, 0):]
+	}
+	content := append(above, strings.Split(box, "\n")...)
+	content = append(content, status)
+	for i := range content {
+		content[i] = ansi.Truncate(content[i], m.width, "")
+	}
+	v := tea.NewView(strings.Join(content, "\n"))
+	if cursor != nil {
+		cursor.Y += len(above)
+		v.Cursor = cursor
+	}
+	return v
+}
+
+// clip returns at most n lines of text.
+func clip(text string, n int) string {
+	if rows := strings.Split(text, "\n"); len(rows) > n {
+		return strings.Join(rows[:max(n, 0)], "\n")
+	}
+	return text
+}
+
+// alive returns the lines of what is under way, and of what waits.
+func (m *model) alive() (out []string) {
+	out = append(out, m.think.live(m.width, m.style.Dim)...)
+	out = append(out, m.text.live(m.width, nil)...)
+	for _, c := range m.calls {
+		out = append(out, m.callLines(c)...)
+	}
+	if m.working > 0 && m.label != "" && len(m.overs) == 0 {
+		out = append(out, m.paint(m.style.Dim(spinner(m.beat, m.label, time.Since(m.since), m.width))))
+	}
+	if len(out) > 0 {
+		out = append(out, "")
+	}
+	return append(out, m.waiting()...)
+}
+
+// waiting returns a line for each message that waits to be sent.
+func (m *model) waiting() (out []string) {
+	for _, text := range m.steered {
+		out = append(out, m.paint(m.style.Cyan("↳ "+transcript.OneLine(transcript.Printable(text), max(m.width-16, 1)))+m.style.Dim(" soon")))
+	}
+	for i, text := range m.queue {
+		how := " queued"
+		if i == len(m.queue)-1 {
+			how = " queued (↑ takes it back)"
+		}
+		out = append(out, m.paint(m.style.Dim("» "+transcript.OneLine(transcript.Printable(text), max(m.width-len(how)-3, 1))+how)))
+	}
+	return out
+}
+
+func (m *model) statusLine() string {
+	if m.hint != "" {
+		return m.paint(m.style.Dim(transcript.OneLine(m.hint, m.width-1)))
+	}
+	var parts []string
+	for _, p := range []string{m.status.Model, m.status.Folder, m.status.Title, m.status.Mode, "? for help"} {
+		if p != "" {
+			parts = append(parts, transcript.Printable(p))
+		}
+	}
+	return m.paint(m.style.Dim(transcript.OneLine(strings.Join(parts, " · "), m.width-1)))
+}
+
+// frames of the spinner.
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+func spinner(n int, label string, took time.Duration, width int) string {
+	seconds := ""
+	if took >= time.Second {
+		seconds = fmt.Sprintf(" %ds", int(took.Seconds()))
+	}
+	return fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
+}

@@ -1,0 +1,33 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// reflow prepares for another width. Most terminals break drawn lines that are
+// too long for it, so that the view's top is higher than the renderer thinks:
+// the cursor is moved so that it is right again.
+func (m *model) reflow(size tea.WindowSizeMsg) {
+	if size.Width >= m.width || size.Width < 1 || !m.reflows || len(m.shots.list) == 0 {
+		return
+	}
+	m.shots.settle(m.u.out.frames.Load())
+	drawn := m.shots.list[0]
+	if drawn.alt || drawn.y >= len(drawn.rows) {
+		return
+	}
+	up := drawn.x / size.Width
+	for _, w := range drawn.rows[:drawn.y] {
+		up += max(0, (w-1)/size.Width)
+	}
+	if up > 0 {
+		m.u.out.Write([]byte(ansi.CursorUp(up)))
+	}
+}
+
+// reflows reports whether a terminal breaks lines that are too long after a
+// resize.
+func reflows(getenv func(string) string) bool {
+	return getenv("XTERM_VERSION") == "" && getenv("STY") == "" && getenv("TERM") != "linux"
+}

@@ -1,0 +1,179 @@
+package tui
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// print puts text, whose only control sequences are styles, above what is drawn.
+// It scrolls away from there.
+func (m *model) print(text string) {
+	m.pending = append(m.pending, lines(text, m.width)...)
+	m.u.wake()
+}
+
+// lines wraps text to width. Each line has its own styles.
+func lines(text string, width int) []string {
+	text = strings.ReplaceAll(text, "\t", "    ")
+	if width > 0 {
+		text = lipgloss.Wrap(text, width, "")
+	}
+	return strings.Split(text, "\n")
+}
+
+// filter sees every message before Bubble Tea does. It runs what the chat wants
+// done, and turns the message into one that prints lines: Bubble Tea has no way
+// to print and to change what is drawn in one step.
+func (u *UI) filter(tm tea.Model, msg tea.Msg) tea.Msg {
+	m := tm.(*model)
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.reflow(msg)
+	case awake:
+		for _, f := range u.take() {
+			f(m)
+		}
+		if text, ok := m.chunk(); ok {
+			u.out.hold()
+			return tea.Println(text)()
+		}
+	}
+	return msg
+}
+
+// chunk returns the next lines to print: as many as there is room for above
+// what is drawn. Bubble Tea would push more than that, with parts of what is
+// drawn, into the scrollback.
+func (m *model) chunk() (string, bool) {
+	if len(m.pending) == 0 {
+		return "", false
+	}
+	room := m.height - m.shots.tallest(m.u.out.frames.Load())
+	if room <= 0 { // a screen that is full, the alternate one, or none yet
+		time.AfterFunc(20*time.Millisecond, m.u.wake)
+		return "", false
+	}
+	n := min(room, len(m.pending))
+	text := strings.Join(m.pending[:n], "\n")
+	if m.pending = m.pending[n:]; len(m.pending) > 0 {
+		m.u.wake()
+	}
+	if text == "" {
+		text = " " // nothing would be printed
+	}
+	m.flip = !m.flip
+	return text, true
+}
+
+// shot is what one View looked like.
+type shot struct {
+	rows   []int // their widths
+	x, y   int   // of the cursor
+	alt    bool
+	number uint64 // how many frames had been written before
+}
+
+// shots are the views of which one is on the screen: the one that was the last
+// when a frame was written, and those since.
+type shots struct{ list []shot }
+
+func (s *shots) add(n shot) {
+	s.settle(n.number)
+	s.list = append(s.list, n)
+}
+
+// settle forgets the views before the one that the last of written frames shows.
+func (s *shots) settle(written uint64) {
+	for len(s.list) > 1 && s.list[1].number < written {
+		s.list = s.list[1:]
+	}
+}
+
+// tallest returns the most rows that may be on the screen now.
+func (s *shots) tallest(written uint64) (rows int) {
+	const unknown = 1 << 20
+	s.settle(written)
+	if written == 0 || len(s.list) == 0 {
+		return unknown
+	}
+	for _, x := range s.list {
+		if x.alt {
+			return unknown
+		}
+		rows = max(rows, len(x.rows))
+	}
+	return rows
+}
+
+// output is the terminal. What is printed above the view is held back until the
+// frame after it is written, so that both appear at once.
+type output struct {
+	*os.File
+	frames atomic.Uint64
+
+	mu      sync.Mutex
+	holding bool
+	held    []byte
+}
+
+// hold keeps what is written from now on.
+func (o *output) hold() {
+	o.mu.Lock()
+	o.holding = true
+	o.mu.Unlock()
+}
+
+// release lets the next frame out, and what was held with it. Soon it goes out
+// without a frame.
+func (o *output) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holding {
+		o.holding = false
+		time.AfterFunc(50*time.Millisecond, o.flush)
+	}
+}
+
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.holding && len(o.held) > 0 {
+		o.File.Write(o.held)
+		o.held = nil
+	}
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holding {
+		o.held = append(o.held, p...)
+		return len(p), nil
+	}
+	o.frames.Add(1)
+	if len(o.held) == 0 {
+		return o.File.Write(p)
+	}
+	// The terminal shows what is between these marks as one change.
+	begin := []byte(ansi.SetModeSynchronizedOutput)
+	var all []byte
+	if rest, ok := bytes.CutPrefix(p, begin); ok {
+		all = append(append(append(all, begin...), o.held...), rest...)
+	} else {
+		all = append(append(all, o.held...), p...)
+	}
+	o.held = nil
+	if _, err := o.File.Write(all); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
