@@ -1,3 +1,7 @@
 package tui_test
 
-import _ "github.com/charmbracelet/x/vt"
+// Kept in go.mod until the packages that use them are there.
+import (
+	_ "github.com/alecthomas/chroma/v2"
+	_ "github.com/charmbracelet/x/vt"
+)
