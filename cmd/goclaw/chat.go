@@ -116,7 +116,7 @@ func converse(ctx context.Context, a *app, c *repl.Chat, ui *tui.UI, interactive
 		undo := ui.Restore
 		a.tty.undo.Store(&undo)
 		defer a.tty.undo.Store(nil)
-		ui.Attach(c)
+		ui.Attach(repl.Remote{Chat: c})
 		h, err := history.Open(filepath.Join(a.conf.Home, "history"))
 		if err != nil {
 			a.warn("input history is unavailable: %v", err)

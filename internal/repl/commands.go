@@ -226,7 +226,7 @@ func (c *commands) keys() []string {
 }
 
 func (c *commands) help(context.Context, string) error {
-	c.view.terms(c.chat.Commands())
+	c.view.terms(Remote{c.chat}.Commands())
 	c.short.help()
 	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
 	c.view.print("Ctrl-C or Esc stops an answer, Tab completes, Ctrl-R searches what you typed before.")
@@ -257,16 +257,4 @@ func (c *commands) showThinking(_ context.Context, arg string) error {
 		c.view.note("thinking is hidden")
 	}
 	return nil
-}
-
-// Commands returns the commands with their arguments, each with what it does.
-func (c *Chat) Commands() (rows [][2]string) {
-	for _, cmd := range c.commands.list {
-		help := cmd.help
-		if len(cmd.names) > 1 && cmd.names[1] != "?" && cmd.names[0] != "quit" {
-			help += " (also /" + cmd.names[1] + ")"
-		}
-		rows = append(rows, [2]string{strings.TrimRight("/"+cmd.names[0]+" "+cmd.args, " "), help})
-	}
-	return rows
 }

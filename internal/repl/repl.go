@@ -169,7 +169,8 @@ func New(o Options) *Chat {
 		o: o, view: newView(o), stop: interrupts{abort: o.Abort},
 		cur: &current{store: o.Store, runner: o.Runner, clock: o.Clock, cwd: o.CWD},
 	}
-	c.commands, c.status.display = newCommands(c), c.view.screen
+	c.commands = newCommands(c)
+	c.status.chat, c.status.display = c, c.view.screen
 	return c
 }
 
@@ -184,7 +185,7 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	c.tellStatus()
+	c.status.tell()
 	for !c.leaving && ctx.Err() == nil {
 		text, err := c.given, error(nil)
 		if c.given = ""; text == "" {
@@ -204,7 +205,7 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 		default:
 			c.armed = false
 			c.handle(ctx, text)
-			c.tellStatus()
+			c.status.tell()
 		}
 	}
 	if err := c.view.screen.Err(); err != nil {

@@ -29,6 +29,7 @@ type Status struct {
 
 // teller tells a display what changed in the status.
 type teller struct {
+	chat    *Chat
 	display Display
 
 	mu   sync.Mutex
@@ -45,10 +46,11 @@ func (t *teller) change(f func(s *Status)) {
 	}
 }
 
-// tellStatus tells the display what the status line shows now. It belongs to the
-// chat's goroutine; what happens elsewhere calls c.status.change.
-func (c *Chat) tellStatus() {
-	c.status.change(func(s *Status) {
+// tell tells the display what the status line shows now. It belongs to the
+// chat's goroutine; what happens elsewhere calls change.
+func (t *teller) tell() {
+	c := t.chat
+	t.change(func(s *Status) {
 		s.Model, s.Folder, s.Title = c.o.Model().Name, c.o.Folder, transcript.Called(c.cur.Info)
 		if c.o.Modes != nil {
 			s.Mode = c.o.Modes.Mode().String()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -92,25 +91,4 @@ func (t *toolCommands) show(ctx context.Context, arg string) error {
 		return nil
 	}
 	return fmt.Errorf("record %d is not a message of this session: /history shows the numbers", n)
-}
-
-// NextMode changes to the next mode of what is done without asking. Unlike a
-// command it may come from any goroutine, also while a turn runs.
-func (c *Chat) NextMode() {
-	if c.o.Modes == nil {
-		return
-	}
-	now := c.o.Modes.Mode().String()
-	next := modeNames[(slices.Index(modeNames, now)+1)%len(modeNames)]
-	if m, err := tool.ParseMode(next); err == nil {
-		c.o.Modes.SetMode(m)
-	}
-	c.status.change(func(s *Status) { s.Mode = c.o.Modes.Mode().String() })
-}
-
-// ToggleThinking shows or hides the model's thinking, from any goroutine.
-func (c *Chat) ToggleThinking() (shown bool) {
-	shown = !c.view.thinking.Load()
-	c.view.thinking.Store(shown)
-	return shown
 }

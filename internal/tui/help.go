@@ -11,7 +11,7 @@ import (
 )
 
 // help opens the list of all keys and commands, on an empty input.
-func (m *model) help() (bool, tea.Cmd) {
+func help(m *model) (bool, tea.Cmd) {
 	if m.editor.Value() != "" {
 		return false, nil
 	}
@@ -20,7 +20,7 @@ func (m *model) help() (bool, tea.Cmd) {
 		h.rows = append(h.rows, [2]string{b.shown, b.help})
 	}
 	h.rows = append(h.rows, [2]string{})
-	h.rows = append(h.rows, m.u.chat.Commands()...)
+	h.rows = append(h.rows, m.chat.Commands()...)
 	m.open(h, false, nil)
 	return true, nil
 }

@@ -31,21 +31,21 @@ func bindings() []binding {
 		}
 	}
 	return []binding{
-		{[]string{"enter"}, "Enter", "send the message; while an answer comes, queue it", (*model).enter},
+		{[]string{"enter"}, "Enter", "send the message; while an answer comes, queue it", enter},
 		{nil, "Alt-Enter, Ctrl-J, \\ Enter", "begin a new line", nil},
-		{[]string{"ctrl+s"}, "Ctrl-S", "send the message into the answer that is coming", done((*model).steerNow)},
-		{[]string{"up"}, "Up, Down", "take back a queued message; else earlier messages", (*model).up},
-		{[]string{"esc"}, "Esc", "stop; twice with nothing running: go back and change the last message", (*model).escape},
-		{[]string{"ctrl+c"}, "Ctrl-C", "clear the input, or stop; twice: quit", done((*model).ctrlC)},
-		{[]string{"ctrl+d"}, "Ctrl-D", "quit, on an empty input", (*model).ctrlD},
-		{[]string{"tab"}, "Tab", "complete a command or a file", (*model).tab},
+		{[]string{"ctrl+s"}, "Ctrl-S", "send the message into the answer that is coming", done(func(m *model) { m.steerNow() })},
+		{[]string{"up"}, "Up, Down", "take back a queued message; else earlier messages", up},
+		{[]string{"esc"}, "Esc", "stop; twice with nothing running: go back and change the last message", escape},
+		{[]string{"ctrl+c"}, "Ctrl-C", "clear the input, or stop; twice: quit", done(ctrlC)},
+		{[]string{"ctrl+d"}, "Ctrl-D", "quit, on an empty input", ctrlD},
+		{[]string{"tab"}, "Tab", "complete a command or a file", tab},
 		{[]string{"ctrl+o"}, "Ctrl-O", "open the last output of a tool in full", command("/show")},
-		{[]string{"ctrl+t"}, "Ctrl-T", "show or hide the model's thinking", done((*model).thinking)},
-		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.u.chat.NextMode() })},
+		{[]string{"ctrl+t"}, "Ctrl-T", "show or hide the model's thinking", done(thinking)},
+		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.chat.NextMode() })},
 		{[]string{"ctrl+p"}, "Ctrl-P", "choose a session", command("/sessions")},
 		{[]string{"ctrl+f"}, "Ctrl-F", "search conversations and notes", command("/search")},
 		{[]string{"ctrl+z"}, "Ctrl-Z", "suspend; fg comes back", func(m *model) (bool, tea.Cmd) { return true, tea.Suspend }},
-		{[]string{"?"}, "?", "this help, on an empty input", (*model).help},
+		{[]string{"?"}, "?", "this help, on an empty input", help},
 	}
 }
 
@@ -79,10 +79,7 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 	return m.editor.Update(msg)
 }
 
-// early reports whether o is a question that was not on the screen yet.
-func (m *model) early(o *opened) bool { return o.asks && m.u.out.frames.Load() <= o.since }
-
-func (m *model) enter() (bool, tea.Cmd) {
+func enter(m *model) (bool, tea.Cmd) {
 	text := m.editor.Value()
 	if rest, ok := strings.CutSuffix(text, `\`); ok {
 		m.editor.SetValue(rest + "\n")
@@ -94,7 +91,7 @@ func (m *model) enter() (bool, tea.Cmd) {
 	return true, nil
 }
 
-func (m *model) up() (bool, tea.Cmd) {
+func up(m *model) (bool, tea.Cmd) {
 	if m.editor.Value() != "" || len(m.queue) == 0 {
 		return false, nil
 	}
@@ -102,7 +99,7 @@ func (m *model) up() (bool, tea.Cmd) {
 	return true, nil
 }
 
-func (m *model) escape() (bool, tea.Cmd) {
+func escape(m *model) (bool, tea.Cmd) {
 	switch {
 	case m.working > 0 || m.reader == nil:
 		m.interrupt()
@@ -118,7 +115,7 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return true, nil
 }
 
-func (m *model) ctrlC() {
+func ctrlC(m *model) {
 	if m.editor.Value() != "" && m.reader != nil {
 		m.editor.Reset()
 		return
@@ -126,7 +123,7 @@ func (m *model) ctrlC() {
 	m.interrupt()
 }
 
-func (m *model) ctrlD() (bool, tea.Cmd) {
+func ctrlD(m *model) (bool, tea.Cmd) {
 	if m.editor.Value() != "" {
 		return false, nil
 	}
@@ -136,9 +133,9 @@ func (m *model) ctrlD() (bool, tea.Cmd) {
 	return true, nil
 }
 
-func (m *model) tab() (bool, tea.Cmd) {
+func tab(m *model) (bool, tea.Cmd) {
 	text := m.editor.Value()
-	from, options := m.u.chat.Complete(text)
+	from, options := m.chat.Complete(text)
 	switch len(options) {
 	case 0:
 	case 1:
@@ -161,9 +158,9 @@ func common(options []string) string {
 	return out
 }
 
-func (m *model) thinking() {
+func thinking(m *model) {
 	m.hint = "thinking is hidden"
-	if m.u.chat.ToggleThinking() {
+	if m.chat.ToggleThinking() {
 		m.hint = "thinking is shown"
 	}
 }

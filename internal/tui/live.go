@@ -9,8 +9,22 @@ import (
 	"goclaw/internal/transcript"
 )
 
+// live is what is under way: an answer, calls, and what is waited for.
+type live struct {
+	*paper
+	style transcript.Style
+
+	text    stream // the answer under way
+	think   stream // the thinking under way
+	calls   []repl.Call
+	working int    // how much work is under way
+	label   string // what it waits for
+	since   time.Time
+	beat    int // of the spinner
+}
+
 // paint makes of transcript's styles what a terminal understands.
-func (m *model) paint(text string) string { return terminal.Text(text) }
+func (v *live) paint(text string) string { return terminal.Text(text) }
 
 // stream is text that comes in pieces. Its complete lines are printed at once;
 // only the line under way is drawn.
@@ -56,107 +70,121 @@ func (s *stream) live(width int, paint func(string) string) []string {
 	return lines(terminal.Text(text), width)
 }
 
-func (m *model) said(text string) {
-	if !m.text.open {
-		m.finish()
+func (v *live) said(text string) {
+	if !v.text.open {
+		v.finish()
 	}
-	if done, ok := m.text.write(text); ok {
-		m.print(done)
+	if done, ok := v.text.write(text); ok {
+		v.print(done)
 	}
 }
 
-func (m *model) thought(text string) {
-	if !m.think.open {
-		m.finish()
+func (v *live) thought(text string) {
+	if !v.think.open {
+		v.finish()
 	}
-	if done, ok := m.think.write(text); ok {
-		m.print(m.paint(m.style.Dim(done)))
+	if done, ok := v.think.write(text); ok {
+		v.print(v.paint(v.style.Dim(done)))
 	}
 }
 
 // finish ends the answer or the thinking under way.
-func (m *model) finish() {
-	if rest, ok := m.text.close(); ok {
-		m.print(rest)
+func (v *live) finish() {
+	if rest, ok := v.text.close(); ok {
+		v.print(rest)
 	}
-	if rest, ok := m.think.close(); ok {
-		m.print(m.paint(m.style.Dim(rest)))
+	if rest, ok := v.think.close(); ok {
+		v.print(v.paint(v.style.Dim(rest)))
 	}
 }
 
 // echo prints a message as it was sent.
-func (m *model) echo(text string) {
+func (v *live) echo(text string) {
 	text = strings.ReplaceAll(transcript.Printable(text), "\n", "\n  ")
-	m.print(m.paint(m.style.Green("> ") + m.style.Bold(text)))
+	v.print(v.paint(v.style.Green("> ") + v.style.Bold(text)))
 }
 
-func (m *model) busy(label string) {
-	m.working++
-	m.wait(label)
+func (v *live) busy(label string) {
+	v.working++
+	v.wait(label)
 }
 
-func (m *model) wait(label string) {
-	if m.label != label {
-		m.label, m.since = label, time.Now()
+func (v *live) wait(label string) {
+	if v.label != label {
+		v.label, v.since = label, time.Now()
 	}
 }
 
-// idle ends work. Calls that it did not finish are over as well.
-func (m *model) idle() {
-	if m.working--; m.working > 0 {
-		return
+// idle ends work, and reports whether it was the last. Calls that it did not
+// finish are over as well.
+func (v *live) idle() (over bool) {
+	if v.working--; v.working > 0 {
+		return false
 	}
-	m.finish()
-	for _, c := range m.calls {
-		m.print(m.paint(m.style.Yellow("→ "+c.Title) + m.style.Dim("  not finished")))
+	v.finish()
+	for _, c := range v.calls {
+		v.print(v.paint(v.style.Yellow("→ "+c.Title) + v.style.Dim("  not finished")))
 	}
-	m.calls, m.label = nil, ""
-	m.missed()
+	v.calls, v.label = nil, ""
+	return true
 }
 
 // call keeps up with a tool call: it is drawn until its result is recorded, and
 // printed then.
-func (m *model) call(c repl.Call) {
-	m.finish()
+func (v *live) call(c repl.Call) {
+	v.finish()
 	i := 0
-	for i < len(m.calls) && m.calls[i].ID != c.ID {
+	for i < len(v.calls) && v.calls[i].ID != c.ID {
 		i++
 	}
 	if c.State == repl.CallRecorded {
-		if i < len(m.calls) {
-			m.calls = append(m.calls[:i], m.calls[i+1:]...)
+		if i < len(v.calls) {
+			v.calls = append(v.calls[:i], v.calls[i+1:]...)
 		}
-		m.print(m.paint(m.style.Yellow("→ " + c.Title)))
+		v.print(v.paint(v.style.Yellow("→ " + c.Title)))
 		for _, line := range c.Lines {
-			m.print(m.paint(line))
+			v.print(v.paint(line))
 		}
 		return
 	}
-	if i == len(m.calls) {
-		m.calls = append(m.calls, c)
+	if i == len(v.calls) {
+		v.calls = append(v.calls, c)
 	} else {
-		m.calls[i] = c
+		v.calls[i] = c
 	}
+}
+
+// now returns the lines of what is under way; waiting: with what is waited for.
+func (v *live) now(waiting bool) (out []string) {
+	out = append(out, v.think.live(v.width, v.style.Dim)...)
+	out = append(out, v.text.live(v.width, nil)...)
+	for _, c := range v.calls {
+		out = append(out, v.callLines(c)...)
+	}
+	if v.working > 0 && v.label != "" && waiting {
+		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width))))
+	}
+	return out
 }
 
 // tailLines is how many lines of a running call's output are drawn.
 const tailLines = 5
 
 // callLines draws a call that is under way.
-func (m *model) callLines(c repl.Call) []string {
-	state := string(frames[m.beat%len(frames)])
+func (v *live) callLines(c repl.Call) []string {
+	state := string(frames[v.beat%len(frames)])
 	took := time.Since(c.Began).Round(time.Second)
 	if c.State == repl.CallEnded {
 		state, took = "→", c.Took.Round(100*time.Millisecond)
 	}
-	out := []string{m.paint(m.style.Yellow(state+" "+transcript.OneLine(c.Title, max(m.width-12, 1))) + m.style.Dim(" "+took.String()))}
+	out := []string{v.paint(v.style.Yellow(state+" "+transcript.OneLine(c.Title, max(v.width-12, 1))) + v.style.Dim(" "+took.String()))}
 	tail := strings.TrimRight(transcript.Printable(c.Tail), "\n")
 	if tail == "" {
 		return out
 	}
 	all := strings.Split(tail, "\n")
 	for _, l := range all[max(0, len(all)-tailLines):] {
-		out = append(out, m.paint(m.style.Dim("  "+transcript.OneLine(l, max(m.width-3, 1)))))
+		out = append(out, v.paint(v.style.Dim("  "+transcript.OneLine(l, max(v.width-3, 1)))))
 	}
 	return out
 }

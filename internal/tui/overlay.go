@@ -57,45 +57,54 @@ func (u *UI) show(ctx context.Context, v Overlay, asks bool) error {
 	}
 }
 
-func (m *model) open(v Overlay, asks bool, done func()) {
-	m.overs = append(m.overs, &opened{v: v, asks: asks, since: m.u.out.frames.Load(), done: done})
-	v.Update(tea.WindowSizeMsg{Width: m.width, Height: m.height})
+// desk is what is open, the last on top.
+type desk struct {
+	*paper
+	overs []*opened
+}
+
+func (d *desk) open(v Overlay, asks bool, done func()) {
+	d.overs = append(d.overs, &opened{v: v, asks: asks, since: d.loop.out.frames.Load(), done: done})
+	v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
 }
 
 // top returns the overlay on top, nil if there is none.
-func (m *model) top() *opened {
-	if len(m.overs) == 0 {
+func (d *desk) top() *opened {
+	if len(d.overs) == 0 {
 		return nil
 	}
-	return m.overs[len(m.overs)-1]
+	return d.overs[len(d.overs)-1]
 }
 
 // dismiss closes v.
-func (m *model) dismiss(v Overlay) {
-	for i, o := range m.overs {
+func (d *desk) dismiss(v Overlay) {
+	for i, o := range d.overs {
 		if o.v == v {
-			m.overs = append(m.overs[:i], m.overs[i+1:]...)
+			d.overs = append(d.overs[:i], d.overs[i+1:]...)
 			if o.done != nil {
 				o.done()
 			}
-			m.u.wake()
+			d.loop.wake()
 			return
 		}
 	}
 }
 
 // pass gives every overlay a message, and closes those that are done.
-func (m *model) pass(msg tea.Msg) tea.Cmd {
+func (d *desk) pass(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, o := range append([]*opened(nil), m.overs...) {
+	for _, o := range append([]*opened(nil), d.overs...) {
 		done, cmd := o.v.Update(msg)
 		cmds = append(cmds, cmd)
 		if done {
-			m.dismiss(o.v)
+			d.dismiss(o.v)
 		}
 	}
 	return tea.Batch(cmds...)
 }
+
+// early reports whether o is a question that was not on the screen yet.
+func (d *desk) early(o *opened) bool { return o.asks && d.loop.out.frames.Load() <= o.since }
 
 // question is an Overlay that asks for a line.
 type question struct {

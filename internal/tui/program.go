@@ -16,38 +16,24 @@ import (
 // model is what the program draws, and what it is doing. Only the program's
 // goroutine touches it.
 type model struct {
-	u             *UI
-	style         transcript.Style
-	width, height int
-	reflows       bool
+	*paper
+	*live
+	*outbox
+	*desk
+	loop  *loop
+	style transcript.Style
 
-	pending []string // lines to print
-	shots   shots
-	flip    bool // changes when something was printed, so that a frame follows
-
-	text    stream // the answer under way
-	think   stream // the thinking under way
-	calls   []repl.Call
-	working int    // how much work is under way
-	label   string // what it waits for
-	since   time.Time
-	ticking bool
-	beat    int // of the spinner
-
-	reader  chan typed // the chat waits for a line; nil: it does not
-	queue   []string   // messages to send next
-	steered []string   // messages for the turn that runs
-	editor  *input
-	overs   []*opened // what is open, the last on top
 	status  repl.Status
 	hint    string // in place of the status line, until the next key
 	escaped bool   // the last key was Esc
+	ticking bool
 	leaving bool
 }
 
-func newModel(u *UI, width, height int) *model {
-	env := environ(u.o.Environ)
-	return &model{u: u, style: u.o.Style, width: width, height: height, editor: newInput(), reflows: reflows(env)}
+func newModel(l *loop, o Options, width, height int) *model {
+	p := &paper{loop: l, width: width, height: height, reflows: reflows(environ(o.Environ))}
+	log := &live{paper: p, style: o.Style}
+	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: newInput()}, desk: &desk{paper: p}}
 }
 
 func environ(env []string) func(string) string {
@@ -69,13 +55,13 @@ type tick struct{}
 
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.u.out.release()
+	m.loop.out.release()
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if msg.Width > 0 && msg.Height > 0 {
 			m.width, m.height = msg.Width, msg.Height
-			m.u.width.Store(int64(msg.Width))
+			m.loop.width.Store(int64(msg.Width))
 		}
 		cmd = m.pass(msg)
 	case tick:
@@ -109,7 +95,7 @@ func (m *model) View() tea.View {
 	} else if !m.leaving || len(m.pending) > 0 {
 		v = m.inline()
 	}
-	s := shot{alt: v.AltScreen, number: m.u.out.frames.Load()}
+	s := shot{alt: v.AltScreen, number: m.loop.out.frames.Load()}
 	for row := range strings.SplitSeq(v.Content, "\n") {
 		s.rows = append(s.rows, ansi.StringWidth(row))
 	}
@@ -161,15 +147,8 @@ func clip(text string, n int) string {
 }
 
 // alive returns the lines of what is under way, and of what waits.
-func (m *model) alive() (out []string) {
-	out = append(out, m.think.live(m.width, m.style.Dim)...)
-	out = append(out, m.text.live(m.width, nil)...)
-	for _, c := range m.calls {
-		out = append(out, m.callLines(c)...)
-	}
-	if m.working > 0 && m.label != "" && len(m.overs) == 0 {
-		out = append(out, m.paint(m.style.Dim(spinner(m.beat, m.label, time.Since(m.since), m.width))))
-	}
+func (m *model) alive() []string {
+	out := m.now(len(m.overs) == 0)
 	if len(out) > 0 {
 		out = append(out, "")
 	}

@@ -8,12 +8,12 @@ import (
 // reflow prepares for another width. Most terminals break drawn lines that are
 // too long for it, so that the view's top is higher than the renderer thinks:
 // the cursor is moved so that it is right again.
-func (m *model) reflow(size tea.WindowSizeMsg) {
-	if size.Width >= m.width || size.Width < 1 || !m.reflows || len(m.shots.list) == 0 {
+func (p *paper) reflow(size tea.WindowSizeMsg) {
+	if size.Width >= p.width || size.Width < 1 || !p.reflows || len(p.shots.list) == 0 {
 		return
 	}
-	m.shots.settle(m.u.out.frames.Load())
-	drawn := m.shots.list[0]
+	p.shots.settle(p.loop.out.frames.Load())
+	drawn := p.shots.list[0]
 	if drawn.alt || drawn.y >= len(drawn.rows) {
 		return
 	}
@@ -22,7 +22,7 @@ func (m *model) reflow(size tea.WindowSizeMsg) {
 		up += max(0, (w-1)/size.Width)
 	}
 	if up > 0 {
-		m.u.out.Write([]byte(ansi.CursorUp(up)))
+		p.loop.out.Write([]byte(ansi.CursorUp(up)))
 	}
 }
 

@@ -13,11 +13,22 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
+// paper is what was printed: the lines above what is drawn.
+type paper struct {
+	loop          *loop
+	width, height int // of the terminal
+	reflows       bool
+
+	pending []string // lines to print
+	shots   shots
+	flip    bool // changes when something was printed, so that a frame follows
+}
+
 // print puts text, whose only control sequences are styles, above what is drawn.
 // It scrolls away from there.
-func (m *model) print(text string) {
-	m.pending = append(m.pending, lines(text, m.width)...)
-	m.u.wake()
+func (p *paper) print(text string) {
+	p.pending = append(p.pending, lines(text, p.width)...)
+	p.loop.wake()
 }
 
 // lines wraps text to width. Each line has its own styles.
@@ -32,17 +43,17 @@ func lines(text string, width int) []string {
 // filter sees every message before Bubble Tea does. It runs what the chat wants
 // done, and turns the message into one that prints lines: Bubble Tea has no way
 // to print and to change what is drawn in one step.
-func (u *UI) filter(tm tea.Model, msg tea.Msg) tea.Msg {
+func (l *loop) filter(tm tea.Model, msg tea.Msg) tea.Msg {
 	m := tm.(*model)
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.reflow(msg)
 	case awake:
-		for _, f := range u.take() {
+		for _, f := range l.take() {
 			f(m)
 		}
 		if text, ok := m.chunk(); ok {
-			u.out.hold()
+			l.out.hold()
 			return tea.Println(text)()
 		}
 	}
@@ -52,24 +63,24 @@ func (u *UI) filter(tm tea.Model, msg tea.Msg) tea.Msg {
 // chunk returns the next lines to print: as many as there is room for above
 // what is drawn. Bubble Tea would push more than that, with parts of what is
 // drawn, into the scrollback.
-func (m *model) chunk() (string, bool) {
-	if len(m.pending) == 0 {
+func (p *paper) chunk() (string, bool) {
+	if len(p.pending) == 0 {
 		return "", false
 	}
-	room := m.height - m.shots.tallest(m.u.out.frames.Load())
+	room := p.height - p.shots.tallest(p.loop.out.frames.Load())
 	if room <= 0 { // a screen that is full, the alternate one, or none yet
-		time.AfterFunc(20*time.Millisecond, m.u.wake)
+		time.AfterFunc(20*time.Millisecond, p.loop.wake)
 		return "", false
 	}
-	n := min(room, len(m.pending))
-	text := strings.Join(m.pending[:n], "\n")
-	if m.pending = m.pending[n:]; len(m.pending) > 0 {
-		m.u.wake()
+	n := min(room, len(p.pending))
+	text := strings.Join(p.pending[:n], "\n")
+	if p.pending = p.pending[n:]; len(p.pending) > 0 {
+		p.loop.wake()
 	}
 	if text == "" {
 		text = " " // nothing would be printed
 	}
-	m.flip = !m.flip
+	p.flip = !p.flip
 	return text, true
 }
 

@@ -7,7 +7,7 @@
 //
 // UI is the chat's repl.Input and repl.Display. Its methods are called by the
 // chat's goroutines; each of them hands the program a function that changes the
-// model (do), in order, so that the model belongs to the program alone. The
+// model (loop.do), in order, so that the model belongs to the program alone. The
 // parts that are drawn are packages of their own, below this one.
 package tui
 
@@ -24,7 +24,6 @@ import (
 
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
-	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 )
 
@@ -35,7 +34,7 @@ type Options struct {
 	Style   transcript.Style
 }
 
-// Chat is what the interface needs of a chat: a *repl.Chat. Its methods may be
+// Chat is what the interface needs of a chat: a repl.Remote. Its methods may be
 // called while a turn runs.
 type Chat interface {
 	Interrupt()
@@ -47,19 +46,10 @@ type Chat interface {
 
 // UI is a chat on a terminal.
 type UI struct {
-	o       Options
-	chat    Chat
-	out     *output
-	prog    *tea.Program
-	model   *model
-	history *history.History // nil: nothing is remembered
-
-	mu      sync.Mutex
-	actions []func(m *model)
-	signal  chan struct{} // has an item if there are actions, or lines to print
-	over    chan struct{} // closed when the program has ended
-	width   atomic.Int64
-	steer   steering
+	*loop
+	display
+	keyboard
+	o Options
 }
 
 var (
@@ -69,19 +59,21 @@ var (
 
 // New returns a UI that waits for Run. What is shown before waits as well.
 func New(o Options) *UI {
-	u := &UI{o: o, signal: make(chan struct{}, 1), over: make(chan struct{})}
-	u.out = &output{File: o.Out}
+	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: &output{File: o.Out}}
 	w, h, err := term.GetSize(int(o.Out.Fd()))
 	if err != nil || w < 1 || h < 1 {
 		w, h = 80, 24
 	}
-	u.width.Store(int64(w))
-	u.model = newModel(u, w, h)
-	return u
+	l.width.Store(int64(w))
+	l.model = newModel(l, o, w, h)
+	return &UI{loop: l, display: display{l}, keyboard: keyboard{l}, o: o}
 }
 
 // Attach connects the UI with the chat that it shows, before Run.
-func (u *UI) Attach(c Chat) { u.chat = c }
+func (u *UI) Attach(c Chat) { u.model.chat = c }
+
+// Remember has the UI keep what is sent in h, before Run.
+func (u *UI) Remember(h *history.History) { u.model.history = h }
 
 // Width is the terminal's, in columns.
 func (u *UI) Width() int { return int(u.width.Load()) }
@@ -100,7 +92,7 @@ func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
-	go u.pump(ended)
+	go u.pump()
 	var failed error
 	go func() {
 		defer close(ended)
@@ -134,46 +126,6 @@ func (u *UI) Restore() {
 	}
 }
 
-// do has the program change the model, after everything that was handed to it
-// before.
-func (u *UI) do(f func(m *model)) {
-	u.mu.Lock()
-	u.actions = append(u.actions, f)
-	u.mu.Unlock()
-	u.wake()
-}
-
-func (u *UI) wake() {
-	select {
-	case u.signal <- struct{}{}:
-	default:
-	}
-}
-
-// take returns what is to be done.
-func (u *UI) take() []func(m *model) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	fs := u.actions
-	u.actions = nil
-	return fs
-}
-
-// awake tells the program that there are actions, or lines to print.
-type awake struct{}
-
-// pump wakes the program, so that whoever calls do never waits for the terminal.
-func (u *UI) pump(ended chan struct{}) {
-	for {
-		select {
-		case <-u.signal:
-			u.prog.Send(awake{})
-		case <-u.over:
-			return
-		}
-	}
-}
-
 // flushRest writes what was shown when the program had ended already.
 func (u *UI) flushRest() {
 	for _, f := range u.take() {
@@ -186,44 +138,56 @@ func (u *UI) flushRest() {
 	u.model.pending = nil
 }
 
-// Print implements repl.Display.
-func (u *UI) Print(text string) {
-	u.do(func(m *model) { m.finish(); m.print(terminal.Text(text)) })
+// loop is the way from the chat's goroutines to the program.
+type loop struct {
+	out   *output
+	prog  *tea.Program
+	model *model
+
+	mu      sync.Mutex
+	actions []func(m *model)
+	signal  chan struct{} // has an item if there are actions, or lines to print
+	over    chan struct{} // closed when the program has ended
+	width   atomic.Int64
+	steer   steering
 }
 
-// Note implements repl.Display.
-func (u *UI) Note(text string) { u.Print(text) }
-
-// Said implements repl.Display.
-func (u *UI) Said(text string) { u.do(func(m *model) { m.said(text) }) }
-
-// Thought implements repl.Display.
-func (u *UI) Thought(text string) { u.do(func(m *model) { m.thought(text) }) }
-
-// Finish implements repl.Display.
-func (u *UI) Finish() { u.do((*model).finish) }
-
-// Call implements repl.Display.
-func (u *UI) Call(c repl.Call) { u.do(func(m *model) { m.call(c) }) }
-
-// Busy implements repl.Display.
-func (u *UI) Busy(label string) (done func()) {
-	u.do(func(m *model) { m.busy(label) })
-	return func() { u.do((*model).idle) }
+// do has the program change the model, after everything that was handed to it
+// before.
+func (l *loop) do(f func(m *model)) {
+	l.mu.Lock()
+	l.actions = append(l.actions, f)
+	l.mu.Unlock()
+	l.wake()
 }
 
-// Wait implements repl.Display.
-func (u *UI) Wait(label string) { u.do(func(m *model) { m.wait(label) }) }
-
-// Pause implements repl.Display. The question is drawn in place of the input,
-// and what goes on around it stays visible.
-func (u *UI) Pause() (resume func()) {
-	u.Finish()
-	return func() {}
+func (l *loop) wake() {
+	select {
+	case l.signal <- struct{}{}:
+	default:
+	}
 }
 
-// Status implements repl.Display.
-func (u *UI) Status(s repl.Status) { u.do(func(m *model) { m.status = s }) }
+// take returns what is to be done.
+func (l *loop) take() []func(m *model) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fs := l.actions
+	l.actions = nil
+	return fs
+}
 
-// Err implements repl.Display: a terminal that goes away ends the program.
-func (u *UI) Err() error { return nil }
+// awake tells the program that there are actions, or lines to print.
+type awake struct{}
+
+// pump wakes the program, so that whoever calls do never waits for the terminal.
+func (l *loop) pump() {
+	for {
+		select {
+		case <-l.signal:
+			l.prog.Send(awake{})
+		case <-l.over:
+			return
+		}
+	}
+}
