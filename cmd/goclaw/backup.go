@@ -37,7 +37,11 @@ history of typed lines, allowed commands, and indexes, which are rebuilt.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := a.interruptible(cmd.Context())
 			defer stop()
-			return makeBackup(ctx, a, args[0], asJSON)
+			err := makeBackup(ctx, a, args[0], asJSON)
+			if err != nil && a.interrupted.Load() {
+				err = fmt.Errorf("stopped: there is no %s, and nothing else has changed; run goclaw backup again", args[0])
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is in it as an object")
@@ -75,12 +79,16 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 		return err
 	}
 	defer w.Drop()
+	p := &transfer{bar: newBar(a.env)}
+	defer p.bar.end()
+	w.Progress = p.add
 	w.Made, w.Store = time.Now().UTC().Truncate(time.Second), c.Session.Store
 	switch st := whole(st).(type) {
 	case *sqlite.Store:
-		err = addDatabase(ctx, w, st, path)
+		err = addDatabase(ctx, w, st, path, p)
 	case *jsonl.Store:
 		w.Layout = c.Session.Layout
+		p.begin("writing", sizeOf(c.Session.Path))
 		err = addLogs(ctx, w, st)
 	default:
 		err = fmt.Errorf("a store of kind %T cannot be backed up", st)
@@ -92,7 +100,9 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	p.begin("reading back", w.Size())
 	size, err := w.Finish(ctx)
+	p.bar.end()
 	if err != nil {
 		return err
 	}
@@ -110,7 +120,7 @@ func contentsOf(m *backup.Manifest) string {
 }
 
 // addDatabase adds a copy of the database, which is made next to the backup.
-func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path string) error {
+func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path string, p *transfer) error {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".goclaw-backup-*")
 	if err != nil {
 		return err
@@ -127,7 +137,22 @@ func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path s
 		return err
 	}
 	defer f.Close()
+	p.begin("writing", sizeOf(name))
 	return w.Add(ctx, backup.Database, f)
+}
+
+// sizeOf returns how many bytes a file has, or the files of a folder: what
+// cannot be read counts nothing.
+func sizeOf(path string) (n int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if fi, err := d.Info(); err == nil {
+				n += fi.Size()
+			}
+		}
+		return nil
+	})
+	return n
 }
 
 // addLogs adds the files of a store.

@@ -41,7 +41,13 @@ session.store and session.path in the configuration say which store is used.`,
 			return exactly("DIR")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return copySessions(cmd.Context(), a, to, args[0], args[1:], asJSON)
+			ctx, stop := a.interruptible(cmd.Context())
+			defer stop()
+			err := copySessions(ctx, a, to, args[0], args[1:], asJSON)
+			if err != nil && a.interrupted.Load() {
+				err = errors.New("stopped: what is copied stays, and the same command copies the rest")
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "sqlite, jsonl or postgres (default: postgres for a DSN, else the kind that is configured)")

@@ -31,7 +31,8 @@ func (c *copying) begin(what string) {
 	for _, in := range c.infos {
 		c.total += int(in.Last)
 	}
-	c.bar.begin, c.shown = time.Now(), time.Now()
+	c.bar.pace, c.shown = pace{}, time.Now()
+	c.bar.pace.at(c.shown, 0)
 }
 
 // read is called for each record that is read. It shows the progress now and then.
@@ -41,7 +42,9 @@ func (c *copying) read() {
 		return
 	}
 	c.shown = time.Now()
-	c.bar.line(func(took time.Duration, width int) string { return copyLine(c, took, width) })
+	c.bar.line(float64(c.done), func(width int) string {
+		return copyLine(c, c.bar.pace.rates(float64(c.total-c.done), perSecond), width)
+	})
 }
 
 // counted is a store that calls each for every record that is read from it.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,7 +21,8 @@ type bar struct {
 	w     io.Writer
 	plain bool
 	width func() int
-	begin time.Time
+	now   func() time.Time
+	pace  pace
 	said  time.Time // the last plain line
 	shown bool      // there is a line to be cleared
 }
@@ -29,8 +31,7 @@ type bar struct {
 const sayEvery = 10 * time.Second
 
 func newBar(e *env) *bar {
-	now := time.Now()
-	b := &bar{w: e.err, begin: now, said: now, plain: !isTerminal(e.err) || e.getenv("TERM") == "dumb"}
+	b := &bar{w: e.err, now: time.Now, said: time.Now(), plain: !isTerminal(e.err) || e.getenv("TERM") == "dumb"}
 	b.width = func() int {
 		if f, ok := fileOf(e.err); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -44,20 +45,62 @@ func newBar(e *env) *bar {
 
 // show shows the progress of an import.
 func (b *bar) show(p inherit.Progress) {
-	b.line(func(took time.Duration, width int) string { return progressLine(p, took, width) })
+	b.line(float64(p.Read), func(width int) string {
+		rest := float64(max(p.Bytes-p.BytesDone, 0))
+		return progressLine(p, b.pace.rates(rest, bytesPerSecond), width)
+	})
 }
 
-// line shows what text returns for the time that has passed and the columns that
+// line shows that so much is done, as what text returns for the columns that
 // there are; with 0 columns there is no limit.
-func (b *bar) line(text func(took time.Duration, width int) string) {
-	now := time.Now()
+func (b *bar) line(done float64, text func(width int) string) {
+	now := b.now()
+	b.pace.at(now, done)
 	switch {
 	case !b.plain:
-		fmt.Fprint(b.w, terminal.Return()+text(now.Sub(b.begin), b.width()-1)+terminal.Control("K"))
+		fmt.Fprint(b.w, terminal.Return()+text(b.width()-1)+terminal.Control("K"))
 		b.shown = true
 	case now.Sub(b.said) >= sayEvery:
-		fmt.Fprintln(b.w, text(now.Sub(b.begin), 0))
+		fmt.Fprintln(b.w, text(0))
 		b.said = now
+	}
+}
+
+// count shows that so many things of total are done: what says which.
+func (b *bar) count(what string, done, total int, things string) {
+	b.line(float64(done), func(width int) string {
+		return countLine(what, done, total, things, b.pace.rates(float64(total-done), perSecond), width)
+	})
+}
+
+// bytes shows that so many bytes of total are done.
+func (b *bar) bytes(what string, done, total int64) {
+	b.line(float64(done), func(width int) string {
+		return bytesLine(what, done, total, b.pace.rates(float64(total-done), bytesPerSecond), width)
+	})
+}
+
+// transfer shows how many bytes of a backup are written or read, in passes.
+type transfer struct {
+	bar         *bar
+	what        string
+	done, total int64
+	shown       time.Time
+}
+
+// begin begins a pass over total bytes.
+func (t *transfer) begin(what string, total int64) {
+	t.what, t.done, t.total, t.shown = what, 0, total, t.bar.now()
+	t.bar.pace = pace{}
+	t.bar.pace.at(t.shown, 0)
+}
+
+// add says that n more bytes are done. The line changes now and then.
+func (t *transfer) add(n int) {
+	t.done += int64(n)
+	if now := t.bar.now(); now.Sub(t.shown) >= 200*time.Millisecond {
+		t.shown = now
+		t.bar.bytes(t.what, t.done, max(t.total, t.done))
 	}
 }
 
@@ -69,88 +112,83 @@ func (b *bar) end() {
 	}
 }
 
-// progressLine shows the progress in at most width columns: files, bytes, the
-// speed of reading, and what is left. With a width of 0 there is no bar, and
-// no limit.
-func progressLine(p inherit.Progress, took time.Duration, width int) string {
+// progressLine shows the progress of an import in at most width columns: files,
+// bytes, the speed of reading, and how long the rest takes. With a width of 0
+// there is no bar, and no limit.
+func progressLine(p inherit.Progress, r rates, width int) string {
+	files := fmt.Sprintf("%d/%d files", p.FilesDone, p.Files)
+	size := fmt.Sprintf("%s of %s", megabytes(p.BytesDone), megabytes(p.Bytes))
 	share := 1.0
 	if p.Bytes > 0 {
 		share = min(float64(p.BytesDone)/float64(p.Bytes), 1)
 	}
-	files := fmt.Sprintf("%d/%d files", p.FilesDone, p.Files)
-	size := fmt.Sprintf("%s of %s", megabytes(p.BytesDone), megabytes(p.Bytes))
-	rate := float64(p.Read) / 1e6 / max(took.Seconds(), 0.001)
-	speed := fmt.Sprintf("%.0f MB/s", rate)
-	if rate < 10 {
-		speed = fmt.Sprintf("%.1f MB/s", rate)
-	}
-	rest := max(p.Bytes-p.BytesDone, 0)
-	left := megabytes(rest) + " left"
-	if took >= time.Second && rate > 0 { // before, it would be a guess
-		left = max(time.Duration(float64(rest)/rate*1000).Round(time.Second), time.Second).String() + " left"
-	}
-	if rest == 0 {
-		left = "nearly done"
-	}
-	const cells = 20
-	blocks := strings.Repeat("█", int(share*cells)) + strings.Repeat("░", cells-int(share*cells))
-	plain := strings.Join([]string{files, size, speed, left}, ", ")
+	plain := commas(files, size, r.speed, r.left)
 	if width == 0 {
 		return plain
 	}
 	return widest(width,
-		blocks+" "+plain,
+		blocks(share)+" "+plain,
 		plain,
-		strings.Join([]string{files, speed, left}, ", "),
-		strings.Join([]string{files, left}, ", "),
+		commas(files, r.speed, r.left),
+		commas(files, r.left),
 		files,
 		fmt.Sprintf("%d%%", int(share*100)),
 	)
 }
 
-// vectorsLine shows how many vectors are made, how fast, and how long the others
+// blocks draws a share.
+func blocks(share float64) string {
+	const cells = 20
+	full := int(share * cells)
+	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+}
+
+// commas joins what is known.
+func commas(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+// countLine shows how many things are done, how fast, and how long the others
 // will take.
-func vectorsLine(made, total int, took time.Duration, width int) string {
-	count := fmt.Sprintf("%d of %d", made, total)
-	speed, left := pace(made, total, took)
+func countLine(what string, done, total int, things string, r rates, width int) string {
+	count := fmt.Sprintf("%d of %d", done, total)
+	short := what[strings.LastIndexByte(what, ' ')+1:] + ": "
 	return widest(width,
-		fmt.Sprintf("making vectors: %s, %s, %s", count, speed, left),
-		fmt.Sprintf("vectors: %s, %s", count, left),
-		"vectors: "+count,
+		what+": "+commas(strings.TrimSpace(count+" "+things), r.speed, r.left),
+		what+": "+commas(strings.TrimSpace(count+" "+things), r.left),
+		short+commas(count, r.left),
+		short+count,
 		count,
 	)
 }
 
-// pace says how fast things are done, and how long the others will take.
-func pace(done, total int, took time.Duration) (speed, left string) {
-	rate := float64(done) / max(took.Seconds(), 0.001)
-	rest := total - done
-	left = fmt.Sprintf("%d left", rest)
-	switch {
-	case rest <= 0:
-		left = "nearly done"
-	case took >= time.Second && done > 0: // before, it would be a guess
-		left = max(time.Duration(float64(rest)/rate*float64(time.Second)).Round(time.Second), time.Second).String() + " left"
+// bytesLine is countLine for bytes.
+func bytesLine(what string, done, total int64, r rates, width int) string {
+	size := fmt.Sprintf("%s of %s", megabytes(done), megabytes(total))
+	share := min(float64(done)/float64(max(total, 1)), 1)
+	plain := what + ": " + commas(size, r.speed, r.left)
+	if width == 0 {
+		return plain
 	}
-	return fmt.Sprintf("%.0f/s", rate), left
-}
-
-// copyLine shows how many sessions and records are copied or compared.
-func copyLine(c *copying, took time.Duration, width int) string {
-	count := fmt.Sprintf("%d of %s", c.done, transcript.Count(c.total, "record"))
-	speed, left := pace(c.done, c.total, took)
 	return widest(width,
-		fmt.Sprintf("%s: %d of %s, %s, %s, %s", c.what, c.sessions, transcript.Count(len(c.infos), "session"), count, speed, left),
-		fmt.Sprintf("%s: %s, %s", c.what, count, left),
-		c.what+": "+left,
-		left,
+		blocks(share)+" "+plain,
+		plain,
+		what+": "+commas(size, r.left),
+		what+": "+size,
+		fmt.Sprintf("%d%%", int(share*100)),
 	)
 }
 
-// indexLine shows how many records are indexed.
-func indexLine(done, total, width int) string {
-	count := fmt.Sprintf("%d of %d", done, total)
-	return widest(width, "indexing: "+count+" records", count)
+// copyLine shows how many sessions and records are copied or compared.
+func copyLine(c *copying, r rates, width int) string {
+	count := fmt.Sprintf("%d of %s", c.done, transcript.Count(c.total, "record"))
+	short := fmt.Sprintf("%d of %d", c.done, c.total)
+	return widest(width,
+		c.what+": "+commas(fmt.Sprintf("%d of %s", c.sessions, transcript.Count(len(c.infos), "session")), count, r.speed, r.left),
+		c.what+": "+commas(count, r.left),
+		c.what+": "+short,
+		short,
+	)
 }
 
 // widest returns the first of lines that fits into width columns; 0: any does.

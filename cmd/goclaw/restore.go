@@ -40,7 +40,15 @@ End other goclaws first. One that goes on writes nothing more.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := a.interruptible(cmd.Context())
 			defer stop()
-			return restoreBackup(ctx, a, args[0], force, asJSON)
+			replaced, err := restoreBackup(ctx, a, args[0], force, asJSON)
+			switch {
+			case err == nil || !a.interrupted.Load():
+			case replaced:
+				err = fmt.Errorf("stopped: the sessions are restored, not all memory files: run goclaw restore --force %s again", args[0])
+			default:
+				err = errors.New("stopped: nothing was restored, and nothing has changed; run goclaw restore again")
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "move aside what is there")
@@ -59,34 +67,41 @@ type restored struct {
 	Replaced    string   `json:"replaced"` // where the store is that was there before
 }
 
-func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool) error {
+// restoreBackup restores the backup path. replaced says that the store is the
+// backup's, whatever failed after that.
+func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool) (replaced bool, err error) {
 	c, err := a.config()
 	if err != nil {
-		return err
+		return false, err
 	}
 	b, err := backup.Open(path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer b.Close()
+	p := &transfer{bar: newBar(a.env)}
+	defer p.bar.end()
+	b.Progress = p.add
+	p.begin("comparing", b.Size())
 	if err := b.Verify(ctx); err != nil {
-		return fmt.Errorf("%s is damaged, and nothing was restored: %w", path, err)
+		return false, fmt.Errorf("%s is damaged, and nothing was restored: %w", path, err)
 	}
 	if s := c.Session; b.Store != s.Store || b.Store == "jsonl" && b.Layout != s.Layout {
 		kind := strings.TrimSpace(b.Store + " " + b.Layout)
-		return fmt.Errorf("%s holds a store of the kind %s: set session.store and session.layout to that, restore it, and goclaw sessions copy makes another kind of it", path, kind)
+		return false, fmt.Errorf("%s holds a store of the kind %s: set session.store and session.layout to that, restore it, and goclaw sessions copy makes another kind of it", path, kind)
 	}
 	if err := a.replaceable(ctx, force); err != nil {
-		return err
+		return false, err
 	}
 	if err := wholefile.Mkdir(filepath.Dir(c.Session.Path)); err != nil {
-		return err
+		return false, err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(c.Session.Path), ".goclaw-restore-*")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer os.RemoveAll(dir)
+	p.begin("restoring", b.Size())
 	now := time.Now()
 	out := restored{Path: c.Session.Path, Sessions: b.Sessions, Trashed: b.Trashed, Records: b.Records, Kept: []string{}}
 	if b.Store == "jsonl" {
@@ -94,14 +109,15 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	} else {
 		out.Replaced, err = restoreDatabase(ctx, b, c.Session.Path, dir, now)
 	}
+	p.bar.end()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := recall.Remove(indexAt(c)); err != nil { // the next search makes a new one
 		a.warn("the search index could not be removed: %s", oneLine(err))
 	}
 	if err := restoreMemory(ctx, b, c.Memory, force, now, &out); err != nil {
-		return err
+		return true, err
 	}
 	for _, name := range out.Kept {
 		a.warn("%s differs from the backup and stays as it is: --force replaces it", filepath.Join(c.Memory, name))
@@ -109,7 +125,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	if out.Replaced != "" {
 		a.warn("the store that was there is %s now", out.Replaced)
 	}
-	return a.result(asJSON, out, "restored %s and %s to %s", contentsOf(&b.Manifest), transcript.Count(out.MemoryFiles, "memory file"), c.Session.Path)
+	return true, a.result(asJSON, out, "restored %s and %s to %s", contentsOf(&b.Manifest), transcript.Count(out.MemoryFiles, "memory file"), c.Session.Path)
 }
 
 // replaceable returns an error if there is a store that must not be replaced.

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"goclaw/internal/repl/ptytest"
 )
@@ -57,7 +56,7 @@ func TestVectorsOnATerminal(t *testing.T) {
 	t.Parallel()
 	const messages = 600
 	home := manyMessages(t, messages)
-	form := regexp.MustCompile(`^(?:indexing: \d+ of \d+ records|(?:making )?vectors: (\d+) of (\d+)(?:, \d+/s)?(?:, (?:\d+ left|[\dhms]+ left|nearly done))?|)$`)
+	form := regexp.MustCompile(`^(?:indexing: \d+ of \d+(?: records)?(?:, [\d.]+/s)?(?:, (?:[\dhms]+ left|nearly done))?|(?:making )?vectors: (\d+) of (\d+)(?:, [\d.]+/s)?(?:, (?:[\dhms]+ left|nearly done))?|)$`)
 	// shown checks the lines, and returns how many vectors the last one counts.
 	shown := func(p *ptytest.Person, cols, total int) (last int) {
 		t.Helper()
@@ -120,30 +119,28 @@ func TestVectorsOnATerminal(t *testing.T) {
 }
 
 func TestVectorsLine(t *testing.T) {
+	known := rates{"400/s", "2m00s left"}
 	for _, c := range []struct {
-		made, total int
-		took        time.Duration
-		width       int
-		want        string
+		r     rates
+		width int
+		want  string
 	}{
-		{1200, 50_000, 3 * time.Second, 80, "making vectors: 1200 of 50000, 400/s, 2m2s left"},
-		{1200, 50_000, 3 * time.Second, 0, "making vectors: 1200 of 50000, 400/s, 2m2s left"},
-		{1200, 50_000, 3 * time.Second, 40, "vectors: 1200 of 50000, 2m2s left"},
-		{1200, 50_000, 3 * time.Second, 30, "vectors: 1200 of 50000"},
-		{1200, 50_000, 3 * time.Second, 15, "1200 of 50000"},
-		{1200, 50_000, 3 * time.Second, 5, ""},
-		{64, 50_000, 100 * time.Millisecond, 80, "making vectors: 64 of 50000, 640/s, 49936 left"},
-		{0, 50_000, 3 * time.Second, 80, "making vectors: 0 of 50000, 0/s, 50000 left"},
-		{100, 100, 3 * time.Second, 80, "making vectors: 100 of 100, 33/s, nearly done"},
+		{known, 80, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
+		{known, 0, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
+		{known, 40, "vectors: 1200 of 50000, 2m00s left"},
+		{known, 30, "vectors: 1200 of 50000"},
+		{known, 15, "1200 of 50000"},
+		{known, 5, ""},
+		{rates{}, 80, "making vectors: 1200 of 50000"},
 	} {
-		if got := vectorsLine(c.made, c.total, c.took, c.width); got != c.want {
-			t.Errorf("%d of %d after %v in %d columns: %q, want %q", c.made, c.total, c.took, c.width, got, c.want)
+		if got := countLine("making vectors", 1200, 50_000, "", c.r, c.width); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.r, c.width, got, c.want)
 		}
 	}
-	if got, want := indexLine(65536, 1_000_000, 39), "indexing: 65536 of 1000000 records"; got != want {
+	if got, want := countLine("indexing", 65536, 1_000_000, "records", known, 80), "indexing: 65536 of 1000000 records, 400/s, 2m00s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := indexLine(65536, 1_000_000, 25), "65536 of 1000000"; got != want {
+	if got, want := countLine("indexing", 65536, 1_000_000, "records", rates{}, 25), "65536 of 1000000"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -78,7 +78,7 @@ func (x *searcher) index() (*recall.Index, error) {
 			case done >= total:
 				x.indexing.end()
 			default:
-				x.indexing.line(func(_ time.Duration, width int) string { return indexLine(done, total, width) })
+				x.indexing.count("indexing", done, total, "records")
 			}
 		},
 		Embedded: x.embedded,
@@ -107,7 +107,7 @@ func (x *searcher) index() (*recall.Index, error) {
 // embedded shows how many vectors are made, if somebody waits for them.
 func (x *searcher) embedded(made, total int) {
 	if x.embedding != nil {
-		x.embedding.line(func(took time.Duration, width int) string { return vectorsLine(made, total, took, width) })
+		x.embedding.count("making vectors", made, total, "")
 	}
 }
 

@@ -54,9 +54,11 @@ const (
 // Writer writes an archive.
 type Writer struct {
 	Manifest
-	path string
-	file *os.File // has a temporary name
-	zip  *zip.Writer
+	// Progress is told how many bytes were added, or read back. It may be nil.
+	Progress func(n int)
+	path     string
+	file     *os.File // has a temporary name
+	zip      *zip.Writer
 }
 
 // Create begins the archive path, which must not exist yet. There is no file of
@@ -86,7 +88,7 @@ func (w *Writer) Add(ctx context.Context, name string, r io.Reader) error {
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), stoppable{ctx, r})
+	n, err := io.Copy(io.MultiWriter(to, sum), stoppable{ctx, r, w.Progress})
 	if err != nil {
 		return err
 	}
@@ -94,17 +96,22 @@ func (w *Writer) Add(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// stoppable is a reader that ctx stops.
+// stoppable is a reader that ctx stops, and that tells how much was read.
 type stoppable struct {
 	ctx context.Context
 	io.Reader
+	told func(n int) // or nil
 }
 
 func (s stoppable) Read(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return s.Reader.Read(b)
+	n, err := s.Reader.Read(b)
+	if s.told != nil && n > 0 {
+		s.told(n)
+	}
+	return n, err
 }
 
 // Finish writes the manifest, reads everything back and compares it, makes the
@@ -130,6 +137,7 @@ func (w *Writer) Finish(ctx context.Context) (size int64, err error) {
 	}
 	a, err := read(w.file, size)
 	if err == nil {
+		a.Progress = w.Progress
 		err = a.Verify(ctx)
 	}
 	if err != nil {
@@ -162,6 +170,9 @@ func (w *Writer) Drop() {
 // Archive is an archive that is read.
 type Archive struct {
 	Manifest
+	// Progress is told how many bytes were compared or extracted. It may be nil.
+	Progress func(n int)
+
 	zip  *zip.Reader
 	file io.Closer
 }
@@ -236,7 +247,7 @@ func (a *Archive) copy(ctx context.Context, w io.Writer, f File) error {
 	}
 	defer r.Close()
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w, sum), stoppable{ctx, io.LimitReader(r, f.Size+1)})
+	n, err := io.Copy(io.MultiWriter(w, sum), stoppable{ctx, io.LimitReader(r, f.Size+1), a.Progress})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
@@ -244,6 +255,14 @@ func (a *Archive) copy(ctx context.Context, w io.Writer, f File) error {
 		return fmt.Errorf("%s: its content is not what the manifest says", f.Name)
 	}
 	return nil
+}
+
+// Size returns how many bytes the files have.
+func (m *Manifest) Size() (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
 }
 
 // Below returns the files whose names begin with prefix. Their names, without
@@ -274,7 +293,7 @@ func (a *Archive) Same(ctx context.Context, f File, path string) (bool, error) {
 	}
 	defer r.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, stoppable{ctx, r}); err != nil {
+	if _, err := io.Copy(sum, stoppable{ctx, r, nil}); err != nil {
 		return false, err
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == f.SHA256, nil
