@@ -126,8 +126,11 @@ func (s *shots) tallest(written uint64) (rows int) {
 
 // output is the terminal. What is printed above the view is held back until the
 // frame after it is written, so that both appear at once.
+//
+// The file is not embedded: it has WriteString and ReadFrom, which io would call
+// in place of Write.
 type output struct {
-	*os.File
+	file   *os.File
 	frames atomic.Uint64
 
 	mu      sync.Mutex
@@ -157,10 +160,16 @@ func (o *output) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.holding && len(o.held) > 0 {
-		o.File.Write(o.held)
+		o.file.Write(o.held)
 		o.held = nil
 	}
 }
+
+// Read, Close and Fd are the file's: with them, Bubble Tea takes it for a
+// terminal.
+func (o *output) Read(p []byte) (int, error) { return o.file.Read(p) }
+func (o *output) Close() error               { return o.file.Close() }
+func (o *output) Fd() uintptr                { return o.file.Fd() }
 
 // Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
@@ -172,7 +181,7 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.frames.Add(1)
 	if len(o.held) == 0 {
-		return o.File.Write(p)
+		return o.file.Write(p)
 	}
 	// The terminal shows what is between these marks as one change.
 	begin := []byte(ansi.SetModeSynchronizedOutput)
@@ -183,7 +192,7 @@ func (o *output) Write(p []byte) (int, error) {
 		all = append(append(all, o.held...), p...)
 	}
 	o.held = nil
-	if _, err := o.File.Write(all); err != nil {
+	if _, err := o.file.Write(all); err != nil {
 		return 0, err
 	}
 	return len(p), nil

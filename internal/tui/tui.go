@@ -59,7 +59,7 @@ var (
 
 // New returns a UI that waits for Run. What is shown before waits as well.
 func New(o Options) *UI {
-	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: &output{File: o.Out}}
+	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: &output{file: o.Out}}
 	w, h, err := term.GetSize(int(o.Out.Fd()))
 	if err != nil || w < 1 || h < 1 {
 		w, h = 80, 24
