@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"strings"
-	"unicode/utf8"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
@@ -18,9 +17,9 @@ import (
 const maxInput = 8 << 20
 
 // message makes one message of text, attachments and standard input.
-func (e *env) message(text string, attach []string) (llm.Message, error) {
+func (e *env) message(text string, paths []string) (llm.Message, error) {
 	m := llm.Message{Role: llm.User}
-	for _, path := range attach {
+	for _, path := range paths {
 		b, err := e.attachment(path)
 		if err != nil {
 			return m, err
@@ -71,33 +70,21 @@ func (e *env) attachment(path string) (llm.Block, error) {
 		}
 		return nil, fmt.Errorf("%s cannot be attached: %w", path, err)
 	}
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%s cannot be attached: it is empty", path)
-	}
-	b, err := e.content(path, data)
-	if t, ok := b.(llm.Text); ok {
-		b = llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, t.Text)}
-	}
+	b, invalid, err := attach.File(path, data)
+	notUTF8(e, path, invalid)
 	return b, err
 }
 
-// content returns data as a picture or text. Anything else is refused: no model
-// makes sense of it.
+// content returns data as a picture or text.
 func (e *env) content(name string, data []byte) (llm.Block, error) {
-	im, err := llm.NewImage(data)
-	if err == nil {
-		return im, nil
+	b, invalid, err := attach.Content(name, data)
+	notUTF8(e, name, invalid)
+	return b, err
+}
+
+// notUTF8 tells that a text was not UTF-8 at some places.
+func notUTF8(e *env, name string, places int) {
+	if places > 0 {
+		e.note("%s is not entirely UTF-8: invalid bytes are sent as \uFFFD (%s)", name, transcript.Count(places, "place"))
 	}
-	if !errors.Is(err, llm.ErrNoImage) {
-		return nil, fmt.Errorf("%s cannot be attached: %w", name, err)
-	}
-	text, ok := llm.DecodeText(data)
-	if !ok {
-		kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
-		return nil, fmt.Errorf("%s cannot be attached: it is neither text nor a PNG, JPEG, GIF or WebP picture (%s, %d bytes); convert it to text first", name, kind, len(data))
-	}
-	if n := strings.Count(text, "\uFFFD"); n > 0 && !utf8.Valid(data) {
-		e.note("%s is not entirely UTF-8: invalid bytes are sent as \uFFFD (%s)", name, transcript.Count(n, "place"))
-	}
-	return llm.Text{Text: text}, nil
 }
