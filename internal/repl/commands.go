@@ -66,7 +66,7 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"think"}, "[level]", "show or change how much the model thinks (off, low, high ...)", model.think, model.levels},
 		{[]string{"mode"}, "[ask|edits|plan|all]", "show or change what is done without asking", tools.mode, func() []string { return modeNames }},
 		{[]string{"skills"}, "", "list the skills, with what they take of the window", c.short.skills, nil},
-		{[]string{"show"}, "N", "show the whole of record N, such as the output of a tool", tools.show, nil},
+		{[]string{"show"}, "[N]", "show what a tool returned last, or the whole of record N", tools.show, nil},
 		{[]string{"title"}, "[text]", "show or change this session's title", c.title, nil},
 		{[]string{"rewind"}, "[N]", "go back to before your last message, or message N, and change it", tree.rewind, nil},
 		{[]string{"tree"}, "[N]", "list the branches of this session; with N, switch to one", tree.tree, nil},

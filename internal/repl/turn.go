@@ -3,6 +3,7 @@ package repl
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"goclaw/agent"
 	"goclaw/internal/transcript"
@@ -33,7 +34,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	}
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
-		for ev, err := range c.o.Runner.RunID(ctx, c.cur.ID, in) {
+		for ev, err := range c.o.Runner.RunSteered(ctx, c.cur.ID, in, c.steered(&kept)) {
 			if err != nil {
 				failed = err
 				continue
@@ -63,6 +64,28 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 		if t, ok := c.unfinished(ctx); ok && kept && (t.Waits || len(t.Calls) > 0) && !errors.Is(err, llm.ErrOverflow) {
 			c.view.note("  your message is saved: /continue asks again")
 		}
+	}
+}
+
+// steerer is an Input in which messages can be typed for the turn that runs.
+type steerer interface {
+	Steered() []string // those since the last call
+}
+
+// steered returns what hands the turn the messages that are typed for it; nil if
+// there cannot be any. While one is not in the log, kept is false.
+func (c *Chat) steered(kept *bool) func() llm.Message {
+	in, ok := c.in.(steerer)
+	if !ok {
+		return nil
+	}
+	return func() llm.Message {
+		texts := in.Steered()
+		if len(texts) == 0 {
+			return llm.Message{}
+		}
+		*kept = false
+		return llm.UserText(strings.Join(texts, "\n\n"))
 	}
 }
 

@@ -39,7 +39,7 @@ func bindings() []binding {
 		{[]string{"ctrl+c"}, "Ctrl-C", "clear the input, or stop; twice: quit", done(ctrlC)},
 		{[]string{"ctrl+d"}, "Ctrl-D", "quit, on an empty input", ctrlD},
 		{[]string{"tab"}, "Tab", "complete a command or a file", tab},
-		{[]string{"ctrl+o"}, "Ctrl-O", "open the last output of a tool in full", command("/show")},
+		{[]string{"ctrl+o"}, "Ctrl-O", "open the last output of a tool in full", lastOutput},
 		{[]string{"ctrl+t"}, "Ctrl-T", "show or hide the model's thinking", done(thinking)},
 		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.chat.NextMode() })},
 		{[]string{"ctrl+p"}, "Ctrl-P", "choose a session", command("/sessions")},

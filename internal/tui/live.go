@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 )
@@ -16,7 +15,7 @@ type live struct {
 
 	text    stream // the answer under way
 	think   stream // the thinking under way
-	calls   []repl.Call
+	calls   calls
 	working int    // how much work is under way
 	label   string // what it waits for
 	since   time.Time
@@ -122,69 +121,18 @@ func (v *live) idle() (over bool) {
 		return false
 	}
 	v.finish()
-	for _, c := range v.calls {
-		v.print(v.paint(v.style.Yellow("→ "+c.Title) + v.style.Dim("  not finished")))
-	}
-	v.calls, v.label = nil, ""
+	v.abandon()
+	v.label = ""
 	return true
-}
-
-// call keeps up with a tool call: it is drawn until its result is recorded, and
-// printed then.
-func (v *live) call(c repl.Call) {
-	v.finish()
-	i := 0
-	for i < len(v.calls) && v.calls[i].ID != c.ID {
-		i++
-	}
-	if c.State == repl.CallRecorded {
-		if i < len(v.calls) {
-			v.calls = append(v.calls[:i], v.calls[i+1:]...)
-		}
-		v.print(v.paint(v.style.Yellow("→ " + c.Title)))
-		for _, line := range c.Lines {
-			v.print(v.paint(line))
-		}
-		return
-	}
-	if i == len(v.calls) {
-		v.calls = append(v.calls, c)
-	} else {
-		v.calls[i] = c
-	}
 }
 
 // now returns the lines of what is under way; waiting: with what is waited for.
 func (v *live) now(waiting bool) (out []string) {
 	out = append(out, v.think.live(v.width, v.style.Dim)...)
 	out = append(out, v.text.live(v.width, nil)...)
-	for _, c := range v.calls {
-		out = append(out, v.callLines(c)...)
-	}
+	out = append(out, v.calls.drawn(v.beat, v.width, v.style)...)
 	if v.working > 0 && v.label != "" && waiting {
 		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width))))
-	}
-	return out
-}
-
-// tailLines is how many lines of a running call's output are drawn.
-const tailLines = 5
-
-// callLines draws a call that is under way.
-func (v *live) callLines(c repl.Call) []string {
-	state := string(frames[v.beat%len(frames)])
-	took := time.Since(c.Began).Round(time.Second)
-	if c.State == repl.CallEnded {
-		state, took = "→", c.Took.Round(100*time.Millisecond)
-	}
-	out := []string{v.paint(v.style.Yellow(state+" "+transcript.OneLine(c.Title, max(v.width-12, 1))) + v.style.Dim(" "+took.String()))}
-	tail := strings.TrimRight(transcript.Printable(c.Tail), "\n")
-	if tail == "" {
-		return out
-	}
-	all := strings.Split(tail, "\n")
-	for _, l := range all[max(0, len(all)-tailLines):] {
-		out = append(out, v.paint(v.style.Dim("  "+transcript.OneLine(l, max(v.width-3, 1)))))
 	}
 	return out
 }
