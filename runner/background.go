@@ -19,8 +19,9 @@ import (
 // background does what is due between turns: checkpoints, and better summaries.
 type background struct {
 	*slots
-	detach func(id session.ID) bool
-	told   func(id session.ID, rec session.Record, err error)
+	detach  func(id session.ID) bool
+	working func(id session.ID, on bool)
+	told    func(id session.ID, rec session.Record, err error)
 
 	ctx    context.Context // ends when its work is given up
 	stop   context.CancelFunc
@@ -54,6 +55,10 @@ func (b *background) after(s *session.Session, env agent.Env) {
 	}
 	go func() {
 		defer done()
+		if b.working != nil {
+			b.working(id, true)
+			defer b.working(id, false)
+		}
 		if rec, err := b.attempt(b.ctx, id, j); !errors.Is(err, errGone) {
 			b.tell(id, rec, err)
 		}

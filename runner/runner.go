@@ -39,6 +39,9 @@ type Options struct {
 	// If it returns false the work is done here. It may be nil, and is not
 	// called for work that needs no model.
 	Detach func(id session.ID) bool
+	// Working is called when the background begins to work for a session here, not
+	// in another process, and when it has ended, from any goroutine. It may be nil.
+	Working func(id session.ID, on bool)
 	// OnBackground is called with what the background has appended, or why it
 	// could not, from any goroutine. It may be nil.
 	OnBackground func(id session.ID, rec session.Record, err error)
@@ -83,7 +86,7 @@ func New(o Options) *Runner {
 		o.Clock = session.System{}
 	}
 	ss := &slots{store: o.Store, clock: o.Clock, who: o.Who, of: map[session.ID]*slot{}}
-	b := &background{slots: ss, detach: o.Detach, told: o.OnBackground}
+	b := &background{slots: ss, detach: o.Detach, working: o.Working, told: o.OnBackground}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return &Runner{o: o, slots: ss, background: b}
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"io"
+	"sync/atomic"
 
 	"goclaw/agent"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
+	"goclaw/session"
 )
 
 // app is one run of the program: what its commands work with.
@@ -18,8 +20,9 @@ type app struct {
 	today  *spending // nil until it is asked for
 	// retrying is told that a summary is asked for again; nil: nobody is.
 	retrying func(agent.Retrying)
-	who      string                     // the name under which sessions are locked; "": whoAmI
-	spawn    func(args ...string) error // starts this program again; nil: it cannot
+	who      string                                       // the name under which sessions are locked; "": whoAmI
+	spawn    func(ended func(), args ...string) error     // starts this program again; nil: it cannot
+	working  atomic.Pointer[func(id session.ID, on bool)] // is told of checkpoints in the background
 }
 
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {

@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/repl/line"
 	"goclaw/internal/tui"
 	"goclaw/llm"
+	"goclaw/provider/offline"
 	"goclaw/session"
 	"goclaw/tool"
 )
@@ -117,6 +118,9 @@ func converse(ctx context.Context, a *app, c *repl.Chat, ui *tui.UI, interactive
 		a.tty.undo.Store(&undo)
 		defer a.tty.undo.Store(nil)
 		ui.Attach(repl.Remote{Chat: c})
+		tell := repl.Remote{Chat: c}.Working
+		a.working.Store(&tell)
+		defer a.working.Store(nil)
 		h, err := history.Open(filepath.Join(a.conf.Home, "history"))
 		if err != nil {
 			a.warn("input history is unavailable: %v", err)
@@ -195,7 +199,7 @@ func chatModel(a *app, tools *tool.Set) repl.Model {
 	m := a.models.now
 	p := a.models.brief.prompt(m.prompt(a.conf))
 	p.Tools = tools.Specs()
-	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p}
+	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Priced: m.price.Prices != nil || m.provider == offline.Name}
 }
 
 // textOnly fails if what it reads is not text: lines of a picture are not

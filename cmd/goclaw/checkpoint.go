@@ -47,5 +47,19 @@ func detach(a *app, id session.ID) bool {
 	if a.models.flag != "" {
 		args = append(args, "--model", a.models.flag)
 	}
-	return a.spawn(args...) == nil
+	a.tellWorking(id, true)
+	ended := func() { a.tellWorking(id, false) }
+	if a.spawn(ended, args...) != nil {
+		ended()
+		return false
+	}
+	return true
+}
+
+// tellWorking tells the chat that a checkpoint is being made for a session, or no
+// longer.
+func (a *app) tellWorking(id session.ID, on bool) {
+	if tell := a.working.Load(); tell != nil {
+		(*tell)(id, on)
+	}
 }

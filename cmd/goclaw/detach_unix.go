@@ -10,8 +10,9 @@ import (
 
 // spawnSelf starts this program again as a process that outlives this one. It
 // has no terminal and none of this process's streams: a reader of our output sees
-// its end when this process exits.
-func spawnSelf(args ...string) error {
+// its end when this process exits. ended is called when it has ended, if this
+// process still runs then.
+func spawnSelf(ended func(), args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -22,6 +23,9 @@ func spawnSelf(args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go cmd.Wait() // reap it
+	go func() {
+		cmd.Wait() // reap it
+		ended()
+	}()
 	return nil
 }

@@ -78,7 +78,8 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 				a.retrying(r)
 			}
 		},
-		Detach: func(id session.ID) bool { return detach(a, id) },
+		Detach:  func(id session.ID) bool { return detach(a, id) },
+		Working: a.tellWorking,
 	})
 	return &turns{r, tools, servers}, nil
 }

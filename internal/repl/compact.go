@@ -88,6 +88,7 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 		return compactError(err)
 	}
 	c.cur.Info = rec.Info
+	c.chat.status.compacted(rec.Record.Body.(session.Compaction).TokensBefore)
 	c.view.note("%s; /undo brings them back", transcript.Compacted(rec.Record.Body.(session.Compaction), cut))
 	return nil
 }

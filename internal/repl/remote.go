@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/session"
 	"goclaw/tool"
 )
 
@@ -41,6 +42,10 @@ func (r Remote) NextMode() {
 	}
 	r.Chat.status.change(func(s *Status) { s.Mode = modes.Mode().String() })
 }
+
+// Working says that a checkpoint is being made in the background for the session
+// id, or no longer.
+func (r Remote) Working(id session.ID, on bool) { r.Chat.status.working(id, on) }
 
 // ToggleThinking shows the model's thinking, or hides it.
 func (r Remote) ToggleThinking() (shown bool) {

@@ -39,6 +39,7 @@ type Model struct {
 	Provider, Model string
 	Name            string // as the user writes it
 	Note            string // what the user should know about the choice
+	Priced          bool   // what it costs is known
 	Budget          window.Budget
 	Tokens          window.Tokenizer
 	Prompt          window.Prompt // with the tools
@@ -170,7 +171,7 @@ func New(o Options) *Chat {
 		cur: &current{store: o.Store, runner: o.Runner, clock: o.Clock, cwd: o.CWD},
 	}
 	c.commands = newCommands(c)
-	c.status.chat, c.status.display = c, c.view.screen
+	c.status.chat, c.status.display, c.status.measure = c, c.view.screen, o.Display != nil
 	return c
 }
 
@@ -182,6 +183,7 @@ var ErrFailed = errors.New("repl: a turn has failed")
 // If nobody reads along, a failed turn makes it return ErrFailed.
 func (c *Chat) Run(ctx context.Context, in Input) error {
 	c.in = in
+	defer c.status.close()
 	if err := c.open(ctx); err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 			c.view.note("%s", line)
 		}
 	}
+	c.status.begin()
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
 		for ev, err := range c.o.Runner.RunSteered(ctx, c.cur.ID, in, c.steered(&kept)) {
@@ -142,6 +143,7 @@ func (c *Chat) show(ev agent.Event) {
 	case agent.Recorded:
 		c.cur.Info = ev.Info
 	}
+	c.status.event(ev)
 	c.view.event(ev)
 }
 

@@ -112,21 +112,21 @@ func (m *model) View() tea.View {
 // inline draws what is alive: what the model and its tools do now, what is
 // queued, the input or a question, and the status line.
 func (m *model) inline() tea.View {
-	status := m.statusLine()
+	status := m.statusLines()
 	var box string
 	var cursor *tea.Cursor
 	room := max(m.height-3, 3) // what is printed needs some as well
 	if o := m.top(); o != nil {
-		box, cursor = clip(o.v.View(m.width, room-1), room-1), o.cursor()
+		box, cursor = clip(o.v.View(m.width, room-len(status)), room-len(status)), o.cursor()
 	} else {
 		box, cursor = m.editor.View(m.width, max(room/2, 1))
 	}
 	above := m.alive()
-	if rest := room - lipgloss.Height(box) - 1; len(above) > rest { // the latest is what matters
+	if rest := room - lipgloss.Height(box) - len(status); len(above) > rest { // the latest is what matters
 		above = above[len(above)-max(rest, 0):]
 	}
 	content := append(above, strings.Split(box, "\n")...)
-	content = append(content, status)
+	content = append(content, status...)
 	for i := range content {
 		content[i] = ansi.Truncate(content[i], m.width, "")
 	}
@@ -168,19 +168,6 @@ func (m *model) waiting() (out []string) {
 		out = append(out, m.paint(m.style.Dim("» "+transcript.OneLine(transcript.Printable(text), max(m.width-len(how)-3, 1))+how)))
 	}
 	return out
-}
-
-func (m *model) statusLine() string {
-	if m.hint != "" {
-		return m.paint(m.style.Dim(transcript.OneLine(m.hint, m.width-1)))
-	}
-	var parts []string
-	for _, p := range []string{m.status.Model, m.status.Folder, m.status.Title, m.status.Mode, "? for help"} {
-		if p != "" {
-			parts = append(parts, transcript.Printable(p))
-		}
-	}
-	return m.paint(m.style.Dim(transcript.OneLine(strings.Join(parts, " · "), m.width-1)))
 }
 
 // frames of the spinner.

@@ -12,42 +12,26 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/window"
 )
 
-// Status is what the status line shows.
-type Status struct {
-	Model  string // provider/model
-	Folder string // as it is shown
-	Title  string // of the session, or its key
-	Mode   string // what is done without asking: ask, edits, plan or all
-
-	Used, Window int  // tokens of the next request, and of the model; Window 0: not known
-	Measured     bool // Used is known
-
-	Turn, Total float64 // what the last turn and the session have cost, in dollars
-	Priced      bool    // the costs are known
-
-	Checkpoint bool // a checkpoint is being made in the background
-	Compacted  int  // tokens that a compaction has freed since the last turn began
-	Queued     int  // messages that wait for the end of the turn
-}
-
-// Line draws s in one line if that is wide enough, else in two. What does not
-// fit is shortened and then left out, in a fixed order.
-func Line(s Status, width int, st transcript.Style) []string {
-	d := drawing{Status: s, st: st}
+// Line draws s, and how many messages are queued, in one line if that is wide
+// enough, else in two. What does not fit is shortened and then left out, in a
+// fixed order. hint comes last, where there is room.
+func Line(s repl.Status, queued int, hint string, width int, st transcript.Style) []string {
+	d := drawing{Status: s, queue: queued, st: st}
 	who := []piece{d.model(), d.folder(), texts(plain, transcript.Name(d.Title))}
-	how := []piece{d.window(), d.cost(), d.mode(), d.queued(), d.events()}
+	how := []piece{d.window(), d.cost(), d.mode(), d.queued(), d.events(), texts(st.Dim, hint, "")}
 	if all := append(append([]piece{}, who...), how...); width >= oneLine && wide(all) <= width {
 		return []string{draw(all)}
 	}
 	d.share(who, width)
 	// What /usage and /mode tell as well goes first; what is happening now stays
 	// longest.
-	fit(how, width, 1, 2, 1, 0, 0, 4, 3, 1, 0, 1, 4, 0)
+	fit(how, width, 1, 2, 5, 1, 0, 0, 4, 3, 1, 0, 1, 4, 0)
 	var out []string
 	for _, row := range [][]piece{who, how} {
 		if line := draw(row); line != "" {
@@ -152,8 +136,9 @@ func draw(row []piece) string {
 
 // drawing makes the pieces of a status.
 type drawing struct {
-	Status
-	st transcript.Style
+	repl.Status
+	queue int
+	st    transcript.Style
 }
 
 // texts makes a piece of plain texts.
@@ -192,7 +177,7 @@ func plain(text string) string { return text }
 func (d drawing) window() piece {
 	used := window.Short(d.Used)
 	switch {
-	case !d.Measured:
+	case d.Used == 0:
 		return texts(d.st.Dim, "window …", "")
 	case d.Window <= 0:
 		return texts(plain, used+" tokens", used)
@@ -216,7 +201,7 @@ func (d drawing) cost() piece {
 	if !d.Priced {
 		return texts(d.st.Dim, "price not known", "no price", "")
 	}
-	turn, all := Dollars(d.Turn), Dollars(d.Total)
+	turn, all := Dollars(d.Last), Dollars(d.Total)
 	return texts(plain, turn+" last turn, "+all+" in all", "last "+turn+", all "+all, turn+"/"+all, all, "")
 }
 
@@ -236,17 +221,17 @@ func (d drawing) mode() piece {
 }
 
 func (d drawing) queued() piece {
-	if d.Queued == 0 {
+	if d.queue == 0 {
 		return piece{}
 	}
-	return texts(d.st.Yellow, fmt.Sprintf("%d queued", d.Queued), fmt.Sprintf("+%d", d.Queued))
+	return texts(d.st.Yellow, fmt.Sprintf("%d queued", d.queue), fmt.Sprintf("+%d", d.queue))
 }
 
 // events shows what happens in the background, or has just happened.
 func (d drawing) events() piece {
 	switch {
-	case d.Checkpoint:
-		return texts(d.st.Yellow, "checkpoint…", "chkpt…", "")
+	case d.Background != "":
+		return texts(d.st.Yellow, d.Background+"…", short(d.Background, 6), "")
 	case d.Compacted > 0:
 		n := window.Short(d.Compacted)
 		return texts(d.st.Yellow, "compacted −"+n, "−"+n, "")

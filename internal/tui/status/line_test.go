@@ -11,6 +11,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 	"github.com/google/go-cmp/cmp"
 
+	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/tui/status"
@@ -46,27 +47,28 @@ func narrow(t *testing.T, lines []string, width int) {
 	}
 }
 
-var busy = status.Status{
+var busy = repl.Status{
 	Model: "anthropic/claude-sonnet-4-5", Folder: "~/code/goclaw/internal/tui", Title: "Why does the store lose a record when the disk is full?",
-	Mode: "edits", Used: 152_000, Window: 200_000, Measured: true, Turn: 0.0321, Total: 4.2, Priced: true, Checkpoint: true, Queued: 2,
+	Mode: "edits", Used: 152_000, Window: 200_000, Last: 0.0321, Total: 4.2, Priced: true, Background: "checkpoint",
 }
 
 func TestStatusLine(t *testing.T) {
 	quiet := busy
-	quiet.Used, quiet.Checkpoint, quiet.Queued, quiet.Mode, quiet.Title = 31_000, false, 0, "ask", "main:cli:user"
+	quiet.Used, quiet.Background, quiet.Mode, quiet.Title = 31_000, "", "ask", "main:cli:user"
 	compacted := busy
-	compacted.Used, compacted.Checkpoint, compacted.Compacted = 61_000, false, 82_400
-	unknown := status.Status{Model: "ollama/qwen3", Folder: "~", Title: "main:cli:user", Mode: "all", Used: 900, Measured: true}
-	fresh := status.Status{Model: "offline", Folder: "/srv", Title: "main:cli:user", Mode: "plan"}
+	compacted.Used, compacted.Background, compacted.Compacted = 61_000, "", 82_400
+	unknown := repl.Status{Model: "ollama/qwen3", Folder: "~", Title: "main:cli:user", Mode: "all", Used: 900}
+	fresh := repl.Status{Model: "offline", Folder: "/srv", Title: "main:cli:user", Mode: "plan"}
 	cjk := busy
 	cjk.Title, cjk.Folder = "为什么磁盘满时存储会丢失记录？请解释一下原因并修复它", "~/项目/目录/很长的名字很长的名字"
 	var lines []string
 	for _, c := range []struct {
-		name string
-		s    status.Status
-	}{{"busy", busy}, {"quiet", quiet}, {"compacted", compacted}, {"unknown window and price", unknown}, {"not measured yet", fresh}, {"wide characters", cjk}} {
+		name  string
+		s     repl.Status
+		queue int
+	}{{"busy", busy, 2}, {"quiet", quiet, 0}, {"compacted", compacted, 2}, {"unknown window and price", unknown, 0}, {"not measured yet", fresh, 0}, {"wide characters", cjk, 2}} {
 		for _, width := range []int{140, 80, 40} {
-			drawn := status.Line(c.s, width, transcript.Style{})
+			drawn := status.Line(c.s, c.queue, "? for help", width, transcript.Style{})
 			lines = append(lines, "--- "+c.name+", "+map[int]string{140: "140", 80: "80", 40: "40"}[width])
 			lines = append(lines, drawn...)
 		}
@@ -80,9 +82,9 @@ func TestStatusLineFits(t *testing.T) {
 	sgr := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	hostile := busy
 	hostile.Title, hostile.Folder, hostile.Model = "a\x1b[31mred\nb\u202ec\x07", "/tmp/\x1b]0;t\x07", "x/\x9b31my"
-	for _, s := range []status.Status{busy, {}, hostile, {Measured: true, Used: 1 << 30, Window: 10, Title: "👩‍👧 नमस्ते"}} {
+	for _, s := range []repl.Status{busy, {}, hostile, {Used: 1 << 30, Window: 10, Title: "👩‍👧 नमस्ते"}} {
 		for width := 1; width < 220; width++ {
-			bare, painted := status.Line(s, width, transcript.Style{}), status.Line(s, width, transcript.Style{Colour: true})
+			bare, painted := status.Line(s, 2, "? for help", width, transcript.Style{}), status.Line(s, 2, "? for help", width, transcript.Style{Colour: true})
 			narrow(t, bare, width)
 			narrow(t, painted, width)
 			if len(bare) > 2 {
@@ -101,8 +103,8 @@ func TestStatusLineFits(t *testing.T) {
 
 func TestStatusLineColours(t *testing.T) {
 	for used, want := range map[int]string{10: "\x1b[32m", 50: "\x1b[33m", 75: "\x1b[31m", 95: "\x1b[1m\x1b[31m"} {
-		s := status.Status{Model: "m", Used: used, Window: 100, Measured: true}
-		if got := strings.Join(status.Line(s, 80, transcript.Style{Colour: true}), "\n"); !strings.Contains(got, want) {
+		s := repl.Status{Model: "m", Used: used, Window: 100}
+		if got := strings.Join(status.Line(s, 0, "", 80, transcript.Style{Colour: true}), "\n"); !strings.Contains(got, want) {
 			t.Errorf("%d%%: %q has no %q", used, got, want)
 		}
 	}
