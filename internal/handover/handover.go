@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"goclaw/internal/bounds"
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -246,13 +247,14 @@ func inLink(n ast.Node) bool {
 	return false
 }
 
-func init() { bounded(paged.Parser()) }
+func init() { bounds.Set(paged.Parser()) }
 
 // HTML renders one text for a page. Text that would take too long is shown as
 // it is.
 func HTML(text string) (out string) {
 	defer func() {
-		if p := recover(); p == (any)(tooMuch{}) {
+		p := recover()
+		if _, ok := p.(bounds.TooMuch); ok {
 			out = "<pre>" + html.EscapeString(text) + "</pre>"
 		} else if p != nil {
 			panic(p)
@@ -260,7 +262,7 @@ func HTML(text string) (out string) {
 	}()
 	var b bytes.Buffer
 	if err := paged.Convert([]byte(text), &b); err != nil {
-		panic(tooMuch{})
+		panic(bounds.TooMuch{})
 	}
 	return b.String()
 }

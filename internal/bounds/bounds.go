@@ -1,4 +1,6 @@
-package handover
+// Package bounds keeps goldmark from text that would take minutes to parse, or
+// fill the memory. Nobody writes such text to be read.
+package bounds
 
 import (
 	"bytes"
@@ -9,8 +11,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Limits of what is rendered. Nobody writes such text to be read; rendering it
-// would take minutes, or fill the memory.
+// Limits of what is parsed.
 const (
 	mostNested = 50     // lists and quotes in each other
 	mostMarks  = 1000   // in one paragraph
@@ -18,14 +19,20 @@ const (
 	mostCells  = 20_000 // of one table
 )
 
-// tooMuch is what these panic with: goldmark knows no other way out.
-type tooMuch struct{}
+// TooMuch is what a parser panics with: goldmark knows no other way out. Line
+// is where the line begins that is nested too deep, if that is the reason.
+type TooMuch struct{ Line int }
 
-// bounded ends the rendering of text that would take too long.
-func bounded(p parser.Parser) {
-	p.AddOptions(parser.WithBlockParsers(util.Prioritized(nesting{}, 1)),
-		parser.WithParagraphTransformers(util.Prioritized(tables{}, 1)),
+// Set makes p panic at text that would take too long.
+func Set(p parser.Parser) {
+	Nesting(p)
+	p.AddOptions(parser.WithParagraphTransformers(util.Prioritized(tables{}, 1)),
 		parser.WithInlineParsers(util.Prioritized(marks{}, 1)))
+}
+
+// Nesting makes p panic at blocks that are nested too deep.
+func Nesting(p parser.Parser) {
+	p.AddOptions(parser.WithBlockParsers(util.Prioritized(nesting{}, 1)))
 }
 
 // nesting counts how deep the blocks are.
@@ -33,13 +40,14 @@ type nesting struct{}
 
 func (nesting) Trigger() []byte { return []byte(">-+*0123456789") }
 
-func (nesting) Open(parent ast.Node, _ text.Reader, _ parser.Context) (ast.Node, parser.State) {
+func (nesting) Open(parent ast.Node, reader text.Reader, _ parser.Context) (ast.Node, parser.State) {
 	depth := 0
 	for n := parent; n != nil; n = n.Parent() {
 		depth++
 	}
 	if depth > 2*mostNested { // a list and its item
-		panic(tooMuch{})
+		_, at := reader.Position()
+		panic(TooMuch{Line: bytes.LastIndexByte(reader.Source()[:at.Start], '\n') + 1})
 	}
 	return nil, parser.NoChildren
 }
@@ -55,7 +63,7 @@ type tables struct{}
 func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) {
 	lines := p.Lines()
 	if lines.Len() > mostLines {
-		panic(tooMuch{})
+		panic(TooMuch{})
 	}
 	columns := 0
 	for i := range lines.Len() {
@@ -63,7 +71,7 @@ func (tables) Transform(p *ast.Paragraph, reader text.Reader, _ parser.Context) 
 		columns = max(columns, bytes.Count(line.Value(reader.Source()), []byte("|")))
 	}
 	if columns*lines.Len() > mostCells {
-		panic(tooMuch{})
+		panic(TooMuch{})
 	}
 }
 
@@ -87,7 +95,7 @@ func (marks) Parse(parent ast.Node, _ text.Reader, pc parser.Context) ast.Node {
 		pc.Set(marked, c)
 	}
 	if c.n++; c.n > mostMarks {
-		panic(tooMuch{})
+		panic(TooMuch{})
 	}
 	return nil
 }
