@@ -1,6 +1,9 @@
 package session
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Tip is the end of a branch.
 type Tip struct {
@@ -43,6 +46,27 @@ func (s *Session) Tips() []Tip {
 		}
 	}
 	return out
+}
+
+// Links yields every record that is part of a branch, in the order of the log,
+// and the number of the record that it continues: 0 if it begins a branch. The
+// session must be replayed from its first record.
+func (s *Session) Links() iter.Seq2[Record, Seq] {
+	return func(yield func(Record, Seq) bool) {
+		o := s.outline
+		for i, n := range o.nodes {
+			if !n.ok || i >= len(s.recs) {
+				continue
+			}
+			up := Seq(0)
+			if n.up >= 0 {
+				up = o.nodes[n.up].seq
+			}
+			if !yield(s.recs[i], up) {
+				return
+			}
+		}
+	}
 }
 
 // Path returns the records of the branch that ends with the record id; nil if

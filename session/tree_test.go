@@ -43,4 +43,11 @@ func TestTips(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, ids); diff != "" {
 		t.Error(diff)
 	}
+	up := map[session.Seq]session.Seq{}
+	for r, parent := range s.Links() {
+		up[r.Seq] = parent
+	}
+	if diff := cmp.Diff(map[session.Seq]session.Seq{1: 0, 2: 1, 3: 2, 4: 3, 6: 2, 7: 6}, up); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
 
@@ -174,6 +175,14 @@ func page(width, height int, head, foot []string, body func(height int) []string
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// cursor places the cursor, if it is to be shown and there is room for it.
+func cursor(x, y, width, height int, shown bool) *tea.Cursor {
+	if !shown || y >= height || width < 1 {
+		return nil
+	}
+	return tea.NewCursor(min(x, width-1), y)
 }
 
 // beside puts right at column w of left, with a line between them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/clipperhouse/displaywidth"
 
 	"goclaw/internal/transcript"
@@ -61,9 +62,9 @@ type drawing struct{ *Sessions }
 func none(int) []string { return nil }
 
 // Cursor returns where the cursor is.
-func (s *Sessions) Cursor() (x, y int, ok bool) {
-	_, x = s.field(s.look.width)
-	return min(x, s.look.width-1), 1, !s.help && s.height > 1
+func (s *Sessions) Cursor() *tea.Cursor {
+	_, x := s.field(s.look.width)
+	return cursor(x, 1, s.look.width, s.height, !s.help)
 }
 
 // field is the line that is typed in.
