@@ -34,20 +34,34 @@ func (b *branches) rewind(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
+	return b.back(ctx, s, s.Branch[at])
+}
+
+// back goes back to before the message rec of s.
+func (b *branches) back(ctx context.Context, s *session.Session, rec session.Record) error {
 	if s.Mirror() { // it is never written to; in its continuation the message has another number
-		id := s.Branch[at].ID
+		if !slices.ContainsFunc(s.Branch, func(r session.Record) bool { return r.ID == rec.ID }) {
+			return onlyRead(s, rec.Seq)
+		}
 		if err := b.chat.own(ctx); err != nil {
 			return err
 		}
+		var err error
 		if s, err = b.cur.whole(ctx); err != nil {
 			return err
 		}
-		if at = slices.IndexFunc(s.Branch, func(r session.Record) bool { return r.ID == id }); at < 0 {
+		at := slices.IndexFunc(s.Branch, func(r session.Record) bool { return r.ID == rec.ID })
+		if at < 0 {
 			return errors.New("this session goes on without that message: /history shows the numbers")
 		}
+		rec = s.Branch[at]
 	}
-	m := s.Branch[at].Body.(session.Message)
-	if before := previous(s.Branch[:at]); before == "" {
+	path := s.Path(rec.ID)
+	if len(path) == 0 {
+		return fmt.Errorf("record %d is on no branch of this session", rec.Seq)
+	}
+	var err error
+	if before := previous(path[:len(path)-1]); before == "" {
 		err = b.cur.restart(ctx)
 	} else {
 		err = b.cur.record(ctx, session.Leaf{Target: before})
@@ -55,14 +69,19 @@ func (b *branches) rewind(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", s.Branch[at].Seq)
-	text := m.Text()
+	b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", rec.Seq)
+	text := rec.Body.(session.Message).Text()
 	if in, ok := b.chat.in.(drafter); ok {
 		in.Draft(text)
 		return nil
 	}
 	b.view.print("The message was: %s", transcript.Printable(text))
 	return nil
+}
+
+// onlyRead is why nothing is changed in an imported session.
+func onlyRead(s *session.Session, at session.Seq) error {
+	return fmt.Errorf("this session is another program's and is only read: goclaw sessions fork %s --at %d copies that branch", s.ID, at)
 }
 
 // turnOf returns where the branch has the user's message with the number arg,
@@ -100,6 +119,9 @@ func previous(branch []session.Record) string {
 
 // tree lists the branches, or switches to one of them.
 func (b *branches) tree(ctx context.Context, arg string) error {
+	if ch := b.view.chooser(); ch != nil && arg == "" && b.cur.ID != "" {
+		return b.point(ctx, ch)
+	}
 	s, err := b.cur.whole(ctx)
 	if err != nil {
 		return err
@@ -124,17 +146,22 @@ func (b *branches) tree(ctx context.Context, arg string) error {
 		b.view.note("this is the branch you are on")
 		return nil
 	}
+	return b.goOn(ctx, s, tip.ID, tip.Seq, fmt.Sprintf("switched to branch %d", n))
+}
+
+// goOn goes on at the end of a branch of s, the record id with the number seq.
+func (b *branches) goOn(ctx context.Context, s *session.Session, id string, seq session.Seq, said string) error {
 	if s.Mirror() {
-		return fmt.Errorf("this session is another program's and is only read: goclaw sessions fork %s --at %d copies that branch", s.ID, tip.Seq)
+		return onlyRead(s, seq)
 	}
-	if err := b.cur.record(ctx, session.Leaf{Target: tip.ID}); err != nil {
+	if err := b.cur.record(ctx, session.Leaf{Target: id}); err != nil {
 		return err
 	}
-	s, err = b.cur.open(ctx)
+	s, err := b.cur.open(ctx)
 	if err != nil {
 		return err
 	}
-	b.view.note("switched to branch %d; the other is kept. Files are as they are now.", n)
+	b.view.note("%s; the other is kept. Files are as they are now.", said)
 	b.view.preview(s)
 	return nil
 }

@@ -53,7 +53,7 @@ func newCommands(chat *Chat) *commands {
 	c.list = []command{
 		{[]string{"new"}, "[label]", "start a new session", c.new, nil},
 		{[]string{"sessions", "list"}, "[--all] [text|all]", "list the sessions, most recently used first; --all: subagents' as well", c.sessions, nil},
-		{[]string{"switch"}, "KEY", "switch to another session: its number in the last list, or a part of its key or title", c.switchTo, c.keys},
+		{[]string{"switch"}, "[KEY]", "switch to another session: its number in the last list, or a part of its key or title", c.switchTo, c.keys},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", c.history, nil},
 		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
 		{[]string{"search", "find"}, searchArgs, "search conversations and notes, with goclaw search's filters (--here, --since ...)", find.search, nil},

@@ -89,14 +89,15 @@ func (c *current) refresh(ctx context.Context) (foreign int, err error) {
 	return foreign, nil
 }
 
-// foreign counts the new records that do not come from our own background work.
+// foreign counts the new records that do not come from our own background work,
+// and say something.
 func (c *current) foreign(ctx context.Context) (n int) {
 	for rec, err := range c.store.Read(ctx, c.ID, c.Last) {
 		if err != nil {
 			continue
 		}
 		switch rec.Body.(type) {
-		case session.Checkpoint, session.Compaction, session.Custom:
+		case session.Checkpoint, session.Compaction, session.Custom, session.Title:
 		default:
 			n++
 		}

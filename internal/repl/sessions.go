@@ -82,6 +82,12 @@ func slug(label string) string {
 }
 
 func (c *commands) switchTo(ctx context.Context, ref string) error {
+	if ref == "" {
+		if ch := c.view.chooser(); ch != nil {
+			return choose(ctx, c, ch, false)
+		}
+		return errors.New("/switch needs a KEY: /sessions lists them")
+	}
 	in, err := naming.Find(ctx, c.o.Store, ref, false, c.o.Lists.Last())
 	if err != nil {
 		return err
@@ -90,7 +96,12 @@ func (c *commands) switchTo(ctx context.Context, ref string) error {
 		c.view.note("already in %s", in.Key)
 		return nil
 	}
-	s, err := session.Open(ctx, c.o.Store, in.ID)
+	return c.goTo(ctx, in.ID)
+}
+
+// goTo makes another session the chat's.
+func (c *commands) goTo(ctx context.Context, id session.ID) error {
+	s, err := session.Open(ctx, c.o.Store, id)
 	if err != nil {
 		return err
 	}
@@ -108,6 +119,9 @@ func (c *commands) sessions(ctx context.Context, text string) error {
 	var q naming.Choice
 	if rest, ok := strings.CutPrefix(text+" ", "--all "); ok {
 		q.All, text = true, strings.TrimSpace(rest)
+	}
+	if ch := c.view.chooser(); ch != nil && text == "" {
+		return choose(ctx, c, ch, q.All)
 	}
 	switch q.Text = text; text {
 	case "all":

@@ -12,7 +12,8 @@ import (
 
 // Overlay has the whole alternate screen, or stands inline in place of the
 // input, until it is done. If it has a method Cursor() *tea.Cursor, that is where
-// the cursor is drawn, relative to the overlay.
+// the cursor is drawn, relative to the overlay; if it has Init() tea.Cmd, that is
+// run when it is opened.
 type Overlay interface {
 	Update(msg tea.Msg) (done bool, cmd tea.Cmd) // keys, sizes, its own messages
 	View(width, height int) string               // at most height lines, none wider than width
@@ -65,7 +66,11 @@ type desk struct {
 
 func (d *desk) open(v Overlay, asks bool, done func()) {
 	d.overs = append(d.overs, &opened{v: v, asks: asks, since: d.loop.out.frames.Load(), done: done})
-	v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
+	_, cmd := v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
+	d.loop.run(cmd)
+	if b, ok := v.(interface{ Init() tea.Cmd }); ok {
+		d.loop.run(b.Init())
+	}
 }
 
 // top returns the overlay on top, nil if there is none.

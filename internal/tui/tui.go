@@ -168,6 +168,17 @@ func (l *loop) wake() {
 	}
 }
 
+// run has the program carry out cmd outside of Update.
+func (l *loop) run(cmd tea.Cmd) {
+	if cmd != nil {
+		go func() {
+			if msg := cmd(); msg != nil {
+				l.prog.Send(msg)
+			}
+		}()
+	}
+}
+
 // take returns what is to be done.
 func (l *loop) take() []func(m *model) {
 	l.mu.Lock()
