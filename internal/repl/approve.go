@@ -29,15 +29,11 @@ type Approver struct {
 func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision, error) {
 	a.show(req)
 	prompt := "[y]es, this [s]ession, [a]lways here, [N]o (n REASON tells why): "
-	if like := likes(req); like != "" {
+	if like := Likes(req); like != "" {
 		a.Show(a.Style.Dim("[s] and [a] would allow " + like + "."))
 	}
 	if req.Private {
-		why := "It names goclaw's own files, so you are asked every time."
-		if req.Path != "" {
-			why = "It is git's own, and can make git run commands, so you are asked every time."
-		}
-		a.Show(a.Style.Dim(why))
+		a.Show(a.Style.Dim(WhyEveryTime(req)))
 		prompt = "[y]es, [N]o (n REASON tells why): "
 	}
 	for {
@@ -63,37 +59,58 @@ func (a Approver) Approve(ctx context.Context, req tool.Request) (tool.Decision,
 		case word == "s" || word == "session":
 			return tool.Session, nil
 		case word == "a" || word == "always":
-			if a.Remember != nil {
-				if err := a.Remember(req.Rule); err != nil {
-					a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this is allowed until goclaw exits, but could not be saved: %v", err))))
-				}
-			}
+			a.remember(req.Rule)
 			return tool.Always, nil
 		}
 		a.Show(a.Style.Dim("Please answer with one of these letters."))
 	}
 }
 
-// show says what is asked: a command, or a change of a file.
-func (a Approver) show(req tool.Request) {
-	who, in := transcript.OneLine(transcript.Name(req.Tool), 64), a.Style.Dim(" in "+transcript.Name(transcript.Tilde(req.Dir)))
-	if req.Path != "" {
-		a.Show(a.Style.Yellow(who+" wants to change "+transcript.Name(req.Path)) + in + ":")
-		a.Show(transcript.Diff(req.Diff, a.Style))
+func (a Approver) remember(rule tool.Rule) {
+	if a.Remember == nil {
 		return
 	}
-	if req.URL != "" {
-		a.Show(a.Style.Yellow(who + " wants to read:"))
-		a.Show(exactly(req.URL))
-		return
+	if err := a.Remember(rule); err != nil {
+		a.Show(a.Style.Dim(transcript.Printable(fmt.Sprintf("this is allowed until goclaw exits, but could not be saved: %v", err))))
 	}
-	a.Show(a.Style.Yellow(who+" wants to run") + in + ":")
-	a.Show(exactly(req.Command))
 }
 
-// likes says what more than this very call a yes for longer would allow; "":
+// show says what is asked: a command, or a change of a file.
+func (a Approver) show(req tool.Request) {
+	a.Show(Wants(req, a.Style))
+	switch {
+	case req.Path != "":
+		a.Show(transcript.Diff(req.Diff, a.Style))
+	case req.URL != "":
+		a.Show("  " + strings.ReplaceAll(Exactly(req.URL), "\n", "\n  "))
+	default:
+		a.Show("  " + strings.ReplaceAll(Exactly(req.Command), "\n", "\n  "))
+	}
+}
+
+// Wants says who wants to do what, and where. What it is exactly follows.
+func Wants(req tool.Request, st transcript.Style) string {
+	who, in := transcript.OneLine(transcript.Name(req.Tool), 64), st.Dim(" in "+transcript.Name(transcript.Tilde(req.Dir)))
+	switch {
+	case req.Path != "":
+		return st.Yellow(who+" wants to change "+transcript.Name(req.Path)) + in + ":"
+	case req.URL != "":
+		return st.Yellow(who + " wants to read:")
+	}
+	return st.Yellow(who+" wants to run") + in + ":"
+}
+
+// WhyEveryTime says why a private request is asked about each time.
+func WhyEveryTime(req tool.Request) string {
+	if req.Path != "" {
+		return "It is git's own, and can make git run commands, so you are asked every time."
+	}
+	return "It names goclaw's own files, so you are asked every time."
+}
+
+// Likes says what more than this very call a yes for longer would allow; "":
 // nothing.
-func likes(req tool.Request) string {
+func Likes(req tool.Request) string {
 	switch {
 	case req.Private || req.Rule.Exact != "":
 		return ""
@@ -105,12 +122,21 @@ func likes(req tool.Request) string {
 	return transcript.Printable(req.Rule.String())
 }
 
-// exactly shows a command as it is, quoted if something in it would be
-// invisible.
-func exactly(command string) string {
+// Exactly shows a command as it is, quoted if something in it would be invisible.
+func Exactly(command string) string {
 	invisible := func(r rune) bool { return r != '\n' && r != '\t' && terminal.Invisible(r) }
 	if strings.ContainsFunc(command, invisible) || !utf8.ValidString(command) {
-		return fmt.Sprintf("  %q", command)
+		return fmt.Sprintf("%q", command)
 	}
-	return "  " + strings.ReplaceAll(strings.TrimRight(command, "\n"), "\n", "\n  ")
+	return strings.TrimRight(command, "\n")
+}
+
+// questioner is an Input that draws the chat's questions. What was typed before a
+// question is there does not answer it.
+type questioner interface {
+	// Permit asks whether a call may run. The error is a tool.Because, or
+	// line.ErrInterrupt if the user wants to stop altogether.
+	Permit(ctx context.Context, req tool.Request) (tool.Decision, error)
+	// Yes asks a question; enter is what Enter means.
+	Yes(ctx context.Context, question string, enter bool) (bool, error)
 }

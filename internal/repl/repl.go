@@ -267,9 +267,15 @@ func (c *Chat) handle(ctx context.Context, text string) {
 // yes asks until the answer is yes (which is also what Enter means) or no. The
 // end of the input and Ctrl-C mean no. So does a command, which is run next;
 // /continue means yes.
-func (c *Chat) yes(ctx context.Context, prompt string) bool {
+func (c *Chat) yes(ctx context.Context, question string) bool {
+	if q, ok := c.in.(questioner); ok {
+		ctx, end := c.stop.guard(ctx, false)
+		defer end()
+		yes, err := q.Yes(ctx, question, true)
+		return yes && err == nil
+	}
 	for {
-		answer, err := c.read(ctx, c.in.Ask, prompt)
+		answer, err := c.read(ctx, c.in.Ask, question+" [Y/n] ")
 		if err != nil {
 			return false
 		}
@@ -291,8 +297,28 @@ func (c *Chat) yes(ctx context.Context, prompt string) bool {
 // there was no answer.
 func (c *Chat) Confirm(ctx context.Context, question string) (bool, error) {
 	defer c.view.screen.Pause()()
+	if q, ok := c.in.(questioner); ok {
+		ctx, end := c.stop.guard(ctx, false)
+		defer end()
+		return q.Yes(ctx, question, false)
+	}
 	answer, err := c.read(ctx, c.in.Ask, question+" [y/N] ")
 	return line.Yes(answer), err
+}
+
+// ask asks with what the Input draws, if it can.
+func (c *Chat) ask(ctx context.Context, a Approver, req tool.Request) (tool.Decision, error) {
+	q, ok := c.in.(questioner)
+	if !ok {
+		return a.Approve(ctx, req)
+	}
+	ctx, end := c.stop.guard(ctx, false)
+	defer end()
+	d, err := q.Permit(ctx, req)
+	if d == tool.Always && err == nil && !req.Private {
+		a.remember(req.Rule)
+	}
+	return d, err
 }
 
 // Approve asks the user whether a command may run. It is the tool.Approver of
@@ -305,7 +331,7 @@ func (c *Chat) Approve(ctx context.Context, req tool.Request) (tool.Decision, er
 	ask := Approver{Style: c.o.Style, Show: c.view.screen.Note, Remember: c.o.Remember, Ask: func(ctx context.Context, prompt string) (string, error) {
 		return c.read(ctx, c.in.Ask, prompt)
 	}}
-	d, err := ask.Approve(ctx, req)
+	d, err := c.ask(ctx, ask, req)
 	c.view.allowed.Store(d != tool.No && err == nil && req.Diff != "")
 	if errors.Is(err, line.ErrInterrupt) && ctx.Err() == nil {
 		c.Interrupt()

@@ -170,7 +170,7 @@ func (c *Chat) inherited(ctx context.Context) (session.Info, error) {
 		c.view.note("goclaw --session %s continues %s", main.Key, what)
 		return session.Info{}, nil
 	}
-	if !c.yes(ctx, "Continue "+what+"? [Y/n] ") {
+	if !c.yes(ctx, "Continue "+what+"?") {
 		return session.Info{}, nil
 	}
 	return main, nil
@@ -266,7 +266,7 @@ func (c *Chat) interrupted(ctx context.Context, s *session.Session) {
 		c.view.note("/continue resumes it.")
 		return
 	}
-	if c.yes(ctx, "Continue it? [Y/n] ") {
+	if c.yes(ctx, "Continue it?") {
 		c.turn(ctx, llm.Message{})
 		return
 	}

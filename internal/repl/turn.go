@@ -35,7 +35,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	c.status.begin()
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
-		for ev, err := range c.o.Runner.RunSteered(ctx, c.cur.ID, in, c.steered(&kept)) {
+		for ev, err := range c.o.Runner.RunSteered(ctx, c.cur.ID, in, steering(c.in, &kept)) {
 			if err != nil {
 				failed = err
 				continue
@@ -73,15 +73,15 @@ type steerer interface {
 	Steered() []string // those since the last call
 }
 
-// steered returns what hands the turn the messages that are typed for it; nil if
+// steering returns what hands a turn the messages that are typed for it; nil if
 // there cannot be any. While one is not in the log, kept is false.
-func (c *Chat) steered(kept *bool) func() llm.Message {
-	in, ok := c.in.(steerer)
+func steering(in Input, kept *bool) func() llm.Message {
+	from, ok := in.(steerer)
 	if !ok {
 		return nil
 	}
 	return func() llm.Message {
-		texts := in.Steered()
+		texts := from.Steered()
 		if len(texts) == 0 {
 			return llm.Message{}
 		}

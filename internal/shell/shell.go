@@ -40,6 +40,44 @@ func Words(command string) (words []string, ok bool) {
 	return words, len(words) > 0
 }
 
+// Parts takes a command line apart for a person to read: the commands of a list
+// or a pipe one by one, each with the operator before it, in the text as it is.
+// Together they are the whole command. What cannot be read is one part, and so is
+// what is inside of a loop, a subshell or a substitution.
+func Parts(command string) []string {
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil {
+		return []string{command}
+	}
+	var cuts []int
+	var split func(s *syntax.Stmt)
+	split = func(s *syntax.Stmt) {
+		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && !s.Negated && len(s.Redirs) == 0 {
+			split(b.X)
+			cuts = append(cuts, int(b.OpPos.Offset()))
+			split(b.Y)
+		}
+	}
+	for i, s := range f.Stmts {
+		if i > 0 {
+			cuts = append(cuts, int(s.Pos().Offset()))
+		}
+		split(s)
+	}
+	var parts []string
+	from := 0
+	for _, at := range append(cuts, len(command)) {
+		if at < from || at > len(command) {
+			return []string{command}
+		}
+		if part := strings.TrimSpace(command[from:at]); part != "" {
+			parts = append(parts, part)
+		}
+		from = at
+	}
+	return parts
+}
+
 // literal returns the text of a word in which nothing is expanded.
 func literal(w *syntax.Word) (string, bool) {
 	var b strings.Builder

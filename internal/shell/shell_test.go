@@ -68,3 +68,36 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+func TestParts(t *testing.T) {
+	for command, want := range map[string][]string{
+		"ls":                               {"ls"},
+		"cd a && go test ./... | tail -5":  {"cd a", "&& go test ./...", "| tail -5"},
+		"a; b & c\nd || e":                 {"a;", "b &", "c", "d", "|| e"},
+		"for f in *; do rm $f; done; x":    {"for f in *; do rm $f; done;", "x"},
+		"(a; b) | c":                       {"(a; b)", "| c"},
+		"echo $(rm -r x; y) && z":          {"echo $(rm -r x; y)", "&& z"},
+		"cat <<E | grep x\nbody; |\nE\nls": {"cat <<E", "| grep x\nbody; |\nE", "ls"},
+		"a |& b":                           {"a", "|& b"},
+		"! a | b":                          {"! a | b"},
+		"{ a; } > f || b":                  {"{ a; } > f", "|| b"},
+		"a # comment\nb":                   {"a # comment", "b"},
+		"if":                               {"if"},
+		"":                                 nil,
+	} {
+		if got := shell.Parts(command); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}
+
+// No byte of a command is lost but the space between its parts.
+func FuzzParts(f *testing.F) {
+	f.Add("cd a && go test ./... | tail -5; (x; y) & cat <<E\nz\nE\n")
+	f.Fuzz(func(t *testing.T, command string) {
+		bare := func(s string) string { return strings.Join(strings.Fields(s), "") }
+		if got := strings.Join(shell.Parts(command), " "); bare(got) != bare(command) {
+			t.Errorf("%q is shown as %q", command, got)
+		}
+	})
+}
