@@ -8,6 +8,7 @@ import (
 	"goclaw/agent"
 	"goclaw/compact"
 	"goclaw/internal/transcript"
+	"goclaw/llm"
 	"goclaw/runner"
 	"goclaw/session"
 	"goclaw/window"
@@ -26,7 +27,7 @@ func (c *commands) context(ctx context.Context, _ string) error {
 			return err
 		}
 	}
-	c.view.window(x)
+	c.view.window(x, m.Name)
 	if c.o.Skills != nil {
 		_, problems := c.o.Skills()
 		c.short.wrong(problems)
@@ -59,20 +60,8 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 	if err != nil {
 		return compactError(err)
 	}
-	if dry {
-		for _, line := range transcript.WouldCompact(plan.DryRun()) {
-			c.view.print("%s", line)
-		}
+	if !c.wanted(ctx, plan, dry) {
 		return nil
-	}
-	if price := transcript.Price(plan.Uses); price != "" {
-		c.view.note("the summary takes %s", price)
-	}
-	if plan.Uses.Cost.Total > c.o.AskAbove && c.o.Interactive {
-		if yes, err := c.chat.Confirm(ctx, "Make it?"); err != nil || !yes {
-			c.view.note("[nothing was compacted]")
-			return nil
-		}
 	}
 	var rec agent.Recorded
 	var cut compact.Cut
@@ -91,6 +80,39 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 	c.chat.status.compacted(rec.Record.Body.(session.Compaction).TokensBefore)
 	c.view.note("%s; /undo brings them back", transcript.Compacted(rec.Record.Body.(session.Compaction), cut))
 	return nil
+}
+
+// wanted shows what plan would do, and reports whether that is to be done. A
+// picture is followed by the question; a dry run in plain lines is only shown.
+func (c *commands) wanted(ctx context.Context, plan compact.Cut, dry bool) bool {
+	dear := plan.Uses.Cost.Total > c.o.AskAbove && c.o.Interactive
+	pictured, gains := false, true
+	if dry || dear {
+		report := plan.DryRun()
+		if gains = report.After < report.Before; plan.Uses.Total() == 0 {
+			report.Cost = llm.Usage{} // it asks no model
+		}
+		pictured = c.view.compaction(report, c.o.Model().Budget, dry)
+	}
+	question := "Make it?"
+	switch {
+	case dry && (!pictured || !gains):
+		return false
+	case dry:
+		question = "Compact now?"
+	default:
+		if price := transcript.Price(plan.Uses); price != "" && !pictured {
+			c.view.note("the summary takes %s", price)
+		}
+	}
+	if !dry && !dear {
+		return true
+	}
+	if yes, err := c.chat.Confirm(ctx, question); err != nil || !yes {
+		c.view.note("[nothing was compacted]")
+		return false
+	}
+	return true
 }
 
 func compactError(err error) error {

@@ -71,6 +71,7 @@ type bench struct {
 	who   string
 	wait  time.Duration
 	ttl   time.Duration
+	price func(llm.Usage) llm.Cost
 }
 
 func newBench(steps ...llmtest.Step) *bench {
@@ -126,7 +127,7 @@ func (b *bench) options(out, errs io.Writer) Options {
 	o.Runner = runner.New(runner.Options{Store: b.store, Clock: b.clock, Who: b.who, Wait: b.wait, TTL: b.ttl,
 		Env: func(context.Context, *session.Session) (agent.Env, error) {
 			m := model()
-			return agent.Env{Provider: b.model, Prompt: m.Prompt, Tools: b.tools, Budget: m.Budget, Tokens: m.Tokens, API: "test"}, nil
+			return agent.Env{Provider: b.model, Prompt: m.Prompt, Tools: b.tools, Budget: m.Budget, Tokens: m.Tokens, API: "test", Price: b.price}, nil
 		}})
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		if path == "" {

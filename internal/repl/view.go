@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/compact"
 	"goclaw/internal/secrets"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -233,8 +234,35 @@ func (v *view) terms(rows [][2]string) {
 	}
 }
 
-// window shows what fills the model's window.
-func (v *view) window(x window.Breakdown) {
+// pictures is a Display that can draw.
+type pictures interface {
+	// DrawWindow shows what fills the window of model.
+	DrawWindow(x window.Breakdown, model string)
+	// DrawCompaction shows what a compaction would do.
+	DrawCompaction(r compact.Report, b window.Budget)
+}
+
+// compaction shows what a compaction would do, and reports whether that was a
+// picture. Plain lines are shown only if they were asked for.
+func (v *view) compaction(r compact.Report, b window.Budget, asked bool) (pictured bool) {
+	if p, ok := v.screen.(pictures); ok {
+		p.DrawCompaction(r, b)
+		return true
+	}
+	for _, line := range transcript.WouldCompact(r) {
+		if asked {
+			v.print("%s", line)
+		}
+	}
+	return false
+}
+
+// window shows what fills the window of model.
+func (v *view) window(x window.Breakdown, model string) {
+	if p, ok := v.screen.(pictures); ok {
+		p.DrawWindow(x, model)
+		return
+	}
 	bar := 40
 	if c := v.columns(); c > 0 {
 		bar = min(bar, c-2)

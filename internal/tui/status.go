@@ -1,9 +1,26 @@
 package tui
 
 import (
+	"strings"
+
+	"goclaw/compact"
 	"goclaw/internal/transcript"
 	"goclaw/internal/tui/status"
+	"goclaw/window"
 )
+
+// DrawWindow shows what fills the window of model, as /context does.
+func (u *UI) DrawWindow(x window.Breakdown, model string) {
+	u.picture(status.Window(x, model, u.Width()-1, u.o.Style))
+}
+
+// DrawCompaction shows what a compaction would do, as /compact --dry-run does.
+func (u *UI) DrawCompaction(r compact.Report, b window.Budget) {
+	u.picture(status.Compaction(r, b, u.Width()-1, u.o.Style))
+}
+
+// picture prints lines that are drawn for the width of the terminal.
+func (u *UI) picture(lines []string) { u.Print(strings.Join(lines, "\n")) }
 
 // statusLines draws the status line, or what is said in its place.
 func (m *model) statusLines() []string {

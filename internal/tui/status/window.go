@@ -1,14 +1,12 @@
 package status
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"goclaw/internal/transcript"
-	"goclaw/llm"
 	"goclaw/window"
 )
 
@@ -180,7 +178,7 @@ func items(list []window.Item, size, width int, st transcript.Style) (out []stri
 		figures := fmt.Sprintf("%6s %4s", window.Short(it.Tokens), percent(it.Tokens, size))
 		what := strings.TrimSpace(transcript.PartName(it.Part) + ": " + transcript.OneLine(transcript.Printable(it.Text), 80))
 		if it.Call.Name != "" {
-			what = CallWords(it.Call)
+			what = transcript.CallLine(it.Call)
 		}
 		what = fmt.Sprintf("#%d %s", it.Seq, what)
 		room := min(width-2-1-len(figures), 56)
@@ -188,21 +186,6 @@ func items(list []window.Item, size, width int, st transcript.Style) (out []stri
 		out = append(out, "  "+what+strings.Repeat(" ", max(room-displaywidth.String(what), 0))+" "+figures)
 	}
 	return out
-}
-
-// CallWords names a call by its tool and what it was about.
-func CallWords(c llm.ToolCall) string {
-	name := transcript.OneLine(transcript.Name(c.Name), 24)
-	var args map[string]any
-	if json.Unmarshal(c.Args, &args) != nil {
-		return name
-	}
-	for _, key := range []string{"command", "path", "file_path", "pattern", "query", "url"} {
-		if text, ok := args[key].(string); ok && text != "" {
-			return name + " " + transcript.OneLine(transcript.Printable(text), 80)
-		}
-	}
-	return name
 }
 
 // remarks are what else there is to say.
