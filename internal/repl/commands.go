@@ -42,6 +42,7 @@ func newCommands(chat *Chat) *commands {
 	find := &finds{o: c.o, view: c.view}
 	tree := &branches{chat: chat, cur: c.cur, view: c.view}
 	model := &modelCommands{o: c.o, chat: chat, cur: c.cur, view: c.view}
+	sums := &compactions{o: c.o, chat: chat, cur: c.cur, view: c.view}
 	tools := &toolCommands{o: c.o, cur: c.cur, view: c.view}
 	pin := func(label string) func(context.Context, string) error {
 		return func(ctx context.Context, ref string) error { return c.label(ctx, ref, label) }
@@ -59,9 +60,9 @@ func newCommands(chat *Chat) *commands {
 		{[]string{"search", "find"}, searchArgs, "search conversations and notes, with goclaw search's filters (--here, --since ...)", find.search, nil},
 		{[]string{"open"}, "N", "open hit N of the last search, with what surrounds it", find.open, nil},
 		{[]string{"context"}, "", "show what fills the model's window", c.context, nil},
-		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns with a summary; focus says what to stress", c.compact, nil},
-		{[]string{"undo"}, "", "undo the last compaction", c.undo, nil},
-		{[]string{"checkpoints"}, "", "list the summaries made in advance", c.checkpoints, nil},
+		{[]string{"compact"}, "[--dry-run] [focus]", "replace earlier turns with a summary; focus says what to stress", sums.compact, nil},
+		{[]string{"undo"}, "", "undo the last compaction", sums.undo, nil},
+		{[]string{"checkpoints"}, "", "list the summaries made in advance", sums.checkpoints, nil},
 		{[]string{"model"}, "[name|N|all]", "list the models that can be used, or change to one", model.model, c.o.Models},
 		{[]string{"think"}, "[level]", "show or change how much the model thinks (off, low, high ...)", model.think, model.levels},
 		{[]string{"mode"}, "[ask|edits|plan|all]", "show or change what is done without asking", tools.mode, func() []string { return modeNames }},

@@ -38,8 +38,16 @@ func (c *commands) context(ctx context.Context, _ string) error {
 	return nil
 }
 
+// compactions are the commands about them.
+type compactions struct {
+	o    *Options
+	chat *Chat
+	cur  *current
+	view *view
+}
+
 // compact compacts the session, or says what that would do.
-func (c *commands) compact(ctx context.Context, arg string) error {
+func (c *compactions) compact(ctx context.Context, arg string) error {
 	dry, text := false, false
 	var words []string
 	for _, w := range strings.Fields(arg) {
@@ -84,7 +92,7 @@ func (c *commands) compact(ctx context.Context, arg string) error {
 
 // wanted shows what plan would do, and reports whether that is to be done. A
 // picture is followed by the question; a dry run in plain lines is only shown.
-func (c *commands) wanted(ctx context.Context, plan compact.Cut, dry bool) bool {
+func (c *compactions) wanted(ctx context.Context, plan compact.Cut, dry bool) bool {
 	dear := plan.Uses.Cost.Total > c.o.AskAbove && c.o.Interactive
 	pictured, gains := false, true
 	if dry || dear {
@@ -126,7 +134,7 @@ func compactError(err error) error {
 }
 
 // undo undoes the last compaction.
-func (c *commands) undo(ctx context.Context, _ string) error {
+func (c *compactions) undo(ctx context.Context, _ string) error {
 	if c.cur.ID == "" {
 		return compactError(runner.ErrNotCompacted)
 	}
@@ -140,7 +148,7 @@ func (c *commands) undo(ctx context.Context, _ string) error {
 }
 
 // checkpoints lists the summaries made in advance.
-func (c *commands) checkpoints(ctx context.Context, _ string) error {
+func (c *compactions) checkpoints(ctx context.Context, _ string) error {
 	s, err := c.cur.whole(ctx)
 	if err != nil {
 		return err
