@@ -26,7 +26,7 @@ type opened struct {
 	// asks: the overlay is a question that the user did not call for. Keys that
 	// were pressed before it was on the screen are the input's.
 	asks  bool
-	since uint64 // how many frames had been written when it was opened
+	since uint64 // the last view before it was opened
 	done  func() // nil: nobody waits
 }
 
@@ -65,7 +65,7 @@ type desk struct {
 }
 
 func (d *desk) open(v Overlay, asks bool, done func()) {
-	d.overs = append(d.overs, &opened{v: v, asks: asks, since: d.loop.out.frames.Load(), done: done})
+	d.overs = append(d.overs, &opened{v: v, asks: asks, since: d.last.number, done: done})
 	_, cmd := v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
 	d.loop.run(cmd)
 	if b, ok := v.(interface{ Init() tea.Cmd }); ok {
@@ -89,7 +89,6 @@ func (d *desk) dismiss(v Overlay) {
 			if o.done != nil {
 				o.done()
 			}
-			d.loop.wake()
 			return
 		}
 	}
@@ -109,7 +108,7 @@ func (d *desk) pass(msg tea.Msg) tea.Cmd {
 }
 
 // early reports whether o is a question that was not on the screen yet.
-func (d *desk) early(o *opened) bool { return o.asks && d.loop.out.frames.Load() <= o.since }
+func (d *desk) early(o *opened) bool { return o.asks && d.loop.out.onScreen() <= o.since }
 
 // question is an Overlay that asks for a line.
 type question struct {

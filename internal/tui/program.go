@@ -31,7 +31,7 @@ type model struct {
 }
 
 func newModel(l *loop, o Options, width, height int) *model {
-	p := &paper{loop: l, width: width, height: height, reflows: reflows(environ(o.Environ))}
+	p := &paper{loop: l, width: width, height: height}
 	log := &live{paper: p, style: o.Style}
 	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: newInput()}, desk: &desk{paper: p}}
 }
@@ -55,7 +55,6 @@ type tick struct{}
 
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.loop.out.release()
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -72,7 +71,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		cmd = m.key(msg)
 	case awake:
-		if m.leaving && len(m.pending) == 0 && len(m.overs) == 0 {
+		for _, f := range m.loop.take() {
+			f(m)
+		}
+		if m.leaving {
 			return m, tea.Quit
 		}
 	default:
@@ -92,20 +94,13 @@ func (m *model) View() tea.View {
 		v = tea.NewView(o.v.View(m.width, m.height))
 		v.AltScreen = true
 		v.Cursor = o.cursor()
-	} else if !m.leaving || len(m.pending) > 0 {
+	} else if m.leaving {
+		v = tea.NewView(" ") // what is printed last goes above it
+		v.Cursor = tea.NewCursor(0, 0)
+	} else {
 		v = m.inline()
 	}
-	s := shot{alt: v.AltScreen, number: m.loop.out.frames.Load()}
-	for row := range strings.SplitSeq(v.Content, "\n") {
-		s.rows = append(s.rows, ansi.StringWidth(row))
-	}
-	if v.Cursor != nil {
-		s.x, s.y = v.Cursor.X, v.Cursor.Y
-	}
-	m.shots.add(s)
-	if m.flip {
-		v.Content += "\x1b[m" // see chunk
-	}
+	m.offer(&v)
 	return v
 }
 
@@ -131,6 +126,7 @@ func (m *model) inline() tea.View {
 		content[i] = ansi.Truncate(content[i], m.width, "")
 	}
 	v := tea.NewView(strings.Join(content, "\n"))
+	v.Cursor = tea.NewCursor(0, len(content)-1) // where it is must be known
 	if cursor != nil {
 		cursor.Y += len(above)
 		v.Cursor = cursor

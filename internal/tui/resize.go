@@ -1,29 +1,58 @@
 package tui
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
-// reflow prepares for another width. Most terminals break drawn lines that are
-// too long for it, so that the view's top is higher than the renderer thinks:
-// the cursor is moved so that it is right again.
-func (p *paper) reflow(size tea.WindowSizeMsg) {
-	if size.Width >= p.width || size.Width < 1 || !p.reflows || len(p.shots.list) == 0 {
+// filter sees every message before Bubble Tea does.
+func (l *loop) filter(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, ok := msg.(tea.WindowSizeMsg); ok && size.Width > 0 && size.Height > 0 {
+		l.out.resize(size.Width, size.Height)
+	}
+	return msg
+}
+
+// resize prepares for a view of another size. Most terminals break drawn lines
+// that are too long now, so that the view's top is higher than the renderer
+// thinks. What was drawn is erased from its real top on, and the cursor is put
+// where the renderer thinks it is.
+func (o *output) resize(width, height int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d := o.drawn; d.number == 0 || d.alt || d.width == width && d.height == height && d.number == o.thought.number {
 		return
 	}
-	p.shots.settle(p.loop.out.frames.Load())
-	drawn := p.shots.list[0]
-	if drawn.alt || drawn.y >= len(drawn.rows) {
-		return
+	var b strings.Builder
+	b.WriteByte('\r')
+	if up := o.above(width); up > 0 {
+		b.WriteString(ansi.CursorUp(up))
 	}
-	up := drawn.x / size.Width
-	for _, w := range drawn.rows[:drawn.y] {
-		up += max(0, (w-1)/size.Width)
+	b.WriteString(ansi.EraseScreenBelow)
+	b.WriteString(strings.Repeat("\n", o.thought.y))
+	if o.thought.x > 0 {
+		b.WriteString(ansi.CursorForward(o.thought.x))
 	}
-	if up > 0 {
-		p.loop.out.Write([]byte(ansi.CursorUp(up)))
+	o.write([]byte(b.String()))
+	o.drawn = frame{number: o.thought.number, width: width, height: height, x: min(o.thought.x, width-1), y: o.thought.y, content: strings.Repeat("\n", o.thought.y)}
+}
+
+// above returns how many rows of what is drawn are above the cursor, on a
+// terminal of that width.
+func (o *output) above(width int) (n int) {
+	d := o.drawn
+	if !o.reflows || width >= d.width {
+		return d.y
 	}
+	for i, w := range d.rows() {
+		if i == d.y {
+			break
+		}
+		n += 1 + max(0, (w-1)/width)
+	}
+	return n + d.x/width
 }
 
 // reflows reports whether a terminal breaks lines that are too long after a

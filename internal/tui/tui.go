@@ -15,6 +15,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -59,7 +60,7 @@ var (
 
 // New returns a UI that waits for Run. What is shown before waits as well.
 func New(o Options) *UI {
-	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: &output{file: o.Out}}
+	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: newOutput(o.Out, reflows(environ(o.Environ)))}
 	w, h, err := term.GetSize(int(o.Out.Fd()))
 	if err != nil || w < 1 || h < 1 {
 		w, h = 80, 24
@@ -132,8 +133,8 @@ func (u *UI) flushRest() {
 		f(u.model)
 	}
 	u.model.finish()
-	for _, line := range u.model.pending {
-		io.WriteString(u.o.Out, line+"\n")
+	for _, text := range append(u.out.rest(), u.model.pending...) {
+		io.WriteString(u.o.Out, strings.Join(lines(text, u.Width()), "\n")+"\n")
 	}
 	u.model.pending = nil
 }
@@ -146,7 +147,7 @@ type loop struct {
 
 	mu      sync.Mutex
 	actions []func(m *model)
-	signal  chan struct{} // has an item if there are actions, or lines to print
+	signal  chan struct{} // has an item if there are actions
 	over    chan struct{} // closed when the program has ended
 	width   atomic.Int64
 	steer   steering
@@ -188,7 +189,7 @@ func (l *loop) take() []func(m *model) {
 	return fs
 }
 
-// awake tells the program that there are actions, or lines to print.
+// awake tells the program that there are actions.
 type awake struct{}
 
 // pump wakes the program, so that whoever calls do never waits for the terminal.
