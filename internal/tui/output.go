@@ -108,11 +108,17 @@ func (o *output) Write(p []byte) (int, error) {
 	if !ok {
 		return len(p), o.write(text)
 	}
+	before := o.thought
 	o.thought = f
 	if w, h := o.size(); w > 0 && (w != f.width || h != f.height) && !modal(text) && o.drawn.number > 0 {
 		return len(p), nil // a view for the new size follows
 	}
 	o.drawn = f
+	// The renderer takes a cursor below a view that has become shorter to be in
+	// its last row.
+	if up := before.y - strings.Count(f.content, "\n"); up > 0 && before.number > 0 && !before.alt && !f.alt {
+		text = append([]byte(ansi.CursorUp(up)), text...)
+	}
 	if len(o.texts) > 0 && !f.alt {
 		text = o.printed(text, f)
 		o.texts = nil
