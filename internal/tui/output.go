@@ -20,6 +20,7 @@ type frame struct {
 	x, y          int // of the cursor
 	alt           bool
 	print         []string
+	probe         bool // the terminal is to answer when it has drawn it
 }
 
 // same reports whether f looks as g does.
@@ -50,7 +51,8 @@ type output struct {
 	mu    sync.Mutex
 	offed []frame  // views that were offered and not drawn yet
 	texts []string // to print, of views that were drawn
-	drawn frame    // what is on the screen
+	probe bool
+	drawn frame // what is on the screen
 	// thought is what the renderer takes for drawn: views that were made for
 	// another size of the terminal are not written.
 	thought frame
@@ -78,13 +80,6 @@ func (o *output) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.offed = append(o.offed, f)
-}
-
-// onScreen returns the number of the view that is on the screen.
-func (o *output) onScreen() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.drawn.number
 }
 
 // rest returns what was not printed.
@@ -123,6 +118,9 @@ func (o *output) Write(p []byte) (int, error) {
 		text = o.printed(text, f)
 		o.texts = nil
 	}
+	if o.probe {
+		text, o.probe = append(text[:len(text):len(text)], ansi.RequestCursorPositionReport...), false
+	}
 	return len(p), o.write(text)
 }
 
@@ -139,7 +137,7 @@ func (o *output) write(p []byte) error {
 func (o *output) find(number uint64) (f frame, ok bool) {
 	for len(o.offed) > 0 && o.offed[0].number <= number {
 		f, ok = o.offed[0], true
-		o.texts = append(o.texts, f.print...)
+		o.texts, o.probe = append(o.texts, f.print...), o.probe || f.probe
 		o.offed = o.offed[1:]
 	}
 	return f, ok

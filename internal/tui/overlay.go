@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"io"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -26,7 +27,7 @@ type opened struct {
 	// asks: the overlay is a question that the user did not call for. Keys that
 	// were pressed before it was on the screen are the input's.
 	asks  bool
-	since uint64 // the last view before it was opened
+	ready bool   // what comes from the terminal now was typed after it was on the screen
 	done  func() // nil: nobody waits
 }
 
@@ -65,7 +66,11 @@ type desk struct {
 }
 
 func (d *desk) open(v Overlay, asks bool, done func()) {
-	d.overs = append(d.overs, &opened{v: v, asks: asks, since: d.last.number, done: done})
+	d.overs = append(d.overs, &opened{v: v, asks: asks, done: done})
+	if asks {
+		d.probe = true
+		time.AfterFunc(silence, func() { d.loop.do(func(m *model) { m.settled() }) })
+	}
 	_, cmd := v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
 	d.loop.run(cmd)
 	if b, ok := v.(interface{ Init() tea.Cmd }); ok {
@@ -107,8 +112,21 @@ func (d *desk) pass(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// early reports whether o is a question that was not on the screen yet.
-func (d *desk) early(o *opened) bool { return o.asks && d.loop.out.onScreen() <= o.since }
+// silence is how long a terminal that does not say where its cursor is can keep
+// a question from being answered.
+const silence = 500 * time.Millisecond
+
+// settled says that the terminal has shown the questions that are open: it has
+// answered a request that came with them. Its answer comes after all that was
+// typed before.
+func (d *desk) settled() {
+	for _, o := range d.overs {
+		o.ready = true
+	}
+}
+
+// early reports whether o is a question that the user had not seen.
+func (d *desk) early(o *opened) bool { return o.asks && !o.ready }
 
 // question is an Overlay that asks for a line.
 type question struct {

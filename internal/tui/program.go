@@ -70,6 +70,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.key(msg)
 	case tea.PasteMsg:
 		cmd = m.key(msg)
+	case tea.CursorPositionMsg:
+		m.settled()
 	case awake:
 		for _, f := range m.loop.take() {
 			f(m)

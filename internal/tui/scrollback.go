@@ -16,6 +16,7 @@ type paper struct {
 
 	pending []string // texts to print with the next view
 	last    frame    // the view before
+	probe   bool     // the terminal is to answer when it has drawn the next view
 }
 
 // print puts text, whose only control sequences are styles, above what is drawn.
@@ -26,14 +27,14 @@ func (p *paper) print(text string) { p.pending = append(p.pending, text) }
 // the view's number as the title of the window, where the output finds it: there
 // is no other way to know which view Bubble Tea draws, and when.
 func (p *paper) offer(v *tea.View) {
-	f := frame{number: p.last.number, width: p.width, height: p.height, content: v.Content, alt: v.AltScreen, print: p.pending}
+	f := frame{number: p.last.number, width: p.width, height: p.height, content: v.Content, alt: v.AltScreen, print: p.pending, probe: p.probe}
 	if c := v.Cursor; c != nil {
 		f.x, f.y = c.X, c.Y
 	}
-	if len(f.print) > 0 || !f.same(p.last) {
+	if f.probe || len(f.print) > 0 || !f.same(p.last) {
 		f.number++
 		p.loop.out.offer(f)
-		p.last, p.pending = f, nil
+		p.last, p.pending, p.probe = f, nil, false
 	}
 	v.WindowTitle = f.title()
 }
