@@ -115,7 +115,8 @@ func flat(s string) string {
 
 // paragraphs returns a text from anywhere as lines of at most w columns.
 func paragraphs(s string, w int) []string {
-	s = strings.ReplaceAll(transcript.Printable(strings.TrimSpace(s)), "\t", "    ")
+	s = strings.TrimRight(strings.TrimLeft(s, "\n"), " \t\n")
+	s = strings.ReplaceAll(transcript.Printable(s), "\t", "    ")
 	return strings.Split(ansi.Wrap(s, max(w, 1), ""), "\n")
 }
 
@@ -132,19 +133,13 @@ func hints(list []hint, width, lines int) []string {
 	var line strings.Builder
 	used := 0
 	for i, h := range list {
-		room := width
-		if len(out) == lines-1 && i < len(list)-2 {
-			room -= keep
-		}
-		if used > 0 && used+len(between)+size(h) > room {
-			if len(out) == lines-1 {
-				continue
-			}
-			out, used = append(out, line.String()), 0
+		sep := min(used, len(between))
+		if used > 0 && len(out) < lines-1 && used+sep+size(h) > width {
+			out, used, sep = append(out, line.String()), 0, 0
 			line.Reset()
-			if len(out) == lines-1 && i < len(list)-2 && size(h) > width-keep {
-				continue
-			}
+		}
+		if len(out) == lines-1 && i < len(list)-2 && used+sep+size(h) > width-keep {
+			continue // the last two come first
 		}
 		if used > 0 {
 			line.WriteString(between)

@@ -120,7 +120,7 @@ func (l *look) view(r *row, query string, hit recall.Hit, now time.Time, width, 
 	}
 	var said []string
 	for _, line := range l.lines {
-		said = append(said, spoken(line, query, hit, width)...)
+		said = append(said, spoken(line, query, hit, mostShown, width)...)
 	}
 	if l.of.seq == 0 { // what was said last stands at the end
 		said = said[max(len(said)-room, 0):]
@@ -128,8 +128,8 @@ func (l *look) view(r *row, query string, hit recall.Hit, now time.Time, width, 
 	return append(out, said...)
 }
 
-// spoken shows what somebody said.
-func spoken(l recall.Line, query string, hit recall.Hit, width int) []string {
+// spoken shows what somebody said, at most so many bytes of it.
+func spoken(l recall.Line, query string, hit recall.Hit, most, width int) []string {
 	code := cDim
 	switch l.Role {
 	case recall.User:
@@ -142,8 +142,8 @@ func spoken(l recall.Line, query string, hit recall.Hit, width int) []string {
 		head += paint(cDim, "  "+l.Time.Local().Format("2006-01-02 15:04"))
 	}
 	text := l.Text
-	if len(text) > mostShown {
-		text = strings.ToValidUTF8(text[:mostShown], "") + " …"
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " …"
 	}
 	out := []string{head}
 	for _, p := range paragraphs(text, width) {

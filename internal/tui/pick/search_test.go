@@ -1,0 +1,133 @@
+package pick_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"goclaw/internal/tui/pick"
+	"goclaw/recall"
+	"goclaw/session"
+	"goclaw/session/sessiontest"
+)
+
+// searching opens a search over a real index: a long conversation, the sessions
+// of several, and a memory file.
+func searching(t testing.TB, w, h int) (*pick.Search, *person, []session.ID) {
+	st := open1(t)
+	ids := several(t, st)
+	var bodies []session.Body
+	for i := range 60 {
+		bodies = append(bodies, sessiontest.User(fmt.Sprintf("Question %d about the parser.", i)), sessiontest.Answer(fmt.Sprintf("Answer %d.\n\tIt has two lines.\x1b[2J", i)))
+	}
+	bodies[60] = sessiontest.User("What does the walrus operator do in the parser?")
+	bodies[90] = sessiontest.User("And the walrus again?")
+	ids = append(ids, talk(t, st, session.Header{Key: "main:cli:long", CWD: "/home/ann/work/goclaw"}, time.Hour, append(bodies, session.Title{Title: "The parser\x1b[31m"})...))
+	dir := t.TempDir()
+	note := strings.Repeat("Nothing of interest.\n\n", 30) + "The walrus lives in memory.\n\n" + strings.Repeat("Nothing again.\n\n", 30)
+	if err := os.WriteFile(filepath.Join(dir, "MEMORY.md"), []byte(note), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ix, err := recall.Open(recall.Options{Store: st, Workspace: dir, Now: now().Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	v := pick.NewSearch(context.Background(), pick.SearchOptions{Store: st, Clock: now(), File: ix.File, Find: func(ctx context.Context, line string) ([]recall.Hit, string, []string, error) {
+		if strings.HasPrefix(line, "--wrong") {
+			return nil, "", nil, errors.New("there is no flag --wrong")
+		}
+		res, err := ix.Search(ctx, recall.Query{Text: line, Limit: 50})
+		return res.Hits, line, nil, err
+	}})
+	return v, open(t, v, w, h), ids
+}
+
+func TestSearchScreens(t *testing.T) {
+	for _, size := range []struct {
+		name string
+		w, h int
+	}{{"80x24", 80, 24}, {"40x20", 40, 20}} {
+		t.Run(size.name, func(t *testing.T) {
+			_, p, _ := searching(t, size.w, size.h)
+			golden(t, "search-"+size.name, p.screen())
+			p.press("walrus")
+			golden(t, "search-hits-"+size.name, p.screen())
+			p.press("enter")
+			golden(t, "search-open-"+size.name, p.screen())
+			for range 3 {
+				if !strings.Contains(p.screen(), "walrus lives") {
+					p.press("n")
+				}
+			}
+			golden(t, "search-note-"+size.name, p.screen())
+		})
+	}
+}
+
+func TestHitIsChosen(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		want pick.Found // Session: "long" or "importer"
+	}{
+		{[]string{"esc"}, pick.Found{}},
+		{[]string{"walrus operator", "enter", "o"}, pick.Found{Session: "long", Seq: 62}},
+		{[]string{"walrus operator", "enter", "f"}, pick.Found{Session: "long", Seq: 62, Fork: true}},
+		{[]string{"walrus operator", "enter", "esc", "esc"}, pick.Found{}},
+		{[]string{"--wrong", "ctrl+u", "importer second run", "enter", "o"}, pick.Found{Session: "importer", Seq: 2}},
+		{[]string{"zzzzz", "enter", "esc"}, pick.Found{}},
+	} {
+		v, p, ids := searching(t, 80, 24)
+		p.press(c.keys...)
+		want := c.want
+		switch want.Session {
+		case "long":
+			want.Session = ids[len(ids)-1]
+		case "importer":
+			want.Session = ids[1]
+		}
+		if got := v.Choice(); !p.done || got != want {
+			t.Errorf("%q: done %v, chose %+v, want %+v\n%s", c.keys, p.done, got, want, p.screen())
+		}
+	}
+}
+
+// The whole conversation can be read from an open hit, in both directions.
+func TestScrollingReadsMore(t *testing.T) {
+	_, p, _ := searching(t, 80, 24)
+	p.press("walrus operator", "enter")
+	for range 200 {
+		p.press("pgup")
+	}
+	if s := p.screen(); !strings.Contains(s, "Question 0 about") {
+		t.Errorf("the beginning is not there:\n%s", s)
+	}
+	for range 400 {
+		p.press("pgdown")
+	}
+	if s := p.screen(); !strings.Contains(s, "Answer 59.") {
+		t.Errorf("the end is not there:\n%s", s)
+	}
+}
+
+func TestAnySearchKeys(t *testing.T) {
+	v, p, _ := searching(t, 80, 24)
+	keys := []string{"enter", "up", "down", "home", "end", "pgup", "pgdown", "walrus ", "parser ", "ctrl+u", "n", "p", "?", "\x1b", "backspace"}
+	rapid.Check(t, func(rt *rapid.T) {
+		p.t = rt
+		p.w, p.h = rapid.IntRange(1, 100).Draw(rt, "width"), rapid.IntRange(1, 30).Draw(rt, "height")
+		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 8).Draw(rt, "keys") {
+			p.press(k)
+			if c := v.Cursor(); c != nil && (c.X < 0 || c.X >= p.w || c.Y >= p.h) {
+				rt.Fatalf("the cursor is at %d, %d", c.X, c.Y)
+			}
+		}
+	})
+}
