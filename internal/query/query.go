@@ -31,6 +31,9 @@ type Flags struct {
 	bound *pflag.FlagSet
 }
 
+// Limit is how many hits are found if nothing else is said.
+const Limit = 10
+
 // Bind adds the flags to fs.
 func (f *Flags) Bind(fs *pflag.FlagSet) {
 	f.bound = fs
@@ -44,7 +47,7 @@ func (f *Flags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Since, "since", "", "only since then, in local time: 2026-08-01, 2026-08-01 15:04, yesterday, or 12h, 7d, 3w ago")
 	fs.StringVar(&f.Until, "until", "", "only until then; a day is included")
 	fs.BoolVar(&f.Memory, "memory", false, "only in the memory files")
-	fs.IntVarP(&f.Limit, "limit", "n", 10, "at most this many hits (0: as many as there are, up to 200)")
+	fs.IntVarP(&f.Limit, "limit", "n", Limit, "at most this many hits (0: as many as there are, up to 200)")
 	fs.BoolVar(&f.Group, "group", false, "group the hits by session; --limit then counts sessions")
 	fs.IntVarP(&f.Open, "open", "o", 0, "show this hit, by its number, with what surrounds it")
 }

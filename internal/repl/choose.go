@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"goclaw/internal/query"
+	"goclaw/recall"
 	"goclaw/session"
 )
 
@@ -15,6 +16,29 @@ type chooser interface {
 	// ChoosePoint returns the point of a session to go back to, nil if none was
 	// chosen. load reads the session from its first record.
 	ChoosePoint(ctx context.Context, clock session.Clock, load func(context.Context) (*session.Session, error)) (*Point, error)
+	// ChooseHit searches, and returns where to go.
+	ChooseHit(ctx context.Context, c HitChoice) (Found, error)
+	// ChooseRow returns which row of a table was chosen, from 1, or 0. The first
+	// row is the head; at is where the cursor stands at first.
+	ChooseRow(ctx context.Context, title string, rows [][]string, at int, more []string) (int, error)
+}
+
+// HitChoice is what a search works with.
+type HitChoice struct {
+	Store session.Store
+	Clock session.Clock
+	// Find searches for a line with the flags of goclaw search in it. It returns
+	// what was found, the text that was looked for, and what else there is to know.
+	Find func(ctx context.Context, line string) (hits []recall.Hit, text string, remarks []string, err error)
+	File func(name string, from, lines int) (text string, total int, err error)
+	Text string // what is looked for at first
+}
+
+// Found is a record of a session to go to.
+type Found struct {
+	Session session.ID // "": none was chosen
+	Seq     session.Seq
+	Fork    bool // to a copy of the session up to it
 }
 
 // SessionChoice is what sessions are chosen from, and how.
@@ -82,4 +106,93 @@ func (b *branches) point(ctx context.Context, from chooser) error {
 		return b.goOn(ctx, s, p.Record.ID, p.Record.Seq, "switched to the other branch")
 	}
 	return b.back(ctx, s, p.Record)
+}
+
+// choose searches while the user types, and goes where they want.
+func (f *finds) choose(ctx context.Context, from chooser) error {
+	to, err := from.ChooseHit(ctx, HitChoice{Store: f.o.Store, Clock: f.o.Clock, Find: f.find, File: f.o.Search.File})
+	switch {
+	case err != nil || to.Session == "":
+		return err
+	case !to.Fork && to.Session == f.commands.cur.ID:
+		f.view.note("record %d is in this session: /show %d shows it", to.Seq, to.Seq)
+		return nil
+	case !to.Fork:
+		return f.commands.goTo(ctx, to.Session)
+	}
+	s, err := session.Replay(to.Session, f.o.Store.Read(ctx, to.Session, 0))
+	if err != nil {
+		return err
+	}
+	own, err := session.Fork(ctx, f.o.Store, s, "", to.Seq, f.o.Clock)
+	if err != nil {
+		return err
+	}
+	f.view.note("forked %s as %s, up to record %d", s.Key, own.Key, to.Seq)
+	f.commands.chat.enter(ctx, own)
+	return nil
+}
+
+// manyFound is how many hits are found for somebody who looks through them.
+const manyFound = 50
+
+// find searches for a line.
+func (f *finds) find(ctx context.Context, line string) (hits []recall.Hit, text string, remarks []string, err error) {
+	a, err := f.asked(ctx, line, nil)
+	switch {
+	case errors.Is(err, errNoWords): // none are typed yet
+		return nil, "", nil, nil
+	case err != nil:
+		return nil, "", nil, err
+	}
+	if a.flags.Limit == query.Limit {
+		a.Limit = manyFound
+	}
+	res, err := f.o.Search.Search(ctx, a.Query)
+	return res.Hits, a.Text, query.Remarks(res), err
+}
+
+// choose lets the user choose a model. It returns its name, "" for none.
+func (c *modelCommands) choose(ctx context.Context, from chooser, all bool) (string, error) {
+	models := c.o.Choices(ctx, all)
+	at := 0
+	for i, name := range models.Names {
+		if name == c.o.Model().Name {
+			at = i + 1
+		}
+	}
+	n, err := from.ChooseRow(ctx, "Choose a model", models.Rows, at, models.More)
+	if err != nil || n < 1 || n > len(models.Names) {
+		return "", err
+	}
+	return models.Names[n-1], nil
+}
+
+// chooseLevel lets the user choose how much the model thinks.
+func (c *modelCommands) chooseLevel(ctx context.Context, from chooser) (string, error) {
+	s, err := c.cur.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, levels := c.o.Think(s), c.levels()
+	rows, at := [][]string{{"LEVEL", ""}}, 0
+	for i, l := range levels {
+		about := ""
+		switch {
+		case l == now.Level:
+			about, at = "now; "+now.From, i+1
+		case l == standard:
+			about = "as the configuration says, or as the model decides"
+		}
+		rows = append(rows, []string{l, about})
+	}
+	var more []string
+	if now.Note != "" {
+		more = append(more, now.Note)
+	}
+	n, err := from.ChooseRow(ctx, "How much "+c.o.Model().Name+" thinks before it answers", rows, at, more)
+	if err != nil || n < 1 || n > len(levels) {
+		return "", err
+	}
+	return levels[n-1], nil
 }

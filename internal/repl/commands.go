@@ -39,7 +39,7 @@ type commands struct {
 func newCommands(chat *Chat) *commands {
 	c := &commands{o: &chat.o, chat: chat, cur: chat.cur, view: chat.view}
 	c.short = &shortcuts{o: c.o, chat: chat, view: c.view, commands: c}
-	find := &finds{o: c.o, view: c.view}
+	find := &finds{o: c.o, view: c.view, commands: c}
 	tree := &branches{chat: chat, cur: c.cur, view: c.view}
 	model := &modelCommands{o: c.o, chat: chat, cur: c.cur, view: c.view}
 	sums := &compactions{o: c.o, chat: chat, cur: c.cur, view: c.view}

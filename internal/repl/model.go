@@ -30,7 +30,15 @@ type modelCommands struct {
 // one has, or its number in the list.
 func (c *modelCommands) model(ctx context.Context, arg string) error {
 	if arg == "" || arg == "all" {
-		return c.list(ctx, arg == "all")
+		ch := c.view.chooser()
+		if ch == nil || c.o.Choices == nil {
+			return c.list(ctx, arg == "all")
+		}
+		chosen, err := c.choose(ctx, ch, arg == "all")
+		if err != nil || chosen == "" {
+			return err
+		}
+		arg = chosen
 	}
 	spec, err := c.named(ctx, arg)
 	if err != nil {
@@ -143,7 +151,14 @@ func (c *modelCommands) think(ctx context.Context, level string) error {
 	}
 	level = strings.ToLower(level)
 	if level == "" {
-		return c.showLevel(ctx, "")
+		ch := c.view.chooser()
+		if ch == nil {
+			return c.showLevel(ctx, "")
+		}
+		var err error
+		if level, err = c.chooseLevel(ctx, ch); err != nil || level == "" {
+			return err
+		}
 	}
 	if level == standard {
 		level = ""

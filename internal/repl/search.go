@@ -30,10 +30,11 @@ const (
 
 // finds searches, and opens what it found.
 type finds struct {
-	o     *Options
-	view  *view
-	found []recall.Hit // by the last search
-	text  string       // that it looked for
+	o        *Options
+	view     *view
+	commands *commands
+	found    []recall.Hit // by the last search
+	text     string       // that it looked for
 }
 
 // searchArgs are what /search takes.
@@ -50,35 +51,21 @@ func (f *finds) search(ctx context.Context, arg string) error {
 	if n, err := strconv.Atoi(arg); err == nil && len(f.found) > 0 && n >= 0 && n <= manyHits {
 		return f.openNumber(ctx, n)
 	}
-	var flags query.Flags
-	fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
-	flags.Bind(fs)
-	fs.Usage = func() { f.view.print("%s", strings.TrimRight(fs.FlagUsages(), "\n")) }
-	known, words, plain := query.Split(fs, query.Words(fs, arg))
-	if err := fs.Parse(known); err != nil {
-		var unknown *pflag.NotExistError
-		switch {
-		case errors.Is(err, pflag.ErrHelp): // shown
-			return nil
-		case !errors.As(err, &unknown):
-			return err
-		}
-		name := "--" + unknown.GetSpecifiedName()
-		return fmt.Errorf("/search has no flag %s: did you mean %s? To search for the text: /search -- %s", name, query.Nearest(fs, name), name)
+	if ch := f.view.chooser(); ch != nil && arg == "" {
+		return f.choose(ctx, ch)
 	}
-	if len(words) == 0 {
-		return errors.New("/search needs words to look for; /open N opens the N-th hit")
-	}
-	text := strings.Join(words, " ")
-	flags.Session = naming.Numbered(ctx, f.o.Store, flags.Session, f.o.Lists.Last())
-	q, err := flags.Query(ctx, f.o.Store, text, f.o.CWD)
-	if err != nil {
+	a, err := f.asked(ctx, arg, func(usage string) { f.view.print("%s", usage) })
+	switch {
+	case errors.Is(err, pflag.ErrHelp): // shown
+		return nil
+	case err != nil:
 		return err
 	}
-	for _, w := range plain {
+	flags, text := a.flags, a.Text
+	for _, w := range a.plain {
 		f.view.note("%s is no flag of /search: it is searched for as text", w)
 	}
-	res, groups, err := flags.Search(ctx, f.o.Search, q)
+	res, groups, err := flags.Search(ctx, f.o.Search, a.Query)
 	if err != nil {
 		return err
 	}
@@ -115,6 +102,43 @@ func (f *finds) search(ctx context.Context, arg string) error {
 		f.view.note("/open N opens hit N in its context")
 	}
 	return nil
+}
+
+// question is what is to be searched for, and how.
+type question struct {
+	recall.Query
+	flags query.Flags
+	plain []string // words that look like flags, and are none
+}
+
+var errNoWords = errors.New("/search needs words to look for; /open N opens the N-th hit")
+
+// asked reads a line with flags and words in it. --help tells usage which flags
+// there are.
+func (f *finds) asked(ctx context.Context, arg string, usage func(string)) (q question, err error) {
+	fs := pflag.NewFlagSet("search", pflag.ContinueOnError)
+	q.flags.Bind(fs)
+	fs.Usage = func() {
+		if usage != nil {
+			usage(strings.TrimRight(fs.FlagUsages(), "\n"))
+		}
+	}
+	var known, words []string
+	known, words, q.plain = query.Split(fs, query.Words(fs, arg))
+	if err := fs.Parse(known); err != nil {
+		var unknown *pflag.NotExistError
+		if !errors.As(err, &unknown) {
+			return q, err
+		}
+		name := "--" + unknown.GetSpecifiedName()
+		return q, fmt.Errorf("/search has no flag %s: did you mean %s? To search for the text: /search -- %s", name, query.Nearest(fs, name), name)
+	}
+	if len(words) == 0 {
+		return q, errNoWords
+	}
+	q.flags.Session = naming.Numbered(ctx, f.o.Store, q.flags.Session, f.o.Lists.Last())
+	q.Query, err = q.flags.Query(ctx, f.o.Store, strings.Join(words, " "), f.o.CWD)
+	return q, err
 }
 
 // open opens a hit of the last search by its number.

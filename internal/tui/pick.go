@@ -21,3 +21,17 @@ func (u *UI) ChoosePoint(ctx context.Context, clock session.Clock, load func(con
 	err := u.Open(ctx, v)
 	return (*repl.Point)(v.Choice()), err
 }
+
+// ChooseHit shows the search.
+func (u *UI) ChooseHit(ctx context.Context, c repl.HitChoice) (repl.Found, error) {
+	v := pick.NewSearch(ctx, pick.SearchOptions(c))
+	err := u.Open(ctx, v)
+	return repl.Found(v.Choice()), err
+}
+
+// ChooseRow shows a table.
+func (u *UI) ChooseRow(ctx context.Context, title string, rows [][]string, at int, more []string) (int, error) {
+	v := pick.NewTable(pick.TableOptions{Title: title, Rows: rows, At: at, More: more})
+	err := u.Open(ctx, v)
+	return v.Choice(), err
+}
