@@ -18,7 +18,7 @@ type Feed interface {
 // Changes is what happened to the logs of a Store between two positions.
 type Changes struct {
 	Now  string   // the position to ask from next time
-	Logs []Change // the one used last comes first
+	Logs []Change // in no order
 	// All says that Logs holds every log that is not in the trash: a log that is
 	// missing is in the trash or purged.
 	All bool

@@ -29,7 +29,7 @@ var selectAll = fmt.Sprintf(`SELECT least(p.oldest, coalesce(greatest(
 			(SELECT max(xact) FROM goclaw_records WHERE xact >= p.oldest - %d AND xact < p.next)),
 		(SELECT max(xact) FROM goclaw_moves WHERE xact < p.next)) + 1, p.oldest - %[2]d)),
 	false, s.id, s.last, s.n, false
-FROM `+positions+` LEFT JOIN goclaw_sessions s ON s.trashed IS NULL ORDER BY s.updated DESC, s.id`, traceNear, traceFar)
+FROM `+positions+` LEFT JOIN goclaw_sessions s ON s.trashed IS NULL`, traceNear, traceFar)
 
 // selectChanged takes a position. The second column reports whether the position
 // is one that the server has not reached: it is not the one that gave it, or was
@@ -41,7 +41,7 @@ SELECT least(p.oldest, greatest((SELECT max(xact) FROM r), (SELECT max(xact) FRO
 	p.oldest < $1, c.id, coalesce(s.last, 0), coalesce(s.n, 0), s.n IS NULL OR s.trashed IS NOT NULL
 FROM p
 LEFT JOIN (SELECT s.id FROM goclaw_sessions s WHERE s.n IN (SELECT session FROM r) UNION SELECT id FROM m) c ON true
-LEFT JOIN goclaw_sessions s ON s.id = c.id ORDER BY s.updated DESC NULLS LAST, c.id`
+LEFT JOIN goclaw_sessions s ON s.id = c.id`
 
 // Changes implements storekit.Feed.
 func (s *Store) Changes(ctx context.Context, since string) (ch storekit.Changes, err error) {

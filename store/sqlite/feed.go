@@ -55,7 +55,7 @@ func (s *Store) Changes(ctx context.Context, since string) (storekit.Changes, er
 			return c.Each(func(r sqlx.Row) error {
 				ch.Logs = append(ch.Logs, storekit.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
 				return nil
-			}, "SELECT id, last FROM sessions WHERE trashed IS NULL ORDER BY max(updated, created) DESC, id")
+			}, "SELECT id, last FROM sessions WHERE trashed IS NULL")
 		})
 		if !unreadable(err) {
 			return ch, err

@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -283,17 +285,18 @@ func listed(ctx context.Context, s *Store, q session.Query) (infos []session.Inf
 		sql += fmt.Sprintf(" AND instr(key, $%d) > 0", len(args))
 	}
 	all := q.ID == "" && q.Key == "" && q.Agent == "" && q.Channel == "" && q.Text == ""
-	if all && q.Limit > 0 && len(s.late) == 0 { // choose the rows by three of their columns
-		_, where, _ := strings.Cut(sql, " WHERE ")
-		sql += " AND n IN (SELECT n FROM sessions WHERE " + where + " ORDER BY max(updated, created) DESC, id LIMIT $1)"
-		args = append(args, int64(q.Limit))
-	}
 	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		if all && q.Limit == 0 { // allocate a long list at once
-			n, _ := c.Int("SELECT count(*) FROM sessions")
-			infos = make([]session.Info, 0, n)
+		scan := func(r sqlx.Row) error { _, in := sqlstore.Scan(r); add(in); return nil }
+		var err error
+		if all && q.Limit > 0 && len(s.late) == 0 {
+			err = latest(c, q, scan)
+		} else {
+			if all { // allocate a long list at once
+				n, _ := c.Int("SELECT count(*) FROM sessions")
+				infos = make([]session.Info, 0, n)
+			}
+			err = c.Each(scan, sql, args...)
 		}
-		err := c.Each(func(r sqlx.Row) error { _, in := sqlstore.Scan(r); add(in); return nil }, sql, args...)
 		if !unreadable(err) {
 			return err
 		}
@@ -310,6 +313,46 @@ func listed(ctx context.Context, s *Store, q session.Query) (infos []session.Inf
 		}
 	}
 	return infos, err
+}
+
+// latest calls scan with the rows of the q.Limit sessions that were used last.
+// It chooses them by three columns of all rows. An index would make every append
+// write another page; and sorting so many rows takes SQLite four times as long.
+func latest(c *sqlx.Conn, q session.Query, scan func(sqlx.Row) error) error {
+	type choice struct {
+		n      int64
+		at, id string
+	}
+	var chosen []choice
+	least := "" // of those that are certain to be chosen
+	cut := func() {
+		slices.SortFunc(chosen, func(a, b choice) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.id, b.id)) })
+		if len(chosen) >= q.Limit {
+			chosen = chosen[:q.Limit]
+			least = chosen[q.Limit-1].at
+		}
+	}
+	if err := c.Run("BEGIN"); err != nil {
+		return err
+	}
+	trashed := map[bool]string{false: "NULL", true: "NOT NULL"}[q.Trash]
+	err := c.Each(func(r sqlx.Row) error {
+		at := r.Bytes(1)
+		if created := r.Bytes(2); bytes.Compare(at, created) < 0 { // as in sqlstore.Scan
+			at = created
+		}
+		if string(at) >= least {
+			if chosen = append(chosen, choice{r.Int(0), string(at), r.Text(3)}); len(chosen) >= 2*q.Limit+100 {
+				cut()
+			}
+		}
+		return nil
+	}, "SELECT n, updated, created, id FROM sessions WHERE trashed IS "+trashed+" ORDER BY n DESC") // many rows are in this order
+	cut()
+	for i := 0; i < len(chosen) && err == nil; i++ {
+		err = c.Each(scan, sqlstore.SelectNumber, chosen[i].n)
+	}
+	return cmp.Or(err, c.Run("COMMIT")) // lend rolls back
 }
 
 // partsOf returns texts that are in the keys of all sessions that q asks for.
