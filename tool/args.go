@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -24,7 +25,40 @@ type schema struct {
 	props map[string]*jsonschema.Resolved // those that stand on their own
 }
 
+// compiled are the schemas that were used already. A server has a Set for each
+// session, most with the same tools, and a schema takes longer than all else in
+// making one. Nothing changes a schema.
+var compiled struct {
+	sync.Mutex
+	of map[string]*schema
+}
+
+// maxCompiled is how many schemas are kept: servers' tools may come and go.
+const maxCompiled = 500
+
+// compile returns the schema of a tool.
 func compile(spec llm.ToolSpec) (*schema, error) {
+	key := spec.Name + "\x00" + string(spec.Schema)
+	compiled.Lock()
+	s := compiled.of[key]
+	compiled.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	compiled.Lock()
+	defer compiled.Unlock()
+	if compiled.of == nil || len(compiled.of) >= maxCompiled {
+		compiled.of = map[string]*schema{}
+	}
+	compiled.of[key] = s
+	return s, nil
+}
+
+func parse(spec llm.ToolSpec) (*schema, error) {
 	raw := new(jsonschema.Schema)
 	if err := json.Unmarshal(spec.Schema, raw); err != nil {
 		return nil, fmt.Errorf("tool: schema of %s: %w", spec.Name, err)
