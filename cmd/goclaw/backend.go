@@ -50,7 +50,7 @@ type backend struct {
 // permissions and MCP servers belong to a session, and its tools work in its
 // folder.
 type seat struct {
-	app   *app
+	ready func() error // opens turns, once
 	turns *turns
 	asked *asked
 	users int
@@ -68,7 +68,9 @@ func (b *backend) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, s := range b.open {
-		s.turns.close()
+		if s.ready() == nil {
+			s.turns.close()
+		}
 		delete(b.open, id)
 	}
 }
@@ -383,30 +385,45 @@ func (x *asked) Approve(ctx context.Context, r tool.Request) (tool.Decision, err
 
 func (b *backend) Turns(ctx context.Context, in session.Info, ask tool.Approver) (serve.Turns, func(), error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	s := b.open[in.ID]
 	if s == nil {
 		b.tidy()
-		sub := b.at(b.folderOf(in))
-		x := &asked{remember: sub.remember}
-		// The server's life, not the request's: MCP servers stay.
-		t, err := newTurns(context.WithoutCancel(ctx), sub, x)
-		if err != nil {
-			return nil, nil, err
-		}
-		s = &seat{app: sub, turns: t, asked: x}
+		s = b.seat(ctx, in)
 		b.open[in.ID] = s
 	}
 	s.users++
-	if ask != nil {
-		s.asked.set(ask)
-	}
-	return seated{s, in.ID}, func() {
+	b.mu.Unlock()
+	leave := func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		s.users--
 		s.left = time.Now()
-	}, nil
+	}
+	if err := s.ready(); err != nil {
+		b.mu.Lock()
+		if b.open[in.ID] == s {
+			delete(b.open, in.ID)
+		}
+		b.mu.Unlock()
+		return nil, nil, err
+	}
+	if ask != nil {
+		s.asked.set(ask)
+	}
+	return seated{s, in.ID}, leave, nil
+}
+
+// seat returns a seat for a session. Others do not wait while it is made ready.
+func (b *backend) seat(ctx context.Context, in session.Info) *seat {
+	s := &seat{}
+	s.ready = sync.OnceValue(func() (err error) {
+		sub := b.at(b.folderOf(in))
+		s.asked = &asked{remember: sub.remember}
+		// The server's life, not the request's: MCP servers stay.
+		s.turns, err = newTurns(context.WithoutCancel(ctx), sub, s.asked)
+		return err
+	})
+	return s
 }
 
 // tidy closes seats that nobody has used for a while. mu is held.

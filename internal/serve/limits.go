@@ -17,6 +17,7 @@ const (
 	burst      = 1000
 	maxBuckets = 10_000
 	writeLimit = 30 * time.Second // for a client that does not read
+	maxUnread  = 128 << 10        // bytes that the kernel keeps for it
 	beat       = 15 * time.Second // between signs of life on a quiet stream
 )
 
@@ -125,6 +126,9 @@ func (l *limited) admit(c net.Conn) *conn {
 		}
 		delete(l.conns, oldest)
 		oldest.Conn.Close()
+	}
+	if c, ok := c.(*net.TCPConn); ok {
+		_ = c.SetWriteBuffer(maxUnread)
 	}
 	l.count++
 	mine := &conn{Conn: c, of: l, number: l.count}

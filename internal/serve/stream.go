@@ -62,6 +62,16 @@ func parsePosition(s string) (position, error) {
 type event struct {
 	id   string
 	data map[string]any
+	json []byte // data on the wire; nil: not made yet
+}
+
+// kept is a record that all followers are told, soon after it was written: its
+// events are made once for all of them.
+type kept struct {
+	session.Record
+	made   sync.Once
+	events []event
+	err    error
 }
 
 // piece is a stretch of the answer that arrives.
@@ -91,7 +101,8 @@ type stream struct {
 	changed chan struct{} // closed when there is more
 	last    session.Seq
 	begun   session.Seq      // the record after which the answer that arrives begins
-	recent  []session.Record // the latest, without a gap, up to last
+	recent  []*kept          // the latest records up to last, but for parts of an answer that was recorded
+	from    session.Seq      // the first record that recent stands for
 	pieces  []piece          // of the answer that arrives
 	passing []map[string]any // events that are not repeated, the latest
 	passed  int              // how many there were, all in all
@@ -103,7 +114,8 @@ type stream struct {
 }
 
 const (
-	keepRecords = 64
+	keepRecords = 64   // without parts of an answer
+	keepParts   = 1000 // with them
 	keepPassing = 256
 )
 
@@ -134,9 +146,7 @@ func (s *stream) add(r session.Record) bool {
 		s.recent = nil // readers take the ones between from the store
 	}
 	s.last = r.Seq
-	if s.recent = append(s.recent, r); len(s.recent) > keepRecords {
-		s.recent = append(s.recent[:0:0], s.recent[len(s.recent)-keepRecords:]...)
-	}
+	s.keep(r)
 	s.foreign = s.foreign || !s.local && session.IsTurn(r.Body)
 	if p, ok := r.Body.(session.Partial); !ok {
 		s.pieces, s.begun = nil, r.Seq
@@ -149,6 +159,37 @@ func (s *stream) add(r session.Record) bool {
 	}
 	s.wake()
 	return true
+}
+
+// keep adds a record to the recent ones, which stay few. mu is held.
+func (s *stream) keep(r session.Record) {
+	if m, ok := r.Body.(session.Message); ok && m.Role == llm.Assistant { // it says what its parts said
+		for n := len(s.recent); n > 0 && isPart(s.recent[n-1].Body); n-- {
+			s.recent = s.recent[: n-1 : n-1]
+		}
+	}
+	if len(s.recent) == 0 {
+		s.from = r.Seq
+	}
+	s.recent = append(s.recent, &kept{Record: r})
+	whole, first := 0, 0
+	for i := len(s.recent) - 1; i >= 0 && first == 0; i-- {
+		if !isPart(s.recent[i].Body) {
+			whole++
+		}
+		if whole > keepRecords || len(s.recent)-i > keepParts {
+			first = i + 1
+		}
+	}
+	if first > 0 {
+		s.recent = append(s.recent[:0:0], s.recent[first:]...)
+		s.from = s.recent[0].Seq
+	}
+}
+
+func isPart(b session.Body) bool {
+	_, ok := b.(session.Partial)
+	return ok
 }
 
 // extend takes of a piece that ends at byte end of the answer what is not there
@@ -230,7 +271,7 @@ type reader struct {
 func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 	r.mu.Lock()
 	changed, last := r.changed, r.last
-	recent := r.recent
+	recent, first := r.recent, r.from
 	pieces := append([]piece(nil), r.pieces...)
 	passing := r.passing[max(len(r.passing)-(r.passed-r.seen), 0):]
 	r.seen = r.passed
@@ -241,7 +282,7 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 
 	out := r.first
 	r.first = nil
-	for rec, err := range r.since(ctx, recent, last) {
+	for rec, err := range r.since(ctx, recent, first, last) {
 		if err != nil {
 			return out, changed, err
 		}
@@ -263,9 +304,10 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 	return out, changed, nil
 }
 
-// since yields the records from the reader's place on.
-func (r *reader) since(ctx context.Context, recent []session.Record, last session.Seq) iter.Seq2[session.Record, error] {
-	return func(yield func(session.Record, error) bool) {
+// since yields the records from the reader's place on. recent stand for those
+// from first on.
+func (r *reader) since(ctx context.Context, recent []*kept, first, last session.Seq) iter.Seq2[*kept, error] {
+	return func(yield func(*kept, error) bool) {
 		from := r.at.Seq
 		if from > last {
 			return
@@ -276,9 +318,9 @@ func (r *reader) since(ctx context.Context, recent []session.Record, last sessio
 		if from > last {
 			return
 		}
-		if len(recent) > 0 && from >= recent[0].Seq {
-			for _, rec := range recent[from-recent[0].Seq:] {
-				if !yield(rec, nil) {
+		if len(recent) > 0 && from >= first {
+			for _, rec := range recent {
+				if rec.Seq >= from && !yield(rec, nil) {
 					return
 				}
 			}
@@ -289,7 +331,7 @@ func (r *reader) since(ctx context.Context, recent []session.Record, last sessio
 			if errors.As(err, &damage) {
 				continue
 			}
-			if !yield(rec, err) || err != nil {
+			if !yield(&kept{Record: rec}, err) || err != nil {
 				return
 			}
 		}
@@ -297,7 +339,7 @@ func (r *reader) since(ctx context.Context, recent []session.Record, last sessio
 }
 
 // take returns the events of a record from the reader's place on.
-func (r *reader) take(rec session.Record) ([]event, error) {
+func (r *reader) take(rec *kept) ([]event, error) {
 	if rec.Seq > r.at.Seq { // a new one: first the rest of what it says
 		said := piecesOf(rec.Body)
 		var out []event
@@ -314,18 +356,19 @@ func (r *reader) take(rec session.Record) ([]event, error) {
 		more, err := r.take(rec)
 		return append(out, more...), err
 	}
-	data, err := r.events(rec)
-	if err != nil {
-		return nil, err
-	}
+	rec.made.Do(func() { rec.events, rec.err = r.events(rec.Record) })
 	var out []event
-	for i := min(r.at.Sub, len(data)); i < len(data); i++ {
-		if r.at.Sub = i + 1; r.at.Sub == len(data) {
+	for i, ev := range rec.events {
+		if i < r.at.Sub {
+			continue
+		}
+		if r.at.Sub = i + 1; r.at.Sub == len(rec.events) {
 			r.at.Sub = all
 		}
-		out = append(out, event{r.at.String(), data[i]})
+		ev.id = r.at.String()
+		out = append(out, ev)
 	}
-	return out, nil
+	return out, rec.err
 }
 
 // rest returns what the reader has not seen of the answer that arrives.
@@ -342,7 +385,7 @@ func (r *reader) beyond(pieces []piece, from int) []event {
 				p.text = p.text[cut:]
 			}
 			r.at.Offset = end
-			out = append(out, event{r.at.String(), p.event()})
+			out = append(out, event{id: r.at.String(), data: p.event()})
 		}
 		from = end
 	}
@@ -379,22 +422,22 @@ func piecesOf(b session.Body) (out []piece) {
 
 // events are the events of a record, apart from what a model says in it: its
 // tools that are done, the record itself, and the tools that begin.
-func (s *stream) events(rec session.Record) ([]map[string]any, error) {
+func (s *stream) events(rec session.Record) (out []event, err error) {
 	line, err := s.record(rec)
 	if err != nil {
 		return nil, err
 	}
-	var out []map[string]any
+	add := func(data map[string]any) { out = append(out, event{data: data, json: jsonOf(data)}) }
 	m, isMessage := rec.Body.(session.Message)
 	if isMessage {
 		for _, r := range m.Results() {
-			out = append(out, map[string]any{"type": "tool", "state": "done", "id": r.CallID, "name": r.Name, "isError": r.IsError, "output": r.Text()})
+			add(map[string]any{"type": "tool", "state": "done", "id": r.CallID, "name": r.Name, "isError": r.IsError, "output": r.Text()})
 		}
 	}
-	out = append(out, map[string]any{"type": "recorded", "record": line})
+	add(map[string]any{"type": "recorded", "record": line})
 	if isMessage && m.Role == llm.Assistant {
 		for _, c := range m.Calls() {
-			out = append(out, map[string]any{"type": "tool", "state": "running", "id": c.ID, "name": c.Name, "input": c.Args})
+			add(map[string]any{"type": "tool", "state": "running", "id": c.ID, "name": c.Name, "input": c.Args})
 		}
 	}
 	return out, nil
@@ -512,7 +555,7 @@ func (ss *streams) watch(ctx context.Context) {
 
 // observe takes an event of a turn that runs here. show gives the form of those
 // that are not in the log.
-func (s *stream) observe(ev agent.Event, show func(agent.Event) map[string]any) {
+func (s *stream) observe(ctx context.Context, ev agent.Event, show func(agent.Event) map[string]any) {
 	switch ev := ev.(type) {
 	case agent.Said:
 		if ev.Thinking != "" {
@@ -522,6 +565,9 @@ func (s *stream) observe(ev agent.Event, show func(agent.Event) map[string]any) 
 			s.say(piece{false, ev.Text})
 		}
 	case agent.Recorded:
+		if end, _ := s.now(); ev.Record.Seq > end.Seq+1 { // parts of the answer: once for all readers
+			_ = s.catchUp(ctx)
+		}
 		s.add(ev.Record)
 	case agent.Calling, agent.Called, agent.Done: // their records say so; the end of the turn is told by who runs it
 	default:

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
 	"testing"
 
+	"goclaw/agent"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/store/memory"
@@ -209,6 +211,68 @@ func TestSlowReader(t *testing.T) {
 	}
 	if more := read(t, slow); len(more) != 0 {
 		t.Errorf("%d events come twice", len(more))
+	}
+}
+
+// reads counts how often a store is read.
+type reads struct {
+	session.Store
+	n int
+}
+
+func (r *reads) Read(ctx context.Context, id session.ID, after session.Seq) iter.Seq2[session.Record, error] {
+	r.n++
+	return r.Store.Read(ctx, id, after)
+}
+
+// A long answer, whose parts a turn records without telling, is read once for all
+// who follow, and each record is written as JSON once.
+func TestFollowersShareALongAnswer(t *testing.T) {
+	ctx := context.Background()
+	st := &reads{Store: memory.New()}
+	s := newStream(st)
+	made := 0
+	s.record = func(r session.Record) (json.RawMessage, error) { made++; return json.Marshal(r.Seq) }
+	seq := session.Seq(0)
+	add := func(b session.Body) session.Record {
+		seq++
+		rec := session.Record{Seq: seq, ID: fmt.Sprint("r", seq), Body: b}
+		if seq > 2 {
+			rec.Parent = fmt.Sprint("r", seq-1)
+		}
+		if err := st.Append(ctx, "s", rec); err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	s.add(add(script()[0]))
+	s.here(true)
+	s.observe(ctx, agent.Recorded{Record: add(session.Message{Message: llm.UserText("speak")})}, nil)
+	readers := make([]*reader, 20)
+	for i := range readers {
+		readers[i] = &reader{stream: s}
+		readers[i].at, readers[i].seen = s.now()
+	}
+	text := ""
+	for i := range 3 * keepRecords {
+		more := fmt.Sprint("word ", i, ", ")
+		s.observe(ctx, agent.Said{Delta: llm.Delta{Text: more}}, nil)
+		add(session.Partial{Offset: len(text), Text: more})
+		text += more
+	}
+	s.observe(ctx, agent.Recorded{Record: add(session.Message{Message: llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Text{Text: text}}}, Stop: llm.StopEnd})}, nil)
+	made = 0
+	want := []string{"delta:" + text, fmt.Sprintf(`{"record":%d,"type":"recorded"}`, seq)}
+	for i, r := range readers {
+		if got := essence(read(t, r)); !reflect.DeepEqual(got, want) {
+			t.Errorf("reader %d is told %.300q", i, got)
+		}
+	}
+	if st.n != 1 || made != 1 {
+		t.Errorf("the log was read %d times, and the record written %d times, for %d readers", st.n, made, len(readers))
+	}
+	if len(s.recent) > keepRecords {
+		t.Errorf("%d records are kept", len(s.recent))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -119,7 +120,7 @@ func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Me
 			if d, ok := ev.(agent.Done); ok {
 				end = s.b.Event(d)
 			}
-			t.stream.observe(ev, s.b.Event)
+			t.stream.observe(ctx, ev, s.b.Event)
 			if rec, ok := ev.(agent.Recorded); ok {
 				if _, ok := rec.Record.Body.(session.Message); ok {
 					began()
@@ -544,23 +545,33 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 			s.log.Debug("a stream ended", "error", err)
 			return nil
 		}
-		var text []byte
-		for _, ev := range events {
-			if t != nil && (ev.data["type"] == "done" || ev.data["type"] == "error") {
-				continue // told below, after everything else
-			}
-			text = ev.append(text)
-		}
 		if over {
-			text = event{data: t.end}.append(text)
+			events = append(events, event{data: t.end})
 		}
-		if len(text) > 0 {
-			if err := flush(out, w, string(text)); err != nil {
+		for i, ev := range events {
+			if kind := ev.data["type"]; t != nil && (kind == "done" || kind == "error") && (!over || i < len(events)-1) {
+				continue // told after everything else
+			}
+			if err := ev.write(w); err != nil {
 				return nil
 			}
 		}
+		if len(events) > 0 && out.Flush() != nil {
+			return nil
+		}
 		if over || stopping {
 			return nil
+		}
+		if len(events) > 0 {
+			select {
+			case <-time.After(pace):
+			case <-done:
+				continue
+			case <-r.Context().Done():
+				return nil
+			case <-s.stop.Done():
+				continue
+			}
 		}
 		select {
 		case <-changed:
@@ -576,22 +587,39 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 	}
 }
 
-// append adds the event in its form on the wire.
-func (ev event) append(b []byte) []byte {
-	data, err := json.Marshal(ev.data)
-	if err != nil {
-		data, _ = json.Marshal(map[string]any{"type": "error", "message": err.Error()})
+// pace is how long a client is not written to after it was: a model that speaks
+// fast would have every follower woken for every word.
+const pace = 20 * time.Millisecond
+
+// write writes the event in its form on the wire.
+func (ev event) write(w io.Writer) error {
+	if ev.json == nil {
+		ev.json = jsonOf(ev.data)
 	}
-	b = fmt.Appendf(b, "event: %s\n", ev.data["type"])
+	head := fmt.Appendf(nil, "event: %s\n", ev.data["type"])
 	if ev.id != "" {
-		b = fmt.Appendf(b, "id: %s\n", ev.id)
+		head = fmt.Appendf(head, "id: %s\n", ev.id)
 	}
-	return fmt.Appendf(b, "data: %s\n\n", data)
+	for _, part := range [][]byte{append(head, "data: "...), ev.json, []byte("\n\n")} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonOf returns the data of an event as JSON.
+func jsonOf(data map[string]any) []byte {
+	out, err := json.Marshal(data)
+	if err != nil {
+		out, _ = json.Marshal(map[string]any{"type": "error", "message": err.Error()})
+	}
+	return out
 }
 
 // flush writes text, unless the client does not read.
 func flush(out *http.ResponseController, w http.ResponseWriter, text string) error {
-	if _, err := w.Write([]byte(text)); err != nil {
+	if _, err := io.WriteString(w, text); err != nil {
 		return err
 	}
 	return out.Flush()

@@ -1,14 +1,16 @@
 // Command serve measures goclaw serve from outside, with a store of many
 // sessions: how large it is when idle, how long reads take while many clients
 // follow sessions and turns run, and whether followers that do not read slow a
-// turn. Server, model and clients share this machine. It prints the limits next
-// to the figures and exits with 1 if one does not hold.
+// turn. Server, model and clients share this machine; reads are timed in a process
+// of their own, which does nothing else. It prints the limits next to the figures
+// and exits with 1 if one does not hold.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -35,10 +37,18 @@ var (
 	turns     = flag.Int("turns", 50, "at the same time")
 	rounds    = flag.Int("rounds", 4, "of turns")
 	stuck     = flag.Int("stuck", 100, "followers that do not read")
+	reader    = flag.Bool("reader", false, "be the process that times reads")
 )
 
 func main() {
 	flag.Parse()
+	if *reader {
+		if err := read(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench/serve:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ok, err := run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/serve:", err)
@@ -195,7 +205,7 @@ func (s *server) turn(id session.ID, text string) (time.Duration, error) {
 func answer(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	pieces, pause, piece := 40, 25*time.Millisecond, "some words "
-	if strings.Contains(string(raw[max(len(raw)-2000, 0):]), "say much") {
+	if strings.Contains(string(raw), "say much") {
 		pieces, pause, piece = 400, 0, strings.Repeat("many words ", 100)
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -236,7 +246,12 @@ func (s *server) resident() (mb float64) {
 
 // load measures reads while clients follow sessions and turns run.
 func load(s *server, ids []session.ID) ([]figure, error) {
-	quiet, err := s.reads(ids, 2*time.Second, nil)
+	r, err := s.startReads(ids)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(2 * time.Second)
+	quiet, err := r.end()
 	if err != nil {
 		return nil, err
 	}
@@ -249,14 +264,21 @@ func load(s *server, ids []session.ID) ([]figure, error) {
 		go io.Copy(io.Discard, resp.Body)
 		time.Sleep(6 * time.Millisecond) // within the rate
 	}
-	followed, err := s.reads(ids, 3*time.Second, nil)
+	if r, err = s.startReads(ids); err != nil {
+		return nil, err
+	}
+	time.Sleep(3 * time.Second)
+	followed, err := r.end()
 	if err != nil {
 		return nil, err
 	}
+	if r, err = s.startReads(ids); err != nil {
+		return nil, err
+	}
+	before := s.processor()
 	var mu sync.Mutex
 	var took []time.Duration
 	var failed error
-	over := make(chan struct{})
 	var wait sync.WaitGroup
 	for i := range *turns {
 		wait.Go(func() {
@@ -270,9 +292,9 @@ func load(s *server, ids []session.ID) ([]figure, error) {
 			}
 		})
 	}
-	go func() { wait.Wait(); close(over) }()
-	busy, err := s.reads(ids, time.Minute, over)
-	<-over
+	wait.Wait()
+	used := s.processor().since(before)
+	busy, err := r.end()
 	if err == nil {
 		err = failed
 	}
@@ -282,36 +304,125 @@ func load(s *server, ids []session.ID) ([]figure, error) {
 		{"p99 of a read, " + with, at(followed, 99), "ms", 50},
 		{fmt.Sprintf("p99 of a read, %s and %d turns", with, *turns), at(busy, 99), "ms", 50},
 		{"median of a read then", at(busy, 50), "ms", 0},
+		{"processor time of the server then, of each second", used.server, "s", 0},
+		{"the same of the model and the clients", used.clients, "s", 0},
+		{"the same of other programs on this machine", used.others, "s", 0},
 		{"median of a turn whose model speaks for a second", at(took, 50), "ms", 0},
 		{"resident size then", s.resident(), "MB", 0},
 	}, err
 }
 
-// reads reads until over, for at most d, and returns how long each took.
-func (s *server) reads(ids []session.ID, d time.Duration, over <-chan struct{}) (took []time.Duration, err error) {
-	end := time.After(d)
+// reads is the process that times reads.
+type reads struct {
+	cmd *exec.Cmd
+	in  io.Closer
+	out *json.Decoder
+}
+
+// what is read.
+type task struct {
+	URL, Token string
+	IDs        []session.ID
+}
+
+// startReads begins to read, in a process of its own: in this one a thousand
+// connections are served at the same time.
+func (s *server) startReads(ids []session.ID) (*reads, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "-reader")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &reads{cmd, in, json.NewDecoder(out)}, json.NewEncoder(in).Encode(task{s.url, s.token, ids})
+}
+
+// end ends the reads and returns how long each took.
+func (r *reads) end() (took []time.Duration, err error) {
+	r.in.Close()
+	err = r.out.Decode(&took)
+	return took, errors.Join(err, r.cmd.Wait())
+}
+
+// read reads as in says until it is closed, and tells out how long each took.
+func read(in io.Reader, out io.Writer) error {
+	var t task
+	if err := json.NewDecoder(in).Decode(&t); err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	go func() { io.Copy(io.Discard, in); close(over) }()
+	s := &server{url: t.URL, token: t.Token, client: &http.Client{}}
+	took := []time.Duration{}
 	for i := 0; ; i++ {
 		select {
 		case <-over:
-			return took, nil
-		case <-end:
-			return took, nil
+			return json.NewEncoder(out).Encode(took)
 		case <-time.After(12 * time.Millisecond): // within the rate
 		}
-		id := string(ids[(7*i)%len(ids)])
+		id := string(t.IDs[(7*i)%len(t.IDs)])
 		path := []string{"/v1/sessions/" + id, "/v1/sessions/" + id + "/records?limit=50", "/v1/sessions?limit=50"}[i%3]
 		begin := time.Now()
 		resp, err := s.do("GET", path, "")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		took = append(took, time.Since(begin))
 	}
+}
+
+// used is processor time, in seconds; 0 where it is not known.
+type used struct {
+	at                      time.Time
+	server, clients, others float64
+}
+
+// processor returns the processor time that was used up to now.
+func (s *server) processor() used {
+	u := used{at: time.Now()}
+	const tick = 100 // a second, on Linux
+	line := func(path string) []string {
+		text, _ := os.ReadFile(path)
+		_, rest, _ := strings.Cut("\n"+string(text), ") ") // after the name of a program
+		if rest == "" {
+			rest, _, _ = strings.Cut(string(text), "\n")
+		}
+		return append(strings.Fields(rest), make([]string, 20)...)
+	}
+	number := func(text string) (n float64) { fmt.Sscan(text, &n); return n / tick }
+	of := func(pid int) float64 {
+		f := line(fmt.Sprintf("/proc/%d/stat", pid))
+		return number(f[11]) + number(f[12])
+	}
+	u.server, u.clients = of(s.cmd.Process.Pid), of(os.Getpid())
+	all := line("/proc/stat")
+	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, interrupts
+		u.others += number(all[i])
+	}
+	return u
+}
+
+// since returns what was used since a moment, in each second.
+func (u used) since(before used) used {
+	d := u.at.Sub(before.at).Seconds()
+	server, clients, all := (u.server-before.server)/d, (u.clients-before.clients)/d, (u.others-before.others)/d
+	return used{server: server, clients: clients, others: max(all-server-clients, 0)}
 }
 
 // at returns the percentile p in milliseconds.
@@ -323,11 +434,23 @@ func at(ds []time.Duration, p int) float64 {
 	return float64(ds[min(len(ds)*p/100, len(ds)-1)].Microseconds()) / 1000
 }
 
-// slow compares turns in a session with and without followers that do not read.
+// slow compares turns with and without followers that do not read. Each is the
+// first in its session: what was said before would be sent again.
 func slow(s *server, ids []session.ID) ([]figure, error) {
-	measure := func(id session.ID) (float64, error) {
+	const turns = 7
+	measure := func(ids []session.ID, stuck int) (float64, error) {
 		var took []time.Duration
-		for range 7 {
+		for _, id := range ids {
+			for range stuck {
+				c, err := net.Dial("tcp", s.host)
+				if err != nil {
+					return 0, err
+				}
+				defer c.Close()
+				c.(*net.TCPConn).SetReadBuffer(4 << 10)
+				fmt.Fprintf(c, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", id, s.host, s.token)
+			}
+			time.Sleep(time.Second) // within the rate
 			d, err := s.turn(id, "say much")
 			if err != nil {
 				return 0, err
@@ -336,22 +459,12 @@ func slow(s *server, ids []session.ID) ([]figure, error) {
 		}
 		return at(took, 50), nil
 	}
-	one, two := ids[len(ids)-1], ids[len(ids)-2]
-	free, err := measure(one)
+	last := len(ids)
+	free, err := measure(ids[last-turns:], 0)
 	if err != nil {
 		return nil, err
 	}
-	for range *stuck {
-		c, err := net.Dial("tcp", s.host)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		fmt.Fprintf(c, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", two, s.host, s.token)
-	}
-	time.Sleep(time.Second)
-	held, err := measure(two)
+	held, err := measure(ids[last-2*turns:last-turns], *stuck)
 	if err != nil {
 		return nil, err
 	}
