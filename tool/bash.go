@@ -28,7 +28,6 @@ type bash struct {
 	mode       func() Mode
 	grace      time.Duration // from asking a group to end to killing it
 	linger     time.Duration // from the shell's end to the end of listening
-	also       io.Writer     // gets all output as well; nil: nobody
 
 	mu    sync.Mutex
 	bwrap *string           // nil: not looked for yet
@@ -144,11 +143,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	defer slip()
 	out := newCapture(b.max)
 	defer out.tell(llm.ProgressOf(ctx).Output)()
-	var to io.Writer = out
-	if b.also != nil {
-		to = io.MultiWriter(out, b.also)
-	}
-	silent := b.listen(r, to)
+	silent := b.listen(r, out)
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 

@@ -17,10 +17,10 @@ import (
 )
 
 // sit starts the program on a terminal of its own.
-func sit(t *testing.T, home, termName string) (*ptytest.Person, *exec.Cmd) {
+func sit(t *testing.T, home, termName string, args ...string) (*ptytest.Person, *exec.Cmd) {
 	t.Helper()
 	p := ptytest.New(t, 100, 40)
-	cmd := exec.Command("goclaw")
+	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=" + termName, "PATH=" + os.Getenv("PATH")}
 	cmd.Dir = home
@@ -52,8 +52,8 @@ func TestChatOnATerminal(t *testing.T) {
 	p, cmd := sit(t, home, "xterm")
 	p.See("New session main:cli:user")
 	p.Press("remember that the boat is blue\r")
-	p.See("the boat is blue\n")
-	p.See("\n\n>")
+	p.See("Noted in memory")
+	p.Rests()
 	cmd.Process.Kill()
 	exits(t, cmd)
 
@@ -73,7 +73,7 @@ func TestChatOnATerminal(t *testing.T) {
 	} {
 		p, cmd := sit(t, home, "xterm")
 		p.See("Restored: 1 previous turn of main:cli:user")
-		p.See("\n>")
+		p.Rests()
 		end.do(p, cmd)
 		if code := exits(t, cmd); code != 0 {
 			t.Errorf("%s: exit code %d, want 0", end.name, code)
@@ -105,20 +105,21 @@ func TestLeaveOnATerminal(t *testing.T) {
 	p.See("New session")
 	p.Press("run echo it is $((6*7))\r")
 	p.See("wants to run")
-	p.See("[N]o")
-	p.Press("a\r")
+	p.See("a  yes, always here")
+	p.Press("a")
 	p.See("it is 42")
-	p.See("\n\n>")
+	p.Rests()
 	p.Press("\x04")
 	exits(t, cmd)
 	p, cmd = sit(t, home, "xterm")
 	p.See("Restored: ")
-	p.See("\n>")
+	p.Rests()
 	p.Press("run echo it is $((6*7))\r")
-	p.Await("the answer without a question", func(s string, _, _ int) bool { return strings.Contains(s, "echo it is $((6*7)):") })
+	p.See("✓ bash echo it is $((6*7))")
 	if strings.Contains(p.All(), "wants to run") {
 		t.Errorf("what is allowed for always is asked about again: %q", p.All())
 	}
+	p.Rests()
 	p.Press("\x04")
 	exits(t, cmd)
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/vt"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -62,6 +63,23 @@ func checkText(t *testing.T, what, out string, tty bool) {
 	if i := strings.Index("\n"+out, "\nFORGED"); i >= 0 {
 		t.Errorf("%s: a name has a line to itself: %q", what, out[max(i-100, 0):min(i+40, len(out))])
 	}
+}
+
+// drawn are the sequences that the chat writes itself, on a terminal that it
+// draws on.
+var drawn = regexp.MustCompile("\x1b\\[([0-9;]*[ABCDGHJKLMPSTXdm]|[0-9]+ q|6n|\\?[0-9]+(\\$p|[hlW])|[<>?=]?[0-9;]*[um])|\x1b[M78=>]|\x1b\\]1?1[012]?(;\\?)?(\x07|\x1b\\\\)|[\r\n\b\t]")
+
+// checkScreen is checkText for a chat that draws on a terminal. What evil wants
+// to do is not done: no colour of its, no title, no text without a line's head.
+func checkScreen(t *testing.T, what string, p *ptytest.Person) {
+	t.Helper()
+	for _, s := range []string{"\x1b[35", "\x1b]0;"} {
+		if i := strings.Index(p.All(), s); i >= 0 {
+			t.Errorf("%s: %q at %d: %q", what, s, i, p.All()[max(i-100, 0):min(i+60, len(p.All()))])
+		}
+	}
+	checkText(t, what, drawn.ReplaceAllString(p.All(), ""), false)
+	checkText(t, what+" on the screen", p.Text(), false)
 }
 
 // hostileHome makes a home, in a folder with a hostile name, whose store,
@@ -354,24 +372,44 @@ func TestChatShowsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	p.See("\n>")
+	p.Rests()
 	p.Press("hello\r")
 	p.See("bash wants to run")
 	p.See(`"echo EVIL\x1b[35;7m`)
-	p.See("[N]o")
-	p.Press("n\r")
-	p.See("done\n\n>")
+	p.See("n  no")
+	p.Press("n")
+	p.See("done\n")
+	p.Rests()
 	for i, line := range []string{"/sessions", "/history all", "/search boat", "/search 1", "/context", "/checkpoints", "/compact --dry-run", "/model", "/model " + "a\u202eb/c",
 		"/title", "/pin", "/unpin", "/undo", "/merge", "/help", "/thinking on", "/export native", "/bogus\u202e", "/delete second", "/switch second", "/fork", "/new", "/switch \t\t"} {
 		p.Press(line + "\r")
 		mark := fmt.Sprintf("/mark%c", 'a'+i)
-		p.Press("\x15" + mark + "\r")
-		p.See("there is no " + mark)
+		viewed := func() (yes bool) { // a view, or a question
+			p.Look(func(v *vt.Emulator) { yes = v.IsAltScreen() })
+			return yes || strings.Contains(p.Screen(), "\u276f ")
+		}
+		for done := false; !done; {
+			p.Press("\x15" + mark + "\r")
+			viewer := false
+			p.Await(mark+", or a view", func(s string, _, _ int) bool {
+				done, viewer = strings.Contains(s, "there is no "+mark), viewed()
+				return done || viewer
+			})
+			for viewer {
+				checkText(t, line, p.Text(), false)
+				before := p.Screen()
+				p.Press("\x1b")
+				p.Await("another view, or none", func(string, int, int) bool {
+					viewer = viewed()
+					return !viewer || p.Screen() != before
+				})
+			}
+		}
 	}
 	p.Press("/quit\r")
 	exits(t, cmd)
-	checkText(t, "the chat", p.All(), true)
-	if all := p.All(); !strings.Contains(all, "\x1b[1mbold\x1b[0m") || !strings.Contains(all, "EVIL") {
+	checkScreen(t, "the chat", p)
+	if all := p.All(); !strings.Contains(all, "\x1b[1mbold\x1b[") || !strings.Contains(all, "EVIL") {
 		t.Errorf("the chat has no colours, or shows nothing evil: %q", all)
 	}
 }

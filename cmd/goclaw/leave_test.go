@@ -57,7 +57,7 @@ func TestTypedAheadIsNoLeave(t *testing.T) {
 		},
 		"chat": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
 			p, cmd := sit(t, home, "xterm")
-			p.See("\n>")
+			p.Rests()
 			p.Press("run touch ran\ry\ry\ry")
 			return p, cmd
 		},
@@ -72,13 +72,22 @@ func TestTypedAheadIsNoLeave(t *testing.T) {
 			home := t.TempDir()
 			p, cmd := start(t, home)
 			p.See(question)
-			p.See("\n  touch ran\n[y]es, this [s]ession, [a]lways here, [N]o")
-			p.Press("n\r")
-			p.See("did not allow")
+			p.See("\n  touch ran\n")
+			if name == "chat" {
+				p.See("y  yes, once\n  s  yes, in this session\n  a  yes, always here\n❯ n  no")
+				p.Press("n")
+			} else {
+				p.See("[y]es, this [s]ession, [a]lways here, [N]o")
+				p.Press("n\r")
+			}
+			p.See("the user did not allow")
 			switch name {
-			case "chat": // what was typed ahead comes back, to be edited
-				p.See("\n> y\n  y\n  y")
-				p.Press("\x03\x04")
+			case "chat": // what was sent was queued, and is said now; the rest waits in the input
+				p.Await("two more messages", func(s string, _, col int) bool { return strings.Count(s, "\n> y\n") == 3 && col == len("> y") })
+				p.See("cannot work that out")
+				p.Press("\x03")
+				p.Rests()
+				p.Press("\x04")
 			case "chat on a dumb terminal":
 				p.See("\n>")
 				p.Press("\x04")
@@ -153,8 +162,8 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 		then     string
 	}{
 		"a server, in ask":    {[]string{"ask", "hello"}, nil, "Send conversations to it? [y/N]", "n\n", "because you said no"},
-		"a server, in chat":   {nil, nil, "Send conversations to it? [y/N]", "n\r", "because you said no"},
-		"an interrupted turn": {nil, refused, "Continue it? [Y/n]", "n\r", "/continue resumes it later."},
+		"a server, in chat":   {nil, nil, "Send conversations to it?\n  y yes  ❯ n no", "n", "because you said no"},
+		"an interrupted turn": {nil, refused, "Continue it?\n❯ y yes    n no", "n", "/continue resumes it later."},
 		"an interrupted turn on a dumb terminal": {nil, func(t *testing.T, home string) []string {
 			return append(refused(t, home), "TERM=dumb")
 		}, "Continue it? [Y/n]", "n\n", "/continue resumes it later."},
@@ -190,7 +199,9 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 			p.See(c.then)
 			if len(c.args) == 0 || c.args[0] == "-r" {
 				p.See("\n>")
-				p.Press("\x03\x04")
+				p.Press("\x03")
+				p.Await("an empty input", func(_ string, _, col int) bool { return col == len("> ") })
+				p.Press("\x04")
 			}
 			exits(t, cmd)
 			if heard, bodies := ollama.take(); strings.Contains(bodies, "hello") {

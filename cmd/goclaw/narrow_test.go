@@ -98,7 +98,7 @@ func TestAnswerOnANarrowTerminal(t *testing.T) {
 	p.See(want)
 	exits(t, cmd)
 	p, _ = start()
-	p.See("\n>")
+	p.Rests()
 	p.Press("who acknowledged?\r")
-	p.See(want)
+	p.See("\nNothing else.")
 }

@@ -22,7 +22,7 @@ func TestReadmeTranscript(t *testing.T) {
 	home, played := t.TempDir(), 0
 	for _, block := range regexp.MustCompile("(?s)```\n\\$ goclaw\n(.*?)\n```").FindAllStringSubmatch(string(data), -1) {
 		played++
-		p, cmd := sit(t, home, "xterm")
+		p, cmd := sit(t, home, "xterm", "--plain")
 		var seen []string
 		for line := range strings.SplitSeq(block[1], "\n") {
 			seen = append(seen, line)

@@ -118,7 +118,7 @@ func TestReadmeWork(t *testing.T) {
 	vary := regexp.MustCompile(`\(cached\)|[\d.]+s|in[~/][^:]*/greeter:`) // times, and where the folder is
 	plain := func(s string) string { return vary.ReplaceAllString(strings.Join(strings.Fields(s), ""), "") }
 	for i, args := range [][]string{nil, {"-c"}} {
-		p, cmd := open(args...)
+		p, cmd := open(append(args, "--plain")...)
 		var seen []string
 		for line := range strings.SplitSeq(parts[i], "\n") {
 			if strings.HasPrefix(line, "(") { // told, not shown

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"goclaw/internal/repl/line"
-	"goclaw/llm"
 	"goclaw/llm/llmtest"
 )
 
@@ -16,13 +15,10 @@ type hasty struct {
 	texts []string
 }
 
-func (h *hasty) Steered() llm.Message {
-	if h.texts == nil {
-		return llm.Message{}
-	}
-	text := strings.Join(h.texts, "\n\n")
+func (h *hasty) Steered() []string {
+	texts := h.texts
 	h.texts = nil
-	return llm.UserText(text)
+	return texts
 }
 
 func TestTypedIntoATurn(t *testing.T) {

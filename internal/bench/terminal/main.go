@@ -87,10 +87,10 @@ func run() (bool, error) {
 		return false, err
 	}
 	many, long := filepath.Join(dir, "many"), filepath.Join(dir, "long")
-	if err := fill(many, *sessions, 6); err != nil {
+	if err := fill(bin, many, *sessions, 6); err != nil {
 		return false, err
 	}
-	if err := fill(long, 1, *records); err != nil {
+	if err := fill(bin, long, 1, *records); err != nil {
 		return false, err
 	}
 	fmt.Printf("%-68s %10s %10s\n", "", "measured", "limit")
@@ -115,8 +115,8 @@ func run() (bool, error) {
 	return ok, nil
 }
 
-// fill makes a store with n sessions of that many records.
-func fill(home string, n, records int) error {
+// fill makes a store with n sessions of that many records, and its index.
+func fill(bin, home string, n, records int) error {
 	path := filepath.Join(home, "sessions.db")
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -137,7 +137,16 @@ func fill(home string, n, records int) error {
 			return err
 		}
 	}
+	cmd := exec.Command(bin, "search", "anything")
+	cmd.Env = environ(home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("goclaw search: %w: %s", err, out)
+	}
 	return nil
+}
+
+func environ(home string) []string {
+	return []string{"GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color"}
 }
 
 func answered(r session.Record) bool {
@@ -153,12 +162,9 @@ func open(bin, home, model string, args ...string) (*tuitest.Terminal, *exec.Cmd
 		return nil, nil, 0, err
 	}
 	cmd := exec.Command(bin, args...)
-	cmd.Env = []string{"GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color"}
+	cmd.Env = environ(home)
 	if model != "" {
 		cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+model, "ANTHROPIC_API_KEY=sk-test-0123456789")
-	}
-	if at := os.Getenv("GODEBUG"); at != "" {
-		cmd.Env = append(cmd.Env, "GODEBUG="+at)
 	}
 	cmd.Dir = home
 	begin := time.Now()
@@ -275,6 +281,9 @@ func stream(bin, home string) ([]figure, error) {
 		size = max(size, resident(cmd.Process.Pid))
 	}
 	close(quiet)
+	if !t.UntilCells(20*time.Second, prompt) { // an interrupted turn would change the next measurement with -keep
+		return nil, fmt.Errorf("no prompt after the answer; the terminal shows\n%s", t.Screen())
+	}
 	return []figure{
 		{fmt.Sprintf("a key drawn while %d tokens/s stream, median", *rate), quantile(took, 0.5), "ms", 16},
 		{fmt.Sprintf("a key drawn while %d tokens/s stream, 99%%", *rate), quantile(took, 0.99), "ms", 0},

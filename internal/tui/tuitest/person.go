@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/vt"
 )
 
 // patience is how long the terminal may take to show something.
@@ -76,4 +78,28 @@ func (p *Person) See(text string) {
 func (p *Person) Shows(want string, row, col int) {
 	p.t.Helper()
 	p.Await(fmt.Sprintf("the cursor at %d,%d of\n%s\n", row, col, want), func(s string, r, c int) bool { return s == want && r == row && c == col })
+}
+
+// Rests waits until the chat waits for a message: nothing is under way, and the
+// cursor is in an empty input.
+func (p *Person) Rests() {
+	p.t.Helper()
+	if !p.UntilCells(patience, Resting) {
+		row, col := p.Cursor()
+		p.t.Fatalf("waited for the chat to rest; the terminal shows, with the cursor at %d,%d:\n%s\nall that came: %q", row, col, p.Text(), p.All())
+	}
+}
+
+// Resting reports whether a terminal shows a chat that waits for a message.
+func Resting(v *vt.Emulator) bool {
+	at := v.CursorPosition()
+	if c := v.CellAt(0, at.Y); at.X != 2 || c == nil || c.Content != ">" {
+		return false
+	}
+	for y := range v.Height() {
+		if c := v.CellAt(0, y); c != nil && c.Content >= "\u2800" && c.Content <= "\u28ff" { // a spinner
+			return false
+		}
+	}
+	return true
 }
