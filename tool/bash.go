@@ -28,6 +28,7 @@ type bash struct {
 	mode       func() Mode
 	grace      time.Duration // from asking a group to end to killing it
 	linger     time.Duration // from the shell's end to the end of listening
+	also       io.Writer     // gets all output as well; nil: nobody
 
 	mu    sync.Mutex
 	bwrap *string           // nil: not looked for yet
@@ -143,7 +144,11 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	defer slip()
 	out := newCapture(b.max)
 	defer out.tell(llm.ProgressOf(ctx).Output)()
-	silent := b.listen(r, out)
+	var to io.Writer = out
+	if b.also != nil {
+		to = io.MultiWriter(out, b.also)
+	}
+	silent := b.listen(r, to)
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 

@@ -27,6 +27,11 @@ func (w *workspace) walk(ctx context.Context, rel string, visit func(path string
 		return err
 	}
 	v := &walker{ctx: ctx, w: w, fence: w.fence.survey(), left: maxWalked, visit: visit}
+	return v.below(rel)
+}
+
+// below walks the folder rel.
+func (v *walker) below(rel string) error {
 	// What the folders above say counts below.
 	var rules []ignore
 	clean := filepath.ToSlash(filepath.Clean(rel))
@@ -47,6 +52,7 @@ type walker struct {
 	fence lines
 	left  int
 	visit func(path string) error
+	enter func(folder string) error // nil: nobody asks
 }
 
 func (v *walker) dir(dir string, rules []ignore) error {
@@ -74,6 +80,11 @@ func (v *walker) dir(dir string, rules []ignore) error {
 		case e.IsDir():
 			if v.fence.encloses(v.w.at(filepath.FromSlash(name))) {
 				continue
+			}
+			if v.enter != nil {
+				if err := v.enter(name); err != nil {
+					return err
+				}
 			}
 			// A folder that cannot be read hides nothing but itself.
 			if err := v.dir(name, rules); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {

@@ -51,6 +51,12 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 		return err
 	}
 	defer run.close()
+	if ui != nil {
+		ui.Workspace(run.tools)
+	}
+	o.Shell = func(ctx context.Context, command string, output io.Writer) (llm.ToolResult, error) {
+		return tool.Shell(ctx, a.conf.Workspace, os.Environ(), command, output)
+	}
 	if c := run.tools.Confinement(); c.Missing != "" && !interactive { // a person sees it on the first line
 		a.warn("%s", c)
 	}

@@ -135,6 +135,10 @@ type Options struct {
 	Modes   Modes // what is done without asking; nil: there are no tools
 	// Remember allows what rule covers for good. nil: nothing is remembered.
 	Remember func(rule tool.Rule) error
+	// Shell runs a command of the user's own, writes what it prints to output as
+	// that comes, and returns what the model would be told of it. nil: a line that
+	// begins with ! is a message.
+	Shell func(ctx context.Context, command string, output io.Writer) (llm.ToolResult, error)
 	// Export writes a session to a new file, or to Out if path is empty.
 	Export func(ctx context.Context, id session.ID, format, path string) error
 	// Search finds what was said before. nil: there is no search.
@@ -159,6 +163,9 @@ type Chat struct {
 	failed  bool       // a turn failed
 	leaving bool
 	given   string // a command that was the answer to a question; it is run next
+
+	sh          shell
+	completions completions
 }
 
 // New returns a chat that waits for Run.
@@ -170,7 +177,7 @@ func New(o Options) *Chat {
 		o: o, view: newView(o), stop: interrupts{abort: o.Abort},
 		cur: &current{store: o.Store, runner: o.Runner, clock: o.Clock, cwd: o.CWD},
 	}
-	c.commands = newCommands(c)
+	c.commands, c.sh.chat = newCommands(c), c
 	c.status.chat, c.status.display, c.status.measure = c, c.view.screen, o.Display != nil
 	return c
 }
@@ -184,6 +191,8 @@ var ErrFailed = errors.New("repl: a turn has failed")
 func (c *Chat) Run(ctx context.Context, in Input) error {
 	c.in = in
 	defer c.status.close()
+	c.completions.idle.Lock()
+	defer c.completions.idle.Unlock()
 	if err := c.open(ctx); err != nil {
 		return err
 	}
@@ -191,7 +200,9 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	for !c.leaving && ctx.Err() == nil {
 		text, err := c.given, error(nil)
 		if c.given = ""; text == "" {
+			c.completions.idle.Unlock()
 			text, err = c.read(ctx, c.in.ReadLine, prompt)
+			c.completions.idle.Lock()
 		}
 		switch {
 		case errors.Is(err, line.ErrInterrupt):
@@ -242,13 +253,17 @@ var commandLike = regexp.MustCompile(`^/([a-zA-Z?-][a-zA-Z0-9?_-]*)?$`)
 
 // handle does what a line says: a command, or a message for the model.
 func (c *Chat) handle(ctx context.Context, text string) {
+	if command, quiet, ok := shellCommand(text); ok && c.o.Interactive && c.o.Shell != nil {
+		c.sh.run(ctx, command, quiet)
+		return
+	}
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
 	case strings.EqualFold(trimmed, "quit") || strings.EqualFold(trimmed, "exit"):
 		c.leaving = true
 	case strings.HasPrefix(trimmed, "//"):
-		c.turn(ctx, llm.UserText(trimmed[1:]))
+		c.turn(ctx, c.sh.message(trimmed[1:]))
 	case commandLike.MatchString(strings.TrimRight(word, "\n")), c.commands.short.has(word):
 		err := c.commands.run(ctx, trimmed)
 		var many *naming.AmbiguousError
@@ -260,7 +275,7 @@ func (c *Chat) handle(ctx context.Context, text string) {
 			c.view.problem(err)
 		}
 	default:
-		c.turn(ctx, llm.UserText(text))
+		c.turn(ctx, c.sh.message(text))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"goclaw/internal/repl/line"
+	"goclaw/llm"
 	"goclaw/llm/llmtest"
 )
 
@@ -15,10 +16,13 @@ type hasty struct {
 	texts []string
 }
 
-func (h *hasty) Steered() []string {
-	texts := h.texts
+func (h *hasty) Steered() llm.Message {
+	if h.texts == nil {
+		return llm.Message{}
+	}
+	text := strings.Join(h.texts, "\n\n")
 	h.texts = nil
-	return texts
+	return llm.UserText(text)
 }
 
 func TestTypedIntoATurn(t *testing.T) {

@@ -3,7 +3,6 @@ package repl
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"goclaw/agent"
 	"goclaw/internal/transcript"
@@ -70,7 +69,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 
 // steerer is an Input in which messages can be typed for the turn that runs.
 type steerer interface {
-	Steered() []string // those since the last call
+	Steered() llm.Message // what was typed since the last call; empty if nothing was
 }
 
 // steering returns what hands a turn the messages that are typed for it; nil if
@@ -81,12 +80,9 @@ func steering(in Input, kept *bool) func() llm.Message {
 		return nil
 	}
 	return func() llm.Message {
-		texts := from.Steered()
-		if len(texts) == 0 {
-			return llm.Message{}
-		}
-		*kept = false
-		return llm.UserText(strings.Join(texts, "\n\n"))
+		m := from.Steered()
+		*kept = *kept && len(m.Blocks) == 0
+		return m
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // help opens the list of all keys and commands, on an empty input.
 func help(m *model) (bool, tea.Cmd) {
-	if m.editor.Value() != "" {
+	if !m.editor.Empty() {
 		return false, nil
 	}
 	h := &helpView{paint: func(s string) string { return m.paint(m.style.Bold(s)) }}

@@ -3,12 +3,18 @@ package tui
 import (
 	"context"
 	"io"
+
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/history"
+	"goclaw/internal/tui/editor"
+	"goclaw/llm"
 )
 
 // typed is what a person entered, or why there is nothing.
 type typed struct {
-	text string
-	err  error
+	text   string
+	blocks []llm.Block // attached to it
+	err    error
 }
 
 // keyboard is the UI's repl.Input.
@@ -19,6 +25,7 @@ type keyboard struct{ *loop }
 // is gone, line.ErrInterrupt for Ctrl-C, or the cause of ctx's end.
 func (k keyboard) ReadLine(ctx context.Context, _ string) (string, error) {
 	reply := make(chan typed, 1)
+	k.attached = nil
 	k.do(func(m *model) {
 		m.reader = reply
 		m.deliver()
@@ -43,6 +50,7 @@ func (k keyboard) Ask(ctx context.Context, prompt string) (string, error) {
 func (k keyboard) await(ctx context.Context, reply chan typed, forget func(m *model)) (string, error) {
 	select {
 	case t := <-reply:
+		k.attached = t.blocks
 		return t.text, t.err
 	case <-ctx.Done():
 		k.do(forget)
@@ -54,10 +62,41 @@ func (k keyboard) await(ctx context.Context, reply chan typed, forget func(m *mo
 
 // Draft puts text into the input, to be changed and sent.
 func (k keyboard) Draft(text string) {
-	k.do(func(m *model) {
-		if now := m.editor.Value(); now != "" {
-			text += "\n" + now
-		}
-		m.editor.SetValue(text)
-	})
+	k.do(func(m *model) { m.editor.Restore(editor.Message{Text: text}) })
+}
+
+// Attached returns the images and files of the message that ReadLine returned
+// last.
+func (k keyboard) Attached() []llm.Block { return k.attached }
+
+// Ran keeps a command of the user and what it printed for the next message.
+func (k keyboard) Ran(command, output string) {
+	k.do(func(m *model) { m.editor.Ran(command, output) })
+}
+
+// Workspace is where the files are that the input can name.
+type Workspace interface {
+	Files(ctx context.Context, visit func(path string, folder bool) error) error
+	ReadFile(path string, max int) ([]byte, error)
+}
+
+// newEditor returns the input of a chat.
+func newEditor(o Options, c Chat, h *history.History, w Workspace) *editor.Editor {
+	eo := editor.Options{History: h, Getenv: environ(o.Environ), Placeholder: "Ask anything; / commands, @ files, ! shell, ? help"}
+	if w != nil {
+		eo.Files, eo.Read = w.Files, w.ReadFile
+	}
+	if c != nil {
+		eo.Commands = func() []editor.Option { return options(c.Completions()) }
+		eo.Arguments = func(command string) []editor.Option { return options(c.Arguments(command)) }
+	}
+	return editor.New(eo)
+}
+
+func options(cs []repl.Completion) []editor.Option {
+	out := make([]editor.Option, len(cs))
+	for i, c := range cs {
+		out[i] = editor.Option(c)
+	}
+	return out
 }

@@ -3,7 +3,6 @@ package tui
 import (
 	"io"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -31,14 +30,19 @@ func bindings() []binding {
 		}
 	}
 	return []binding{
-		{[]string{"enter"}, "Enter", "send the message; while an answer comes, queue it", enter},
+		{nil, "Enter", "send the message; while an answer comes, queue it", nil},
 		{nil, "Alt-Enter, Ctrl-J, \\ Enter", "begin a new line", nil},
 		{[]string{"ctrl+s"}, "Ctrl-S", "send the message into the answer that is coming", done(func(m *model) { m.steerNow() })},
 		{[]string{"up"}, "Up, Down", "take back a queued message; else earlier messages", up},
 		{[]string{"esc"}, "Esc", "stop; twice with nothing running: go back and change the last message", escape},
 		{[]string{"ctrl+c"}, "Ctrl-C", "clear the input, or stop; twice: quit", done(ctrlC)},
 		{[]string{"ctrl+d"}, "Ctrl-D", "quit, on an empty input", ctrlD},
-		{[]string{"tab"}, "Tab", "complete a command or a file", tab},
+		{nil, "/  @  !", "commands; files of this folder; a shell command (!! keeps its output from the model)", nil},
+		{nil, "Tab", "complete a command or a file", nil},
+		{nil, "Ctrl-R", "search what you typed before", nil},
+		{nil, "Ctrl-G", "write in $EDITOR", nil},
+		{nil, "Ctrl-V", "attach an image of the clipboard; or paste its path", nil},
+		{nil, "Ctrl-_, Alt-/", "undo, redo", nil},
 		{[]string{"ctrl+o"}, "Ctrl-O", "open the last output of a tool in full", lastOutput},
 		{[]string{"ctrl+t"}, "Ctrl-T", "show or hide the model's thinking", done(thinking)},
 		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.chat.NextMode() })},
@@ -62,9 +66,9 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 		if k, ok := msg.(tea.KeyPressMsg); ok && k.String() == "enter" {
 			return nil
 		}
-		return m.editor.Update(msg)
+		return m.update(msg)
 	}
-	if k, ok := msg.(tea.KeyPressMsg); ok {
+	if k, ok := msg.(tea.KeyPressMsg); ok && !m.editor.Busy() {
 		if k.String() != "esc" {
 			m.escaped = false
 		}
@@ -76,23 +80,11 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 			}
 		}
 	}
-	return m.editor.Update(msg)
-}
-
-func enter(m *model) (bool, tea.Cmd) {
-	text := m.editor.Value()
-	if rest, ok := strings.CutSuffix(text, `\`); ok {
-		m.editor.SetValue(rest + "\n")
-		return true, nil
-	}
-	if strings.TrimSpace(text) != "" {
-		m.send()
-	}
-	return true, nil
+	return m.update(msg)
 }
 
 func up(m *model) (bool, tea.Cmd) {
-	if m.editor.Value() != "" || len(m.queue) == 0 {
+	if !m.editor.Empty() || len(m.queue) == 0 {
 		return false, nil
 	}
 	m.unqueue()
@@ -103,7 +95,7 @@ func escape(m *model) (bool, tea.Cmd) {
 	switch {
 	case m.working > 0 || m.reader == nil:
 		m.interrupt()
-	case m.editor.Value() != "":
+	case !m.editor.Empty():
 		return false, nil
 	case m.escaped:
 		m.escaped = false
@@ -116,46 +108,22 @@ func escape(m *model) (bool, tea.Cmd) {
 }
 
 func ctrlC(m *model) {
-	if m.editor.Value() != "" && m.reader != nil {
-		m.editor.Reset()
+	if !m.editor.Empty() && m.reader != nil {
+		m.editor.Clear()
+		m.hint = "↑ brings it back"
 		return
 	}
 	m.interrupt()
 }
 
 func ctrlD(m *model) (bool, tea.Cmd) {
-	if m.editor.Value() != "" {
+	if !m.editor.Empty() {
 		return false, nil
 	}
 	if m.reader != nil {
 		m.answer(typed{err: io.EOF})
 	}
 	return true, nil
-}
-
-func tab(m *model) (bool, tea.Cmd) {
-	text := m.editor.Value()
-	from, options := m.chat.Complete(text)
-	switch len(options) {
-	case 0:
-	case 1:
-		m.editor.SetValue(text[:from] + options[0] + " ")
-	default:
-		m.editor.SetValue(text[:from] + common(options))
-		m.hint = strings.Join(options, "  ")
-	}
-	return true, nil
-}
-
-// common returns the longest beginning that all options share.
-func common(options []string) string {
-	out := options[0]
-	for _, o := range options {
-		for !strings.HasPrefix(o, out) {
-			out = out[:len(out)-1]
-		}
-	}
-	return out
 }
 
 func thinking(m *model) {

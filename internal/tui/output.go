@@ -30,14 +30,6 @@ func (f frame) same(g frame) bool {
 
 func (f frame) title() string { return fmt.Sprintf("goclaw %d", f.number) }
 
-// rows returns the widths of its rows.
-func (f frame) rows() (out []int) {
-	for row := range strings.SplitSeq(f.content, "\n") {
-		out = append(out, ansi.StringWidth(row))
-	}
-	return out
-}
-
 // output is the terminal that Bubble Tea draws on. What is printed above a view
 // is added to the very write that draws the view, so that both appear at once
 // and neither is ever on the screen without the other.
@@ -45,22 +37,23 @@ func (f frame) rows() (out []int) {
 // The file is not embedded: it has WriteString and ReadFrom, which io would call
 // in place of Write.
 type output struct {
-	file    *os.File
-	reflows bool // lines that are too long after a resize are broken
+	file *os.File
+	kind reflowing
 
 	mu    sync.Mutex
 	offed []frame  // views that were offered and not drawn yet
 	texts []string // to print, of views that were drawn
 	probe bool
 	drawn frame // what is on the screen
+	wide  []int // the columns that its rows take
 	// thought is what the renderer takes for drawn: views that were made for
 	// another size of the terminal are not written.
 	thought frame
 	size    func() (width, height int)
 }
 
-func newOutput(f *os.File, reflows bool) *output {
-	return &output{file: f, reflows: reflows, size: func() (int, int) {
+func newOutput(f *os.File, kind reflowing) *output {
+	return &output{file: f, kind: kind, size: func() (int, int) {
 		w, h, err := term.GetSize(int(f.Fd()))
 		if err != nil {
 			return 0, 0
@@ -108,7 +101,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if w, h := o.size(); w > 0 && (w != f.width || h != f.height) && !modal(text) && o.drawn.number > 0 {
 		return len(p), nil // a view for the new size follows
 	}
-	o.drawn = f
+	o.drew(f)
 	// The renderer takes a cursor below a view that has become shorter to be in
 	// its last row.
 	if up := before.y - strings.Count(f.content, "\n"); up > 0 && before.number > 0 && !before.alt && !f.alt {

@@ -9,6 +9,7 @@ import (
 
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
+	"goclaw/internal/tui/editor"
 )
 
 // Overlay has the whole alternate screen, or stands inline in place of the
@@ -130,41 +131,41 @@ func (d *desk) early(o *opened) bool { return o.asks && !o.ready }
 
 // question is an Overlay that asks for a line.
 type question struct {
-	prompt string
-	input  *input
+	input  *editor.Editor
+	cursor *tea.Cursor // as drawn last
 	reply  chan typed
 }
 
 func newQuestion(prompt string, reply chan typed) *question {
-	q := &question{prompt: terminal.Text(prompt), input: newInput(), reply: reply}
-	q.input.prompt = q.prompt
-	return q
+	return &question{input: editor.New(editor.Options{Prompt: terminal.Text(prompt)}), reply: reply}
 }
 
 func (q *question) FullScreen() bool { return false }
 
 func (q *question) View(width, height int) string {
-	text, _ := q.input.View(width, height)
+	text, x, y := q.input.View(width, 3*height)
+	q.cursor = tea.NewCursor(x, y)
 	return text
 }
 
-func (q *question) Cursor() *tea.Cursor { return q.input.cursor }
+func (q *question) Cursor() *tea.Cursor { return q.cursor }
 
 func (q *question) Update(msg tea.Msg) (bool, tea.Cmd) {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch k.String() {
 		case "enter":
-			q.reply <- typed{text: q.input.Value()}
+			q.reply <- typed{text: q.input.Take().Text}
 			return true, nil
 		case "ctrl+c", "esc":
 			q.reply <- typed{err: line.ErrInterrupt}
 			return true, nil
 		case "ctrl+d":
-			if q.input.Value() == "" {
+			if q.input.Empty() {
 				q.reply <- typed{err: io.EOF}
 				return true, nil
 			}
 		}
 	}
-	return false, q.input.Update(msg)
+	_, cmd := q.input.Update(msg)
+	return false, cmd
 }

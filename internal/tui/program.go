@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
+	"goclaw/internal/tui/editor"
 )
 
 // model is what the program draws, and what it is doing. Only the program's
@@ -33,7 +34,7 @@ type model struct {
 func newModel(l *loop, o Options, width, height int) *model {
 	p := &paper{loop: l, width: width, height: height}
 	log := &live{paper: p, style: o.Style}
-	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: newInput()}, desk: &desk{paper: p}}
+	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: editor.New(editor.Options{})}, desk: &desk{paper: p}}
 }
 
 func environ(env []string) func(string) string {
@@ -80,7 +81,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 	default:
-		cmd = tea.Batch(m.pass(msg), m.editor.Update(msg))
+		cmd = tea.Batch(m.pass(msg), m.update(msg))
 	}
 	if !m.ticking && m.working > 0 {
 		m.ticking = true
@@ -116,7 +117,8 @@ func (m *model) inline() tea.View {
 	if o := m.top(); o != nil {
 		box, cursor = clip(o.v.View(m.width, room-len(status)), room-len(status)), o.cursor()
 	} else {
-		box, cursor = m.editor.View(m.width, max(room/2, 1))
+		text, x, y := m.editor.View(m.width, m.height)
+		box, cursor = clip(text, room-1), tea.NewCursor(x, y)
 	}
 	above := m.alive()
 	if rest := room - lipgloss.Height(box) - len(status); len(above) > rest { // the latest is what matters
@@ -155,10 +157,12 @@ func (m *model) alive() []string {
 
 // waiting returns a line for each message that waits to be sent.
 func (m *model) waiting() (out []string) {
-	for _, text := range m.steered {
+	for _, one := range m.steered {
+		text := one.Shown
 		out = append(out, m.paint(m.style.Cyan("↳ "+transcript.OneLine(transcript.Printable(text), max(m.width-16, 1)))+m.style.Dim(" soon")))
 	}
-	for i, text := range m.queue {
+	for i, one := range m.queue {
+		text := one.Shown
 		how := " queued"
 		if i == len(m.queue)-1 {
 			how = " queued (↑ takes it back)"

@@ -1,35 +1,48 @@
 package tui
 
 import (
+	"strings"
 	"sync"
+
+	tea "charm.land/bubbletea/v2"
 
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/transcript"
+	"goclaw/internal/tui/editor"
+	"goclaw/llm"
 )
 
 // steering is what the user says into a running turn.
 type steering struct {
-	mu    sync.Mutex
-	texts []string
+	mu   sync.Mutex
+	list []editor.Message
 }
 
-// Steered returns the messages that were typed for the turn that runs, once. The
-// chat asks for them between two requests to the model.
-func (k keyboard) Steered() []string {
+// Steered returns what was typed for the turn that runs, once; an empty message
+// if that is nothing. The chat asks between two requests to the model.
+func (k keyboard) Steered() llm.Message {
 	k.steer.mu.Lock()
 	defer k.steer.mu.Unlock()
-	texts := k.steer.texts
-	k.steer.texts = nil
-	if len(texts) > 0 {
-		k.do(func(m *model) {
-			m.steered = nil
-			for _, text := range texts {
-				m.finish()
-				m.echo(text)
-			}
-		})
+	list := k.steer.list
+	if k.steer.list = nil; len(list) == 0 {
+		return llm.Message{}
 	}
-	return texts
+	k.do(func(m *model) {
+		m.steered = nil
+		for _, one := range list {
+			m.finish()
+			m.sent(one)
+		}
+	})
+	var texts []string
+	var blocks []llm.Block
+	for _, one := range list {
+		texts, blocks = append(texts, one.Text), append(blocks, one.Blocks...)
+	}
+	out := llm.UserText(strings.Join(texts, "\n\n"))
+	out.Blocks = append(blocks, out.Blocks...)
+	return out
 }
 
 // outbox is the input, and what was sent from it but not taken yet.
@@ -37,47 +50,53 @@ type outbox struct {
 	loop    *loop
 	log     *live
 	history *history.History // nil: nothing is remembered
+	files   Workspace        // nil: the input names none
 	chat    Chat
 
-	editor  *input
-	reader  chan typed // the chat waits for a line; nil: it does not
-	queue   []string   // messages to send next
-	steered []string   // messages for the turn that runs
+	editor  *editor.Editor
+	reader  chan typed       // the chat waits for a line; nil: it does not
+	queue   []editor.Message // to send next
+	steered []editor.Message // for the turn that runs
 }
 
 // steerNow sends what is in the input into the running turn. If none runs, it is
 // sent as usual.
 func (t *outbox) steerNow() {
-	if t.log.working == 0 {
-		t.send()
+	if strings.TrimSpace(t.editor.Value()) == "" {
 		return
 	}
-	text := t.editor.Value()
-	t.editor.Reset()
-	t.steered = append(t.steered, text)
+	m := t.editor.Take()
+	if t.log.working == 0 || m.Command() {
+		t.send(m)
+		return
+	}
+	t.steered = append(t.steered, m)
 	t.loop.steer.mu.Lock()
-	t.loop.steer.texts = append(t.loop.steer.texts, text)
+	t.loop.steer.list = append(t.loop.steer.list, m)
 	t.loop.steer.mu.Unlock()
 }
 
 // missed queues what was typed for a turn that ended before it took notice.
 func (t *outbox) missed() {
 	t.loop.steer.mu.Lock()
-	texts := t.loop.steer.texts
-	t.loop.steer.texts = nil
+	list := t.loop.steer.list
+	t.loop.steer.list = nil
 	t.loop.steer.mu.Unlock()
-	t.queue, t.steered = append(texts, t.queue...), nil
+	t.queue, t.steered = append(list, t.queue...), nil
 }
 
-// send sends what is in the input: to the chat if it waits for a line, else into
-// the queue.
-func (t *outbox) send() {
-	text := t.editor.Value()
-	t.editor.Reset()
-	if h := t.history; h != nil {
-		h.Add(text) // a history that cannot be written is no reason to stop
+// update hands the input a message, and sends what is to be sent.
+func (t *outbox) update(msg tea.Msg) tea.Cmd {
+	ev, cmd := t.editor.Update(msg)
+	if ev == editor.Send {
+		t.send(t.editor.Take())
 	}
-	t.queue = append(t.queue, text)
+	return cmd
+}
+
+// send sends a message: to the chat if it waits for a line, else into the queue.
+func (t *outbox) send(m editor.Message) {
+	t.queue = append(t.queue, m)
 	t.deliver()
 }
 
@@ -86,10 +105,18 @@ func (t *outbox) deliver() {
 	if t.reader == nil || len(t.queue) == 0 {
 		return
 	}
-	text := t.queue[0]
+	m := t.queue[0]
 	t.queue = t.queue[1:]
-	t.log.echo(text)
-	t.answer(typed{text: text})
+	t.sent(m)
+	t.answer(typed{text: m.Text, blocks: m.Blocks})
+}
+
+// sent prints a message, and what is attached to it.
+func (t *outbox) sent(m editor.Message) {
+	t.log.echo(m.Shown)
+	for _, note := range m.Notes {
+		t.log.print(t.log.paint(t.log.style.Dim("  " + transcript.Printable(note))))
+	}
 }
 
 // command has the chat run a command that a key stands for, if it waits for a
@@ -131,8 +158,5 @@ func (t *outbox) takeBack() {
 func (t *outbox) unqueue() {
 	last := t.queue[len(t.queue)-1]
 	t.queue = t.queue[:len(t.queue)-1]
-	if now := t.editor.Value(); now != "" {
-		last += "\n" + now
-	}
-	t.editor.SetValue(last)
+	t.editor.Restore(last)
 }

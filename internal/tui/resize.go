@@ -36,17 +36,35 @@ func (o *output) resize(width, height int) {
 		b.WriteString(ansi.CursorForward(o.thought.x))
 	}
 	o.write([]byte(b.String()))
-	o.drawn = frame{number: o.thought.number, width: width, height: height, x: min(o.thought.x, width-1), y: o.thought.y, content: strings.Repeat("\n", o.thought.y)}
+	o.drawn = frame{number: o.thought.number, width: width, height: height, x: min(o.thought.x, width-1), y: o.thought.y}
+	o.wide = make([]int, o.thought.y+1)
+}
+
+// drew says that f is on the screen now.
+func (o *output) drew(f frame) {
+	var wide []int
+	for row := range strings.SplitSeq(f.content, "\n") {
+		wide = append(wide, ansi.StringWidth(row))
+	}
+	if len(wide) == len(o.wide) && !f.alt && !o.drawn.alt { // else everything was erased before
+		for i, before := range o.wide {
+			// A row that becomes a little shorter is filled with spaces.
+			if o.kind.sticky || before-wide[i] <= len(ansi.EraseLineRight) {
+				wide[i] = max(wide[i], before)
+			}
+		}
+	}
+	o.drawn, o.wide = f, wide
 }
 
 // above returns how many rows of what is drawn are above the cursor, on a
 // terminal of that width.
 func (o *output) above(width int) (n int) {
 	d := o.drawn
-	if !o.reflows || width >= d.width {
+	if !o.kind.reflows || width >= d.width {
 		return d.y
 	}
-	for i, w := range d.rows() {
+	for i, w := range o.wide {
 		if i == d.y {
 			break
 		}
@@ -55,8 +73,17 @@ func (o *output) above(width int) (n int) {
 	return n + d.x/width
 }
 
-// reflows reports whether a terminal breaks lines that are too long after a
-// resize.
-func reflows(getenv func(string) string) bool {
-	return getenv("XTERM_VERSION") == "" && getenv("STY") == "" && getenv("TERM") != "linux"
+// reflowing is what a terminal does with lines that are too long after a resize.
+type reflowing struct {
+	reflows bool // it breaks them
+	sticky  bool // the end of a line counts although it was erased
+}
+
+func reflows(getenv func(string) string) reflowing {
+	name, _, _ := strings.Cut(getenv("TERM"), "-")
+	screen := getenv("STY") != ""
+	return reflowing{
+		reflows: getenv("XTERM_VERSION") == "" && !screen && name != "linux",
+		sticky:  getenv("TMUX") != "" || name == "tmux" || name == "screen" && !screen,
+	}
 }

@@ -26,6 +26,7 @@ import (
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/transcript"
+	"goclaw/llm"
 )
 
 // Options is what a UI works with.
@@ -39,7 +40,8 @@ type Options struct {
 // called while a turn runs.
 type Chat interface {
 	Interrupt()
-	Complete(before string) (from int, options []string)
+	Completions() []repl.Completion
+	Arguments(command string) []repl.Completion
 	Commands() [][2]string
 	NextMode()
 	ToggleThinking() (shown bool)
@@ -76,6 +78,9 @@ func (u *UI) Attach(c Chat) { u.model.chat = c }
 // Remember has the UI keep what is sent in h, before Run.
 func (u *UI) Remember(h *history.History) { u.model.history = h }
 
+// Workspace lets the input name files, before Run.
+func (u *UI) Workspace(w Workspace) { u.model.files = w }
+
 // Width is the terminal's, in columns.
 func (u *UI) Width() int { return int(u.width.Load()) }
 
@@ -89,6 +94,8 @@ func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	if !u.o.Style.Colour {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
+	u.model.editor = newEditor(u.o, u.model.chat, u.model.history, u.model.files)
+	defer func() { u.model.editor.Close() }()
 	u.prog = tea.NewProgram(u.model, options...)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -151,6 +158,8 @@ type loop struct {
 	over    chan struct{} // closed when the program has ended
 	width   atomic.Int64
 	steer   steering
+
+	attached []llm.Block // to what ReadLine returned last; the chat's
 }
 
 // do has the program change the model, after everything that was handed to it

@@ -128,6 +128,16 @@ func (c *chips) imagesIn(text string) (out []llm.Block) {
 	return out
 }
 
+// labelled returns text with chips for the labels of images.
+func (c *chips) labelled(text string) string {
+	for i, one := range c.list {
+		if one.image != nil {
+			text = strings.ReplaceAll(text, one.label, string(firstChip+rune(i)))
+		}
+	}
+	return text
+}
+
 // within is the opposite of shown: labels that are still as they were become
 // the chips of before again.
 func (c *chips) within(text, before string) string {

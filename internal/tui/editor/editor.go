@@ -43,8 +43,9 @@ type Options struct {
 	Read func(path string, max int) ([]byte, error)
 	// Getenv is os.Getenv; nil: nothing is set.
 	Getenv func(string) string
-	// Placeholder is shown while there is no text.
-	Placeholder string
+	// Prompt stands before the text, painted; "": "> ". Placeholder is shown while
+	// there is no text.
+	Prompt, Placeholder string
 }
 
 // Event is what a message meant to whoever has the editor.
@@ -61,6 +62,14 @@ type Message struct {
 	Text   string
 	Blocks []llm.Block // images, and files that Text names
 	Notes  []string    // what is attached, and what is not and why
+	Shown  string      // Text with chips
+
+	raw string // as it was typed
+}
+
+// Command reports whether it is for the chat, and not for the model.
+func (m Message) Command() bool {
+	return strings.HasPrefix(m.raw, "!") || strings.HasPrefix(m.raw, "/") && !strings.HasPrefix(m.raw, "//")
 }
 
 // Editor is the input. Its methods are called from one goroutine.
@@ -127,8 +136,21 @@ func (e *Editor) Clear() {
 	e.Reset()
 }
 
-// Insert inserts text at the cursor.
-func (e *Editor) Insert(text string) { e.buf.insert(clean(text), false) }
+// Restore puts a message that was taken, or any text, before what is there.
+func (e *Editor) Restore(m Message) {
+	text := m.raw
+	if text == "" {
+		text = e.chips.fitting(e.chips.labelled(clean(m.Text)))
+	}
+	if e.buf.text != "" {
+		text += "\n"
+	}
+	e.buf.set(text+e.buf.text, len(text)+e.buf.pos)
+	if e.buf.pos == len(text) {
+		e.buf.pos = len(e.buf.text)
+	}
+	e.menu.close()
+}
 
 // Ran puts a command and its output before the text, as a chip.
 func (e *Editor) Ran(command, output string) {
@@ -143,8 +165,8 @@ func (e *Editor) Note(text string) { e.note = text }
 // Take returns what is to be sent, remembers it in the history, and removes it.
 func (e *Editor) Take() Message {
 	raw := e.buf.text
-	m := Message{Text: e.chips.expanded(raw)}
-	if !strings.HasPrefix(raw, "!") && (!strings.HasPrefix(raw, "/") || strings.HasPrefix(raw, "//")) {
+	m := Message{Text: e.chips.expanded(raw), Shown: e.chips.shown(raw), raw: raw}
+	if !m.Command() {
 		m.Blocks = e.chips.imagesIn(raw)
 		found, notes := attached(e.o.Read, raw)
 		m.Blocks, m.Notes = append(m.Blocks, found...), notes

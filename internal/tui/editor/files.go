@@ -242,22 +242,28 @@ func (m *menu) ranked(f *files, r ranked) tea.Cmd {
 		return nil
 	}
 	if r.word == m.word {
-		kept := ""
-		if m.fits == r.word && m.selected > 0 && m.selected < len(m.options) {
-			kept = m.options[m.selected].Text
-		}
-		m.fits, m.options, m.selected, m.top = r.word, r.options, 0, 0
-		for i, o := range r.options {
-			if o.Text == kept {
-				m.selected = i
-			}
-		}
-		f.mu.Lock()
-		m.looking = f.busy && len(f.known) == 0
-		f.mu.Unlock()
+		m.show(f, r)
 	}
 	if r.word != m.word || m.again {
 		return m.files(f, nil)
 	}
 	return nil
+}
+
+// show shows the files that fit the word. What was chosen stays chosen if it still
+// fits the same word.
+func (m *menu) show(f *files, r ranked) {
+	kept := ""
+	if m.fits == r.word && m.selected > 0 && m.selected < len(m.options) {
+		kept = m.options[m.selected].Text
+	}
+	m.fits, m.options, m.selected, m.top = r.word, r.options, 0, 0
+	for i, o := range r.options {
+		if o.Text == kept {
+			m.selected = i
+		}
+	}
+	f.mu.Lock()
+	m.looking = f.busy && len(f.known) == 0
+	f.mu.Unlock()
 }

@@ -195,6 +195,9 @@ func (m *menu) filter() {
 // usual meaning.
 func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 	m := &e.menu
+	if m.kind == kindFile && m.fits != m.word && (name == "tab" || name == "enter") {
+		m.show(&e.files, ranked{m.word, e.files.rank(m.word)}) // faster than the ranking
+	}
 	n := len(m.options)
 	if n == 0 && name != "esc" && name != "ctrl+c" {
 		return false, None, nil

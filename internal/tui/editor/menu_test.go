@@ -98,6 +98,17 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// Keys that are faster than the ranking of files complete what was typed, and not
+// what was shown.
+func TestFastFingers(t *testing.T) {
+	h := newHand(t, menuOptions()).write("@")
+	for _, r := range "chat_t" {
+		h.Update(press(string(r))) // what follows from it comes too late
+	}
+	h.Update(press("tab"))
+	h.want("@cmd/goclaw/chat_test.go |")
+}
+
 func TestAttached(t *testing.T) {
 	h := newHand(t, menuOptions()).write(`(@README.md), @README.md. @"docs/with space.md" @big.log @prog @nobody x@README.md`).keys("esc", "enter")
 	m := h.sent[0]

@@ -66,7 +66,7 @@ func check(t *rapid.T, h *hand, width, height int) {
 		t.Fatalf("the text is %q", b.text)
 	}
 	text, x, y := h.View(width, height)
-	width = max(width, margin+4)
+	width = max(width, 6)
 	lines := strings.Split(text, "\n")
 	if y < 0 || y >= len(lines) || x < 0 || x >= width {
 		t.Fatalf("the cursor is at %d,%d, outside of %d columns and %q", x, y, width, lines)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
 
 	"goclaw/internal/transcript"
@@ -18,25 +19,25 @@ var (
 	chosen = lipgloss.NewStyle().Foreground(lipgloss.Cyan).Bold(true)
 )
 
-const margin = 2 // columns before the text
-
 func columns(s string) int { return displaywidth.String(s) }
 
 // View returns what is drawn on a screen of that size: lines that are at most as
 // wide, and the place of the cursor in them. The text takes at most a third of
 // the height, and a list below it at most eight lines.
 func (e *Editor) View(width, height int) (text string, x, y int) {
-	width = max(width, margin+4)
+	width = max(width, 6)
+	prompt, above := promptFor(e.o.Prompt, width)
+	margin := ansi.StringWidth(prompt)
 	e.width = width - margin
 	l := e.layout()
 	y, x = l.find(e.buf.pos)
 	x += margin
-	most := max(height/3, 1)
+	most := max(height/3-len(above), 1)
 	e.top = min(e.top, max(len(l.rows)-most, 0), y)
 	e.top = max(e.top, y-most+1)
 	var lines []string
 	for i := e.top; i < min(e.top+most, len(l.rows)); i++ {
-		lines = append(lines, e.prefix(i, most, len(l.rows))+l.drawn(l.rows[i]))
+		lines = append(lines, e.prefix(prompt, i, most, len(l.rows))+l.drawn(l.rows[i]))
 	}
 	y -= e.top
 	if e.buf.text == "" && e.o.Placeholder != "" && !e.search.on {
@@ -58,21 +59,35 @@ func (e *Editor) View(width, height int) (text string, x, y int) {
 		}
 		lines = append(lines, faint.Render(clip(hint, width)))
 	}
-	return strings.Join(lines, "\n"), x, y
+	return strings.Join(append(above, lines...), "\n"), x, y + len(above)
+}
+
+// promptFor returns the prompt, and what of it stands above the text if it is
+// long.
+func promptFor(prompt string, width int) (short string, above []string) {
+	if prompt == "" {
+		prompt = chosen.Render(">") + " "
+	}
+	if ansi.StringWidth(prompt) <= max(width/2, 2) && !strings.Contains(prompt, "\n") {
+		return prompt, nil
+	}
+	above = strings.Split(ansi.Wrap(strings.TrimRight(prompt, " \n"), width, ""), "\n")
+	return chosen.Render(">") + " ", above
 }
 
 // prefix is what stands before row i: the prompt, or that there is more above or
 // below.
-func (e *Editor) prefix(i, most, rows int) string {
+func (e *Editor) prefix(prompt string, i, most, rows int) string {
+	rest := strings.Repeat(" ", ansi.StringWidth(prompt)-1)
 	switch {
 	case i == e.top && i > 0:
-		return faint.Render("↑") + " "
+		return faint.Render("↑") + rest
 	case i == e.top+most-1 && i < rows-1:
-		return faint.Render("↓") + " "
+		return faint.Render("↓") + rest
 	case i > 0:
-		return "  "
+		return " " + rest
 	}
-	return chosen.Render(">") + " "
+	return prompt
 }
 
 // drawn returns a row with its chips in colour.
