@@ -50,10 +50,12 @@ type output struct {
 	// another size of the terminal are not written.
 	thought frame
 	size    func() (width, height int)
+	told    [2]int // the size that was told last
+	rests   bool   // it is known for sure
 }
 
 func newOutput(f *os.File, kind reflowing) *output {
-	return &output{file: f, kind: kind, size: func() (int, int) {
+	return &output{file: f, kind: kind, rests: true, size: func() (int, int) {
 		w, h, err := term.GetSize(int(f.Fd()))
 		if err != nil {
 			return 0, 0
@@ -98,7 +100,8 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	before := o.thought
 	o.thought = f
-	if w, h := o.size(); w > 0 && (w != f.width || h != f.height) && !modal(text) && o.drawn.number > 0 {
+	w, h := o.size()
+	if moved := w > 0 && (w != f.width || h != f.height); (moved || !o.rests) && !modal(text) && o.drawn.number > 0 {
 		return len(p), nil // a view for the new size follows
 	}
 	o.drew(f)

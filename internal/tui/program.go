@@ -62,6 +62,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.Width > 0 && msg.Height > 0 {
 			m.width, m.height = msg.Width, msg.Height
 			m.loop.width.Store(int64(msg.Width))
+			m.last.width = 0 // it is drawn again, whatever it looks like
 		}
 		cmd = m.pass(msg)
 	case tick:

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -10,20 +11,33 @@ import (
 // filter sees every message before Bubble Tea does.
 func (l *loop) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok && size.Width > 0 && size.Height > 0 {
-		l.out.resize(size.Width, size.Height)
+		if l.out.resize(size.Width, size.Height) {
+			time.AfterFunc(restless, func() {
+				if l.out.still(size.Width, size.Height) {
+					l.prog.Send(size)
+				}
+			})
+		}
 	}
 	return msg
 }
 
+// restless is for how long after a resize tmux may resize a window again without
+// telling the program that runs in it.
+const restless = 300 * time.Millisecond
+
 // resize prepares for a view of another size. Most terminals break drawn lines
 // that are too long now, so that the view's top is higher than the renderer
 // thinks. What was drawn is erased from its real top on, and the cursor is put
-// where the renderer thinks it is.
-func (o *output) resize(width, height int) {
+// where the renderer thinks it is. If it returns true nothing is drawn until it is
+// called again for the same size: until then the size is not known for sure.
+func (o *output) resize(width, height int) (again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	again = o.kind.sticky && o.told != [2]int{} && o.told != [2]int{width, height}
+	o.told, o.rests = [2]int{width, height}, !again
 	if d := o.drawn; d.number == 0 || d.alt || d.width == width && d.height == height && d.number == o.thought.number {
-		return
+		return again
 	}
 	var b strings.Builder
 	b.WriteByte('\r')
@@ -38,6 +52,14 @@ func (o *output) resize(width, height int) {
 	o.write([]byte(b.String()))
 	o.drawn = frame{number: o.thought.number, width: width, height: height, x: min(o.thought.x, width-1), y: o.thought.y}
 	o.wide = make([]int, o.thought.y+1)
+	return again
+}
+
+// still reports whether the size that was told last is this one.
+func (o *output) still(width, height int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.told == [2]int{width, height}
 }
 
 // drew says that f is on the screen now.
@@ -76,7 +98,7 @@ func (o *output) above(width int) (n int) {
 // reflowing is what a terminal does with lines that are too long after a resize.
 type reflowing struct {
 	reflows bool // it breaks them
-	sticky  bool // the end of a line counts although it was erased
+	sticky  bool // it is tmux: the end of a line counts although it was erased
 }
 
 func reflows(getenv func(string) string) reflowing {
