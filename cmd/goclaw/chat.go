@@ -23,17 +23,18 @@ import (
 )
 
 // chat runs until the user quits: with package tui's interface on a terminal,
-// plain lines on a dumb one or with --plain, and without a prompt in a pipe.
-func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error {
+// plain lines on a dumb one or with --plain, and without a prompt in a pipe. The
+// user picks the session if pick is not nil.
+func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick *repl.Pick) error {
 	interactive := isTerminal(a.in) && isTerminal(a.out)
 	o := repl.Options{
-		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref, Begin: begin,
+		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref, Begin: begin, Pick: pick,
 		Interactive: interactive, Remember: a.remember, Hint: chatHint,
 	}
 	var c *repl.Chat
 	var approve tool.Approver
 	var ui *tui.UI
-	if interactive && !a.plain && a.getenv("TERM") != "dumb" {
+	if a.draws() {
 		ui = tui.New(tui.Options{In: a.in.(*os.File), Out: a.out.Under().(*os.File), Environ: os.Environ(), Style: o.Style})
 		o.Display = ui
 	}
@@ -114,6 +115,11 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning) error
 		return errQuiet
 	}
 	return err
+}
+
+// draws reports whether a chat has package tui's interface.
+func (a *app) draws() bool {
+	return isTerminal(a.in) && isTerminal(a.out) && !a.plain && a.getenv("TERM") != "dumb"
 }
 
 // converse runs the chat: in ui if there is one.

@@ -154,6 +154,15 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 		}
 		return env
 	}
+	two := func(t *testing.T, home string) []string {
+		env := keyless(home, "GOCLAW_NO_LOCAL=1")
+		for _, key := range []string{"main:cli:one", "main:cli:two"} {
+			if _, errOut, code := inPipe(t, env, "ask", "-s", key, "hello"); code != 0 {
+				t.Fatal(errOut)
+			}
+		}
+		return env
+	}
 	for name, c := range map[string]struct {
 		args     []string
 		prepare  func(t *testing.T, home string) (env []string)
@@ -167,15 +176,8 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 		"an interrupted turn on a dumb terminal": {nil, func(t *testing.T, home string) []string {
 			return append(refused(t, home), "TERM=dumb")
 		}, "Continue it? [Y/n]", "n\n", "/continue resumes it later."},
-		"which session": {[]string{"-r"}, func(t *testing.T, home string) []string {
-			env := keyless(home, "GOCLAW_NO_LOCAL=1")
-			for _, key := range []string{"main:cli:one", "main:cli:two"} {
-				if _, errOut, code := inPipe(t, env, "ask", "-s", key, "hello"); code != 0 {
-					t.Fatal(errOut)
-				}
-			}
-			return env
-		}, "Which one? [1-2, or a part of its name]", "one\n", "Restored: 1 previous turn of main:cli:one"},
+		"which session":                 {[]string{"-r"}, two, "Esc back", "cli one\r", "Restored: 1 previous turn of main:cli:one"},
+		"which session, in plain lines": {[]string{"-r", "--plain"}, two, "Which one? [1-2, or a part of its name]", "one\n", "Restored: 1 previous turn of main:cli:one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

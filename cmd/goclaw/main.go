@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
 )
 
@@ -110,6 +111,7 @@ restart, a crash or a full context window.
 Without a command it opens a chat and resumes the last session.`,
 		Example: `  goclaw                              chat; resumes where you left off
   goclaw -c                           continue the latest session of this folder
+  goclaw -r                           choose a session, by its title or what was said
   goclaw ask "what did we decide?"    one turn, then exit
   git diff | goclaw ask "review this" standard input is attached
   goclaw sessions                     list the sessions
@@ -120,7 +122,7 @@ Without a command it opens a chat and resumes the last session.`,
 		SilenceErrors: true,
 		Version:       version(),
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || open.pick {
 				return nil
 			}
 			if c, _, err := cmd.Find([]string{"sessions", args[0]}); err == nil && c.Name() != "sessions" {
@@ -132,12 +134,17 @@ Without a command it opens a chat and resumes the last session.`,
 			text := transcript.OneLine(strings.Join(args, " "), 60)
 			return usage("there is no command %q: to ask the model, type goclaw ask %q; goclaw --help lists the commands", transcript.OneLine(args[0], 60), text)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			open.text = strings.Join(args, " ")
 			ref, err := open.session(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
-			return chat(cmd.Context(), a, ref, mayBegin(a.env, open.new))
+			var pick *repl.Pick
+			if open.pick && ref == "" {
+				pick = &repl.Pick{Text: open.text}
+			}
+			return chat(cmd.Context(), a, ref, mayBegin(a.env, open.new), pick)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

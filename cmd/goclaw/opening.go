@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,16 +17,20 @@ import (
 type opening struct {
 	ref               string
 	latest, pick, new bool
+	text              string // filters those to pick from
 }
 
 func (o *opening) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.ref, "session", "s", "", sessionFlag)
 	f.BoolVar(&o.new, "new", false, newFlag)
 	f.BoolVarP(&o.latest, "continue", "c", false, "continue the latest session of this folder")
-	f.BoolVarP(&o.pick, "resume", "r", false, "pick a session from a list: those of this folder, if it has any")
+	f.BoolVarP(&o.pick, "resume", "r", false, "choose a session: those of this folder, if it has any; words after it filter them")
 }
 
-// session returns what chat takes: "" is the session used last.
+var errNoSessions = errors.New("there are no sessions yet: goclaw starts the first")
+
+// session returns what chat takes: "" is the session used last, or the one that
+// the chat lets the user pick.
 func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	if n := len(o.ref); n > 0 && (o.latest || o.pick) || o.latest && o.pick {
 		return "", usage("give one of --session, --continue and --resume")
@@ -44,19 +49,29 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 		return "", err
 	}
 	a.stores.lookSoon(ctx)
+	if o.pick && a.draws() { // the chat shows them
+		for _, err := range st.List(ctx, session.Query{Limit: 1}) {
+			return "", err
+		}
+		return "", errNoSessions
+	}
 	most := 20
 	if o.latest {
 		most = 1
 	}
-	infos, err := begun(ctx, st, a.conf.Workspace, most)
-	if err == nil && len(infos) == 0 && o.pick {
-		infos, err = begun(ctx, st, "", most)
+	q := naming.Choice{Folder: a.conf.Workspace, Expect: 100}
+	q.Text = o.text
+	infos, err := begun(ctx, st, q, most)
+	if q.Folder = ""; err == nil && len(infos) == 0 && o.pick {
+		infos, err = begun(ctx, st, q, most)
 	}
 	switch {
 	case err != nil:
 		return "", err
+	case len(infos) == 0 && o.pick && q.Text != "":
+		return "", fmt.Errorf("no session matches %q: goclaw sessions lists them", q.Text)
 	case len(infos) == 0 && o.pick:
-		return "", fmt.Errorf("there are no sessions yet: goclaw starts the first")
+		return "", errNoSessions
 	case len(infos) == 0:
 		return "", fmt.Errorf("no session worked in %s yet: goclaw without --continue opens the one used last, and /new starts one here", a.conf.Workspace)
 	case o.latest:
@@ -65,10 +80,10 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	return choose(ctx, a, infos)
 }
 
-// begun returns the sessions of a folder in which something was said, the
-// latest first, at most that many.
-func begun(ctx context.Context, st session.Store, folder string, most int) (out []session.Info, err error) {
-	for in, err := range naming.List(ctx, st, naming.Choice{Folder: folder}) {
+// begun returns the sessions of q in which something was said, the latest first,
+// at most that many.
+func begun(ctx context.Context, st session.Store, q naming.Choice, most int) (out []session.Info, err error) {
+	for in, err := range naming.List(ctx, st, q) {
 		if err != nil {
 			return nil, err
 		}

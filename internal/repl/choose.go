@@ -50,6 +50,7 @@ type SessionChoice struct {
 	Open   session.ID     // the session that the chat is in; "": none
 	Text   string         // what they are filtered by at first
 	All    bool           // subagents' sessions, too
+	Here   bool           // only those of Folder at first, if there are any
 }
 
 // Point is a point of a session to go back to.
@@ -65,13 +66,24 @@ func (v *view) chooser() chooser {
 	return c
 }
 
+// errNonePicked means that the user picked no session, and leaves.
+var errNonePicked = errors.New("repl: no session was picked")
+
+// pick lets the user choose the session that the chat begins with.
+func (o *Options) pick(ctx context.Context, from chooser) (*session.Session, error) {
+	id, err := from.ChooseSession(ctx, o.sessions(SessionChoice{Text: o.Pick.Text, Here: true}))
+	switch {
+	case err != nil:
+		return nil, err
+	case id == "":
+		return nil, errNonePicked
+	}
+	return session.Open(ctx, o.Store, id)
+}
+
 // choose lets the user choose a session, and goes there.
 func choose(ctx context.Context, c *commands, from chooser, all bool) error {
-	o := SessionChoice{Store: c.o.Store, Clock: c.o.Clock, Folder: c.o.CWD, Open: c.cur.ID, All: all}
-	if c.o.Search != nil {
-		o.Search = c.o.Search
-	}
-	id, err := from.ChooseSession(ctx, o)
+	id, err := from.ChooseSession(ctx, c.o.sessions(SessionChoice{Open: c.cur.ID, All: all}))
 	if err != nil {
 		return err
 	}
@@ -89,6 +101,15 @@ func choose(ctx context.Context, c *commands, from chooser, all bool) error {
 		c.cur.Info = now // it may have another title
 	}
 	return err
+}
+
+// sessions adds to x what all choices of sessions have.
+func (o *Options) sessions(x SessionChoice) SessionChoice {
+	x.Store, x.Clock, x.Folder = o.Store, o.Clock, o.CWD
+	if o.Search != nil {
+		x.Search = o.Search
+	}
+	return x
 }
 
 // point lets the user choose a point of this session, and goes back to it.

@@ -71,6 +71,10 @@ type Thinking struct {
 	Note        string   // why the level has no effect
 }
 
+// Pick says that the user picks the session of a chat on its Display: one of this
+// folder, if there are any.
+type Pick struct{ Text string } // what they are filtered by at first
+
 // Options is what a chat works with. A field must be set unless its comment
 // says what nil means.
 type Options struct {
@@ -91,6 +95,7 @@ type Options struct {
 	DefaultKey session.Key
 	Session    string           // what the user wants to open; "": the session used last
 	Begin      naming.Beginning // whether Session may begin one
+	Pick       *Pick            // the user picks the session; nil: it is Session
 	CWD        string           // for new sessions
 	Folder     string           // the same, as it is shown
 
@@ -193,7 +198,10 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	defer c.status.close()
 	c.completions.idle.Lock()
 	defer c.completions.idle.Unlock()
-	if err := c.open(ctx); err != nil {
+	switch err := c.open(ctx); {
+	case errors.Is(err, errNonePicked):
+		return nil
+	case err != nil:
 		return err
 	}
 	c.status.tell()

@@ -44,6 +44,9 @@ func (c *Chat) open(ctx context.Context) error {
 
 // start returns the session to begin with.
 func (c *Chat) start(ctx context.Context) (*session.Session, error) {
+	if ch := c.view.chooser(); ch != nil && c.o.Pick != nil {
+		return c.o.pick(ctx, ch)
+	}
 	if c.o.Session != "" {
 		if c.o.Session == string(c.o.DefaultKey) { // a key, whatever its form
 			return c.o.Runner.Peek(ctx, c.o.DefaultKey)

@@ -11,7 +11,11 @@ import (
 // ChooseSession shows the picker of sessions.
 func (u *UI) ChooseSession(ctx context.Context, c repl.SessionChoice) (session.ID, error) {
 	v := pick.NewSessions(ctx, pick.SessionsOptions(c))
-	err := u.Open(ctx, v)
+	show := u.Open
+	if c.Here { // at the start: what was typed before does not choose
+		show = u.OpenQuestion
+	}
+	err := show(ctx, v)
 	return v.Choice(), err
 }
 

@@ -108,6 +108,11 @@ func (r *rows) filter() {
 // only shows the sessions of a folder, or all if that is "".
 func (r *rows) only(folder string) { r.here, r.in = folder, naming.InFolder(folder) }
 
+// any reports whether there are sessions of the folder.
+func (r *rows) any() bool {
+	return slices.ContainsFunc(r.all, func(row *row) bool { return r.in(row.CWD) })
+}
+
 // count returns how many there are that could be shown.
 func (r *rows) count() (n int) {
 	for _, row := range r.all {

@@ -23,6 +23,7 @@ type SessionsOptions struct {
 	Open   session.ID     // the session that the chat is in; "": none
 	Text   string         // the filter to begin with
 	All    bool           // subagents' sessions, too
+	Here   bool           // only those of Folder at first, if there are any
 }
 
 // Sessions is the picker of sessions.
@@ -56,6 +57,9 @@ func NewSessions(ctx context.Context, o SessionsOptions) *Sessions {
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.look.store = o.Store
 	s.rows.query = fuzzy.New(o.Text)
+	if o.Here {
+		s.rows.only(o.Folder)
+	}
 	return s
 }
 
@@ -196,8 +200,11 @@ func (s *Sessions) loaded(l loaded) tea.Cmd {
 		s.fail(l.err)
 	}
 	s.rows.add(false, l.infos...)
+	if s.ended = l.end; s.ended && s.o.Here && s.rows.here != "" && !s.rows.any() {
+		s.rows.only("")
+	}
 	s.refilter(s.list.at > 0)
-	if s.ended = l.end; l.end {
+	if s.ended {
 		return nil
 	}
 	return s.more()
