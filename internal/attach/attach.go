@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +23,45 @@ func File(path string, data []byte) (b llm.Block, invalid int, err error) {
 		b = llm.Text{Text: fmt.Sprintf("<file path=%q>\n%s\n</file>", path, t.Text)}
 	}
 	return b, invalid, err
+}
+
+// Command returns a command that the user ran, and what it printed.
+func Command(command, output string) llm.Text {
+	return llm.Text{Text: fmt.Sprintf("<shell command=%q>\n%s\n</shell>", command, strings.TrimRight(output, "\n"))}
+}
+
+// Message returns a message of text and what is attached: pictures stand before
+// the text, everything else after it, so that the message begins with its words.
+func Message(text string, attached []llm.Block) llm.Message {
+	m := llm.Message{Role: llm.User}
+	for _, b := range attached {
+		if _, ok := b.(llm.Image); ok {
+			m.Blocks = append(m.Blocks, b)
+		}
+	}
+	m.Blocks = append(m.Blocks, llm.Text{Text: text})
+	for _, b := range attached {
+		if _, ok := b.(llm.Image); !ok {
+			m.Blocks = append(m.Blocks, b)
+		}
+	}
+	return m
+}
+
+var marks = regexp.MustCompile(`^<(file path|shell command)="`)
+
+// Words returns the text of a message without what is attached to it.
+func Words(m llm.Message) string {
+	var out []string
+	for _, b := range m.Blocks {
+		if t, ok := b.(llm.Text); ok && !marks.MatchString(t.Text) {
+			out = append(out, t.Text)
+		}
+	}
+	if len(out) == 0 {
+		return m.Text()
+	}
+	return strings.Join(out, "\n")
 }
 
 // Content returns data as a picture or text, and at how many places the text was

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -70,7 +71,7 @@ func (b *branches) back(ctx context.Context, s *session.Session, rec session.Rec
 		return err
 	}
 	b.view.note("back to before record %d; what came after is kept as a branch (/tree). Files are as they are now.", rec.Seq)
-	text := rec.Body.(session.Message).Text()
+	text := attach.Words(rec.Body.(session.Message).Message)
 	if in, ok := b.chat.in.(drafter); ok {
 		in.Draft(text)
 		return nil

@@ -3,6 +3,7 @@ package repl
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"goclaw/internal/transcript"
@@ -73,7 +74,7 @@ func (r Remote) Arguments(command string) (out []Completion) {
 	switch {
 	case cmd == nil || cmd.complete == nil:
 		return nil
-	case cmd.args == "KEY":
+	case strings.Contains(cmd.args, "KEY"):
 		return c.sessionKeys()
 	}
 	return r.Chat.completions.while(command, func() (out []Completion) {

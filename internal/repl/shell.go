@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
@@ -29,21 +30,19 @@ type ranner interface {
 // shell runs the user's own commands.
 type shell struct {
 	chat *Chat
-	ran  string // what they printed, for the next message; where the Input does not keep it
+	ran  []llm.Block // what they printed, for the next message; where the Input does not keep it
 }
 
 // message makes a message of a line, what is attached to it, and what commands
 // printed before.
 func (s *shell) message(text string) llm.Message {
-	m := llm.UserText(text)
-	if s.ran != "" {
-		m.Blocks = append([]llm.Block{llm.Text{Text: s.ran}}, m.Blocks...)
-		s.ran = ""
-	}
+	var attached []llm.Block
 	if in, ok := s.chat.in.(attacher); ok {
-		m.Blocks = append(in.Attached(), m.Blocks...)
+		attached = in.Attached()
 	}
-	return m
+	attached = append(s.ran[:len(s.ran):len(s.ran)], attached...)
+	s.ran = nil
+	return attach.Message(text, attached)
 }
 
 // shellCommand returns the command of a line that begins with an exclamation
@@ -71,7 +70,7 @@ func (s *shell) run(ctx context.Context, command string, quiet bool) {
 		c.view.problem(err)
 		return
 	}
-	text := llm.Message{Blocks: result.Blocks}.Text()
+	text := ansi.Strip(result.Text())
 	if result.IsError {
 		c.view.note("%s", text[strings.LastIndexByte(text, '\n')+1:])
 	} else if !out.any {
@@ -84,7 +83,7 @@ func (s *shell) run(ctx context.Context, command string, quiet bool) {
 		in.Ran(command, text)
 		return
 	}
-	s.ran += fmt.Sprintf("<shell command=%q>\n%s\n</shell>\n", command, text)
+	s.ran = append(s.ran, attach.Command(command, text))
 	c.view.note("  its output goes with your next message; !!%s keeps it out", transcript.OneLine(transcript.Printable(command), 40))
 }
 

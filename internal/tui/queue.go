@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/transcript"
@@ -40,9 +41,7 @@ func (k keyboard) Steered() llm.Message {
 	for _, one := range list {
 		texts, blocks = append(texts, one.Text), append(blocks, one.Blocks...)
 	}
-	out := llm.UserText(strings.Join(texts, "\n\n"))
-	out.Blocks = append(blocks, out.Blocks...)
-	return out
+	return attach.Message(strings.Join(texts, "\n\n"), blocks)
 }
 
 // outbox is the input, and what was sent from it but not taken yet.

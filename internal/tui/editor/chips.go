@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
@@ -20,9 +21,9 @@ const (
 func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
 
 type chip struct {
-	label string     // as shown, with its brackets
-	text  string     // what is sent in its place; "": the label
-	image *llm.Image // sent beside the text
+	label string    // as shown, with its brackets
+	text  string    // what is sent in its place; "": the label
+	block llm.Block // sent beside the text; nil: nothing
 }
 
 // chips are those made so far. They are kept after they were sent: the history
@@ -70,7 +71,7 @@ func (c *chips) image(im llm.Image) string {
 	c.images++
 	w, h := im.Size()
 	kind := strings.ToUpper(strings.TrimPrefix(im.MIME, "image/"))
-	return c.add(chip{label: fmt.Sprintf("[image #%d, %dx%d %s]", c.images, w, h, kind), image: &im})
+	return c.add(chip{label: fmt.Sprintf("[image #%d, %dx%d %s]", c.images, w, h, kind), block: im})
 }
 
 // command is a command that was run and what it printed.
@@ -80,8 +81,7 @@ func (c *chips) command(command, output string) string {
 		name = append(name[:19], '…')
 	}
 	n := strings.Count(strings.TrimSuffix(output, "\n"), "\n") + 1
-	text := fmt.Sprintf("<shell command=%q>\n%s\n</shell>\n", command, strings.TrimRight(output, "\n"))
-	return c.add(chip{label: fmt.Sprintf("[!%s, %s] ", string(name), transcript.Count(n, "line")), text: text})
+	return c.add(chip{label: fmt.Sprintf("[!%s, %s] ", string(name), transcript.Count(n, "line")), block: attach.Command(command, output)})
 }
 
 // shown returns text with the labels of its chips.
@@ -114,24 +114,24 @@ func (c *chips) replace(text string, by func(chip) string) string {
 	return b.String()
 }
 
-// imagesIn returns the images of text, each once.
-func (c *chips) imagesIn(text string) (out []llm.Block) {
+// blocksIn returns what is sent beside text, each once.
+func (c *chips) blocksIn(text string) (out []llm.Block) {
 	seen := map[rune]bool{}
 	for _, r := range text {
 		if isChip(r) && !seen[r] {
 			seen[r] = true
-			if im := c.of(r).image; im != nil {
-				out = append(out, *im)
+			if b := c.of(r).block; b != nil {
+				out = append(out, b)
 			}
 		}
 	}
 	return out
 }
 
-// labelled returns text with chips for the labels of images.
+// labelled returns text with chips for the labels of what was sent beside it.
 func (c *chips) labelled(text string) string {
 	for i, one := range c.list {
-		if one.image != nil {
+		if one.block != nil {
 			text = strings.ReplaceAll(text, one.label, string(firstChip+rune(i)))
 		}
 	}

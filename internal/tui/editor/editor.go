@@ -60,7 +60,7 @@ const (
 // Message is what was typed, as it is sent.
 type Message struct {
 	Text   string
-	Blocks []llm.Block // images, and files that Text names
+	Blocks []llm.Block // images, the output of commands, and files that Text names
 	Notes  []string    // what is attached, and what is not and why
 	Shown  string      // Text with chips
 
@@ -167,7 +167,7 @@ func (e *Editor) Take() Message {
 	raw := e.buf.text
 	m := Message{Text: e.chips.expanded(raw), Shown: e.chips.shown(raw), raw: raw}
 	if !m.Command() {
-		m.Blocks = e.chips.imagesIn(raw)
+		m.Blocks = e.chips.blocksIn(raw)
 		found, notes := attached(e.o.Read, raw)
 		m.Blocks, m.Notes = append(m.Blocks, found...), notes
 	}

@@ -35,7 +35,7 @@ func (e *Editor) external() tea.Cmd {
 		return nil
 	}
 	path := filepath.Join(dir, "message.md")
-	if err := os.WriteFile(path, []byte(e.chips.shown(before)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(e.chips.shown(before)+"\n"), 0o600); err != nil {
 		os.RemoveAll(dir)
 		e.note = err.Error()
 		return nil

@@ -113,7 +113,7 @@ func TestExternalEditor(t *testing.T) {
 	}
 	edit()
 	h.want("so: better [pasted text #1, 50 lines]|")
-	if got, _ := os.ReadFile(seen); string(got) != "draft [pasted text #1, 50 lines]" {
+	if got, _ := os.ReadFile(seen); string(got) != "draft [pasted text #1, 50 lines]\n" {
 		t.Errorf("the editor saw %q", got)
 	}
 	h.keys("ctrl+_").want("draft [pasted text #1, 50 lines]|")
