@@ -3,6 +3,7 @@ package tui
 import (
 	"io"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -56,29 +57,40 @@ func bindings() []binding {
 // key handles a key, or a paste.
 func (m *model) key(msg tea.Msg) tea.Cmd {
 	m.hint = ""
-	if o := m.top(); o != nil && !m.early(o) {
+	o := m.top()
+	if o != nil && !m.early(o) {
 		done, cmd := o.v.Update(msg)
 		if done {
 			m.dismiss(o.v)
 		}
 		return cmd
-	} else if o != nil { // typed before the question was there
-		if k, ok := msg.(tea.KeyPressMsg); ok && k.String() == "enter" {
+	}
+	k, pressed := msg.(tea.KeyPressMsg)
+	switch {
+	case pressed && o != nil: // meant for what was there before the question
+		switch k.String() {
+		case "enter":
+			return nil
+		case "esc", "ctrl+c":
+			m.interrupt()
 			return nil
 		}
-		return m.update(msg)
-	}
-	if k, ok := msg.(tea.KeyPressMsg); ok && !m.editor.Busy() {
+	case pressed && !m.editor.Busy():
 		if k.String() != "esc" {
 			m.escaped = false
 		}
 		for _, b := range bindings() {
 			if slices.Contains(b.keys, k.String()) {
 				if done, cmd := b.do(m); done {
+					m.desk.typed = time.Time{}
 					return cmd
 				}
 			}
 		}
+	}
+	m.desk.typed = time.Now()
+	if pressed && k.String() == "enter" { // the end of what was typed
+		m.desk.typed = time.Time{}
 	}
 	return m.update(msg)
 }

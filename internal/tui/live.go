@@ -131,7 +131,7 @@ func (v *live) now(waiting bool) (out []string) {
 	out = append(out, v.think.live(v.width, v.style.Dim)...)
 	out = append(out, v.text.live(v.width, nil)...)
 	out = append(out, v.calls.drawn(v.beat, v.width, v.style)...)
-	if v.working > 0 && v.label != "" && waiting {
+	if v.working > 0 && v.label != "" && waiting && len(v.calls.open) == 0 {
 		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width))))
 	}
 	return out

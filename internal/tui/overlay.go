@@ -64,6 +64,7 @@ func (u *UI) show(ctx context.Context, v Overlay, asks bool) error {
 type desk struct {
 	*paper
 	overs []*opened
+	typed time.Time // when a key was typed into the input last
 }
 
 func (d *desk) open(v Overlay, asks bool, done func()) {
@@ -126,8 +127,13 @@ func (d *desk) settled() {
 	}
 }
 
-// early reports whether o is a question that the user had not seen.
-func (d *desk) early(o *opened) bool { return o.asks && !o.ready }
+// midWord is how long after a key that was typed into the input another one is
+// taken for more of the same.
+const midWord = 500 * time.Millisecond
+
+// early reports whether a key that comes now was not meant for the question o:
+// the user had not seen it, or is in the middle of typing something else.
+func (d *desk) early(o *opened) bool { return o.asks && (!o.ready || time.Since(d.typed) < midWord) }
 
 // question is an Overlay that asks for a line.
 type question struct {

@@ -1,0 +1,169 @@
+package tui_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"goclaw/internal/repl"
+	"goclaw/internal/repl/line"
+	"goclaw/internal/tui"
+	"goclaw/internal/tui/tuitest"
+	"goclaw/llm"
+	"goclaw/tool"
+)
+
+// nobody is a chat that can only be interrupted.
+type nobody struct {
+	tui.Chat
+	stop context.CancelCauseFunc
+}
+
+func (n nobody) Interrupt()                       { n.stop(line.ErrInterrupt) }
+func (nobody) Completions() []repl.Completion     { return nil }
+func (nobody) Arguments(string) []repl.Completion { return nil }
+func (nobody) Commands() [][2]string              { return nil }
+
+// show runs a UI on a terminal while work uses it.
+func show(t *testing.T, cols, rows int, work func(ctx context.Context, ui *tui.UI)) (p *tuitest.Person, over <-chan struct{}) {
+	t.Helper()
+	p = tuitest.New(t, cols, rows)
+	ui := tui.New(tui.Options{In: p.TTY, Out: p.TTY, Environ: []string{"TERM=xterm-256color"}})
+	ctx, stop := context.WithCancelCause(context.Background())
+	ui.Attach(nobody{stop: stop})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := ui.Run(ctx, func(ctx context.Context) error { work(ctx, ui); return nil }); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { p.Hangup(); <-done })
+	return p, done
+}
+
+// await returns what comes of a key.
+func await[T any](t *testing.T, p *tuitest.Person, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(20 * time.Second):
+		p.Hangup()
+		t.Fatalf("nothing came; the terminal shows\n%s", p.Text())
+	}
+	return v
+}
+
+func ended(name, args, text string) repl.Call {
+	c := llm.ToolCall{ID: name + args, Name: name, Args: []byte(args)}
+	return repl.Call{ToolCall: c, State: repl.CallRecorded, Result: llm.Result(c, text)}
+}
+
+// What was typed before a question is on the screen, or while the user is in the
+// middle of a word, does not answer it.
+func TestTypedBeforeTheQuestion(t *testing.T) {
+	ready, answers := make(chan struct{}), make(chan string, 3)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		defer ui.Busy("working")()
+		<-ready
+		for _, command := range []string{"rm -r build | tee log", "the second"} {
+			d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: command, Dir: "/work", Rule: tool.Exactly("x")})
+			answers <- fmt.Sprint(d, " ", err)
+		}
+		text, _ := ui.ReadLine(ctx, "")
+		answers <- text
+	})
+	p.See("working")
+	p.Press("yes say")
+	p.See("yes say")
+	close(ready)
+	p.Press("any") // the question comes now
+	p.See("| tee log")
+	p.Press("yyy")
+	select {
+	case a := <-answers:
+		t.Fatalf("what was being typed answered %q", a)
+	case <-time.After(700 * time.Millisecond): // a pause
+	}
+	p.Press("s")
+	if got := await(t, p, answers); got != "session <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	p.See("the second")
+	p.Press("bnot now\r")
+	if got := await(t, p, answers); got != "no not now" {
+		t.Errorf("the answer is %q", got)
+	}
+	p.Press("\r")
+	if got := await(t, p, answers); got != "yes sayanyyyy" {
+		t.Errorf("the input had %q", got)
+	}
+	<-over
+}
+
+// Ctrl-C says no and stops.
+func TestCtrlCAtAQuestion(t *testing.T) {
+	answers := make(chan error, 2)
+	p, over := show(t, 40, 20, func(ctx context.Context, ui *tui.UI) {
+		_, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "x", Rule: tool.Exactly("x")})
+		answers <- err
+		yes, err := ui.Yes(ctx, "Really?", true)
+		if !yes {
+			err = errors.New("no")
+		}
+		answers <- err
+	})
+	p.See("no, because")
+	p.Press("\x03")
+	if err := await(t, p, answers); !errors.Is(err, line.ErrInterrupt) {
+		t.Error(err)
+	}
+	p.See("Really?")
+	p.Press("\r")
+	if err := await(t, p, answers); err != nil {
+		t.Error(err)
+	}
+	<-over
+}
+
+// A call is drawn while it runs and printed once when it has ended; its output
+// can be opened, while the turn goes on, and does not stay on the screen.
+func TestCalls(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 20}} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			next := make(chan struct{})
+			p, over := show(t, size[0], size[1], func(ctx context.Context, ui *tui.UI) {
+				idle := ui.Busy("waiting")
+				c := ended("bash", `{"command":"make"}`, strings.Repeat("made something\n", 99)+"the last\n[exit code 0]")
+				runs := c
+				runs.State, runs.Result, runs.Tail, runs.Began = repl.CallRuns, llm.ToolResult{}, "making a\nmaking b", time.Now()
+				ui.Call(runs)
+				<-next
+				ui.Call(c)
+				ui.Call(ended("grep", `{"pattern":"x"}`, "one\ntwo"))
+				<-next
+				idle()
+			})
+			p.See("bash make\n  making a\n  making b\n")
+			next <- struct{}{}
+			p.See("✓ bash make\n  made something\n")
+			p.See("  … 94 more lines (Ctrl-O opens)\n✓ grep \"x\"  2 lines\n")
+			p.Press("\x0f")
+			p.See("grep \"x\"  2 of 2")
+			p.Press("\x1b[D")
+			p.See("bash make  1 of 2")
+			p.Press("G")
+			p.See("the last\n[exit code 0]\n")
+			p.Press("q")
+			p.Await("the chat again", func(text string, _, _ int) bool { return !strings.Contains(text, "1 of 2") })
+			next <- struct{}{}
+			<-over
+			if text := p.Text(); strings.Count(text, "✓ bash make") != 1 || strings.Contains(text, "making a") {
+				t.Errorf("the terminal shows\n%s", text)
+			}
+		})
+	}
+}
