@@ -49,7 +49,7 @@ func environ(env []string) func(string) string {
 }
 
 // Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return nil }
+func (m *model) Init() tea.Cmd { return tea.RequestBackgroundColor }
 
 // tick moves the spinner.
 type tick struct{}
@@ -64,6 +64,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.loop.width.Store(int64(msg.Width))
 			m.last.width = 0 // it is drawn again, whatever it looks like
 		}
+		cmd = m.pass(msg)
+	case tea.BackgroundColorMsg:
+		m.light = !msg.IsDark()
 		cmd = m.pass(msg)
 	case tick:
 		m.ticking = false

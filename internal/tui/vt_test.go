@@ -2,6 +2,5 @@ package tui_test
 
 // Kept in go.mod until the packages that use them are there.
 import (
-	_ "github.com/alecthomas/chroma/v2"
 	_ "github.com/charmbracelet/x/vt"
 )
