@@ -32,7 +32,7 @@ func NewTmux(t testing.TB, cols, rows int, dir string, env []string) *Tmux {
 	}
 	m := &Tmux{t: t, socket: filepath.Join(home, "s"), env: append([]string{"PS1=$ ", "HISTFILE=", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/sh"}, env...)}
 	conf := filepath.Join(home, "conf")
-	if err := os.WriteFile(conf, []byte("set -g history-limit 50000\nset -g status off\nset -sg escape-time 0\nset -g default-terminal tmux-256color\nset -g window-size manual\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte("set -g history-limit 50000\nset -g status off\nset -sg escape-time 0\nset -g default-terminal tmux-256color\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -1,0 +1,265 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"goclaw/internal/tui/tuitest"
+)
+
+// stage is a model whose long answers stop where the test says, with a tmux in
+// which goclaw runs.
+type stage struct {
+	*tuitest.Tmux
+	t       *testing.T
+	home    string
+	repo    string
+	goOn    chan struct{} // an item lets an answer go on
+	reached chan string   // where an answer stops
+	mu      sync.Mutex
+	asked   []tuitest.Question
+}
+
+// newStage opens a tmux of that size in a repository with one file.
+func newStage(t *testing.T, cols, rows int) *stage {
+	t.Helper()
+	s := &stage{t: t, home: t.TempDir(), goOn: make(chan struct{}), reached: make(chan string, 100)}
+	s.repo = filepath.Join(s.home, "boats")
+	put(t, s.home, "boats/fleet.txt", "blue\nred\n")
+	put(t, s.home, ".goclaw/config.json", `{"session": {"inherit": {"enabled": false}}}`)
+	srv := httptest.NewServer(tuitest.Model(s.answer))
+	t.Cleanup(srv.Close)
+	s.Tmux = tuitest.NewTmux(t, cols, rows, s.repo, []string{"HOME=" + s.home, "GOCLAW_HOME=" + filepath.Join(s.home, ".goclaw"), "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"),
+		"ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"})
+	return s
+}
+
+// stop waits until the test lets the answer go on, and reports whether somebody
+// still listens.
+func (s *stage) stop(a *tuitest.Answer, where string) bool {
+	s.reached <- where
+	select {
+	case <-s.goOn:
+		return true
+	case <-a.Gone():
+		return false
+	}
+}
+
+// answer is what the model says: "count A B C" counts to C and stops after A and
+// B, in each of the shapes that answers have; "run COMMAND" runs it.
+func (s *stage) answer(q tuitest.Question, a *tuitest.Answer) {
+	s.mu.Lock()
+	s.asked = append(s.asked, q)
+	s.mu.Unlock()
+	word, rest, _ := strings.Cut(q.Said, " ")
+	switch {
+	case len(q.Results) > 0:
+		a.Say("It said " + strings.Join(strings.Fields(q.Results[len(q.Results)-1]), " ") + ".")
+	case word == "run":
+		a.Call("bash", fmt.Sprintf(`{"command":%q}`, rest))
+	case word == "edit":
+		a.Call("edit_file", `{"path":"fleet.txt","old_string":"red","new_string":"green"}`)
+	case word == "count":
+		var stops []int
+		for f := range strings.FieldsSeq(rest) {
+			n := 0
+			fmt.Sscan(f, &n)
+			stops = append(stops, n)
+		}
+		numbered(a, stops, func(n int) bool { return s.stop(a, fmt.Sprint("after ", n)) })
+	case word == "wait":
+		a.Say("So far ")
+		if s.stop(a, "waiting") {
+			a.Say("so good.")
+		}
+	default:
+		a.Say("echo: " + q.Said)
+	}
+}
+
+// numbered says numbered lines up to the last of stops: in paragraphs, lists, code
+// and a table in turn.
+func numbered(a *tuitest.Answer, stops []int, stop func(n int) bool) {
+	for n := 1; n <= stops[len(stops)-1]; n++ {
+		switch line := fmt.Sprintf("line %04d", n); n / 10 % 3 {
+		case 0:
+			a.Say(line + " is a paragraph.\n\n")
+		case 1:
+			a.Say("- " + line + " of a list\n")
+		default:
+			if n%10 == 0 {
+				a.Say("\n```\n")
+			}
+			a.Say(line + " of code\n")
+			if n%10 == 9 {
+				a.Say("```\n\n")
+			}
+		}
+		if len(stops) > 1 && n == stops[0] {
+			stops = stops[1:]
+			if !stop(n) {
+				return
+			}
+		}
+	}
+}
+
+// await waits until the model's answer has got there.
+func (s *stage) await(where string) {
+	s.t.Helper()
+	if got := <-s.reached; got != where {
+		s.t.Fatalf("the model is at %q, want %q", got, where)
+	}
+}
+
+// rests waits until nothing is under way.
+func (s *stage) rests() {
+	s.t.Helper()
+	s.Await("the chat to rest", func(string) bool {
+		screen := s.Screen()
+		return strings.Contains(screen, "\n>\n") && !regexp.MustCompile(`(?m)^[⠀-⣿]`).MatchString(screen)
+	})
+}
+
+// once fails unless each of n numbered lines is in the terminal once, in order.
+func (s *stage) once(from, to int) {
+	s.t.Helper()
+	text := s.Text()
+	at := 0
+	for n := from; n <= to; n++ {
+		line := fmt.Sprintf("line %04d", n)
+		if c := strings.Count(text, line); c != 1 {
+			s.t.Errorf("%q is there %d times, want once", line, c)
+		}
+		if i := strings.Index(text, line); i >= 0 && i < at {
+			s.t.Errorf("%q is above the line before it", line)
+		} else if i >= 0 {
+			at = i
+		}
+	}
+	if s.t.Failed() {
+		s.t.Fatalf("the terminal shows\n%s", text)
+	}
+}
+
+// TestTmuxResize: an answer streams while the window becomes narrower, wider,
+// lower and higher: each line is in the scrollback once.
+func TestTmuxResize(t *testing.T) {
+	s := newStage(t, 80, 24)
+	s.Enter("goclaw")
+	s.See("New session")
+	s.rests()
+	sizes := [][2]int{{60, 24}, {100, 30}, {40, 20}, {120, 12}, {80, 24}, {45, 40}, {80, 24}}
+	said := "count"
+	for i := range sizes {
+		said += fmt.Sprint(" ", 7+13*i)
+	}
+	s.Enter(said + " 120")
+	for i, size := range sizes {
+		s.await(fmt.Sprint("after ", 7+13*i))
+		s.See(fmt.Sprintf("line %04d", 7+13*i))
+		s.Type("draft ") // is drawn while it streams
+		s.Resize(size[0], size[1])
+		s.SeeNow("> " + strings.TrimSpace(strings.Repeat("draft ", min(i+1, 5))))
+		s.goOn <- struct{}{}
+	}
+	s.See("line 0120")
+	s.Press("C-c") // clears the input
+	s.rests()
+	s.once(1, 120)
+	s.Enter("/quit")
+	s.Await("the shell", func(string) bool { return strings.HasSuffix(s.Screen(), "\n$") })
+	s.once(1, 120)
+}
+
+// TestTmuxDay drives the program through everything that a day brings, in one
+// terminal: nothing that was said is lost or shown twice.
+func TestTmuxDay(t *testing.T) {
+	s := newStage(t, 100, 30)
+	s.Enter("goclaw")
+	s.See("New session")
+	s.rests()
+
+	// A tool, with a question first.
+	s.Enter("run wc -l fleet.txt")
+	s.SeeNow("bash wants to run")
+	s.SeeNow("yes, once")
+	s.Press("y")
+	s.See("It said")
+	s.rests()
+	s.Enter("edit it")
+	s.SeeNow("edit_file wants to change fleet.txt")
+	s.SeeNow("+ green")
+	s.Press("y")
+	s.Await("a second result", func(text string) bool { return strings.Count(text, "It said") == 2 })
+	s.rests()
+	if got, _ := os.ReadFile(filepath.Join(s.repo, "fleet.txt")); string(got) != "blue\ngreen\n" {
+		t.Errorf("the file is %q", got)
+	}
+
+	// Queue, take back, steer.
+	s.Enter("wait for me")
+	s.await("waiting")
+	s.SeeNow("So far")
+	s.Enter("queued one")
+	s.SeeNow("» queued one")
+	s.Enter("queued two")
+	s.SeeNow("» queued two")
+	s.Press("Up")
+	s.Gone("» queued two")
+	s.SeeNow("> queued two")
+	s.Press("C-u")
+	s.Gone("queued two")
+	s.Type("steer left")
+	s.Press("C-s")
+	s.SeeNow("steer left")
+	s.goOn <- struct{}{}
+	s.See("echo: steer left")
+	s.See("echo: queued one")
+	s.rests()
+	if strings.Contains(s.Text(), "echo: queued two") {
+		t.Error("what was taken back was sent")
+	}
+
+	// Stop, rewind.
+	s.Enter("wait again")
+	s.await("waiting")
+	s.Press("Escape")
+	s.See("[stopped; everything so far is saved]")
+	s.rests()
+	s.Press("Escape")
+	s.SeeNow("Esc again")
+	s.Press("Escape")
+	s.SeeNow("> wait again")
+	s.Press("C-u")
+	s.rests()
+
+	// Quit and come back; kill -9 in the middle, and come back.
+	s.Press("C-d")
+	s.Await("the shell", func(string) bool { return strings.HasSuffix(s.Screen(), "\n$") })
+	s.Enter("goclaw -c")
+	s.Await("the session again", func(text string) bool { return strings.Count(text, "Restored: ") == 1 })
+	s.rests()
+	s.Enter("count 25 50")
+	s.await("after 25")
+	s.See("line 0025")
+	syscall.Kill(s.Child(), syscall.SIGKILL)
+	s.SeeNow("Killed")
+	s.once(1, 25)
+	s.Enter("clear; goclaw -c")
+	s.See("The last turn was interrupted")
+	s.SeeNow("Continue it?")
+	s.Press("n")
+	s.See("/continue resumes it later")
+	s.rests()
+}
