@@ -127,7 +127,7 @@ func (s *stage) rests() {
 	s.t.Helper()
 	s.Await("the chat to rest", func(string) bool {
 		screen := s.Screen()
-		return strings.Contains(screen, "\n>\n") && !regexp.MustCompile(`(?m)^[⠀-⣿]`).MatchString(screen)
+		return regexp.MustCompile(`(?m)^>( Ask anything.*)?$`).MatchString(screen) && !regexp.MustCompile(`(?m)^[⠀-⣿]`).MatchString(screen)
 	})
 }
 
