@@ -49,7 +49,7 @@ func bindings() []binding {
 		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.chat.NextMode() })},
 		{[]string{"ctrl+p"}, "Ctrl-P", "choose a session", command("/sessions")},
 		{[]string{"ctrl+f"}, "Ctrl-F", "search conversations and notes", command("/search")},
-		{[]string{"ctrl+z"}, "Ctrl-Z", "suspend; fg comes back", func(m *model) (bool, tea.Cmd) { return true, tea.Suspend }},
+		{[]string{"ctrl+z"}, "Ctrl-Z", "suspend; fg comes back", suspend},
 		{[]string{"?"}, "?", "this help, on an empty input", help},
 	}
 }

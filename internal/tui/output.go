@@ -3,11 +3,13 @@ package tui
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
@@ -40,6 +42,9 @@ type output struct {
 	file *os.File
 	kind reflowing
 
+	// colours are those that the terminal has.
+	colours colorprofile.Profile
+
 	mu    sync.Mutex
 	offed []frame  // views that were offered and not drawn yet
 	texts []string // to print, of views that were drawn
@@ -54,8 +59,8 @@ type output struct {
 	rests   bool   // it is known for sure
 }
 
-func newOutput(f *os.File, kind reflowing) *output {
-	return &output{file: f, kind: kind, rests: true, size: func() (int, int) {
+func newOutput(f *os.File, kind reflowing, colours colorprofile.Profile) *output {
+	return &output{file: f, kind: kind, colours: colours, rests: true, size: func() (int, int) {
 		w, h, err := term.GetSize(int(f.Fd()))
 		if err != nil {
 			return 0, 0
@@ -69,6 +74,9 @@ func newOutput(f *os.File, kind reflowing) *output {
 func (o *output) Read(p []byte) (int, error) { return o.file.Read(p) }
 func (o *output) Close() error               { return o.file.Close() }
 func (o *output) Fd() uintptr                { return o.file.Fd() }
+
+// Terminal returns the terminal, for programs that need it themselves.
+func (o *output) Terminal() *os.File { return o.file }
 
 // offer says that f may be drawn from now on.
 func (o *output) offer(f frame) {
@@ -93,7 +101,10 @@ func (o *output) rest() []string {
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text, number := untitled(p)
+	text, number, closes := untitled(p)
+	if closes { // the terminal is lent to another program, or given back
+		o.thought.x, o.thought.y = 0, strings.Count(o.thought.content, "\n")
+	}
 	f, ok := o.find(number)
 	if !ok {
 		return len(p), o.write(text)
@@ -144,7 +155,9 @@ func (o *output) find(number uint64) (f frame, ok bool) {
 func (o *output) printed(text []byte, f frame) []byte {
 	var all []string
 	for _, t := range o.texts {
-		all = append(all, lines(t, f.width)...)
+		var b strings.Builder
+		io.WriteString(&colorprofile.Writer{Forward: &b, Profile: o.colours}, t)
+		all = append(all, lines(b.String(), f.width)...)
 	}
 	end := 0
 	for _, mark := range []string{ansi.ResetModeSynchronizedOutput, ansi.SetModeTextCursorEnable} {
@@ -160,16 +173,19 @@ func (o *output) printed(text []byte, f frame) []byte {
 }
 
 // untitled takes the title of the window out of p, and returns the number of the
-// view in it; 0 if there is none.
-func untitled(p []byte) (rest []byte, number uint64) {
+// view in it; 0 if there is none. closes: the renderer leaves the terminal, with
+// the cursor at the bottom of the view.
+func untitled(p []byte) (rest []byte, number uint64, closes bool) {
 	for {
 		before, after, ok := bytes.Cut(p, []byte("\x1b]2;"))
 		if !ok {
-			return p, number
+			return p, number, closes
 		}
 		title, after, _ := bytes.Cut(after, []byte("\a"))
 		if s, ok := strings.CutPrefix(string(title), "goclaw "); ok {
 			number, _ = strconv.ParseUint(s, 10, 64)
+		} else {
+			closes = true
 		}
 		p = append(before[:len(before):len(before)], after...)
 	}

@@ -28,6 +28,7 @@ type model struct {
 	hint    string // in place of the status line, until the next key
 	escaped bool   // the last key was Esc
 	ticking bool
+	away    bool // the shell has the terminal, or gets it soon
 	leaving bool
 }
 
@@ -54,6 +55,15 @@ func (m *model) Init() tea.Cmd { return tea.RequestBackgroundColor }
 // tick moves the spinner.
 type tick struct{}
 
+// suspending comes when nothing is drawn any more.
+type suspending struct{}
+
+// suspend gives the terminal to the shell, without what is drawn.
+func suspend(m *model) (bool, tea.Cmd) {
+	m.away = true
+	return true, tea.Tick(50*time.Millisecond, func(time.Time) tea.Msg { return suspending{} })
+}
+
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
@@ -75,6 +85,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.key(msg)
 	case tea.PasteMsg:
 		cmd = m.key(msg)
+	case suspending:
+		return m, tea.Suspend
+	case tea.ResumeMsg:
+		m.away = false
 	case tea.CursorPositionMsg:
 		m.settled()
 	case awake:
@@ -101,7 +115,7 @@ func (m *model) View() tea.View {
 		v = tea.NewView(o.v.View(m.width, m.height))
 		v.AltScreen = true
 		v.Cursor = o.cursor()
-	} else if m.leaving {
+	} else if m.leaving || m.away {
 		v = tea.NewView(" ") // what is printed last goes above it
 		v.Cursor = tea.NewCursor(0, 0)
 	} else {

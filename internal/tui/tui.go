@@ -62,7 +62,7 @@ var (
 
 // New returns a UI that waits for Run. What is shown before waits as well.
 func New(o Options) *UI {
-	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: newOutput(o.Out, reflows(environ(o.Environ)))}
+	l := &loop{signal: make(chan struct{}, 1), over: make(chan struct{}), out: newOutput(o.Out, reflows(environ(o.Environ)), colours(o))}
 	w, h, err := term.GetSize(int(o.Out.Fd()))
 	if err != nil || w < 1 || h < 1 {
 		w, h = 80, 24
@@ -70,6 +70,14 @@ func New(o Options) *UI {
 	l.width.Store(int64(w))
 	l.model = newModel(l, o, w, h)
 	return &UI{loop: l, display: display{l}, keyboard: keyboard{l}, o: o}
+}
+
+// colours returns the colours that the terminal has.
+func colours(o Options) colorprofile.Profile {
+	if !o.Style.Colour {
+		return colorprofile.ASCII
+	}
+	return max(colorprofile.Detect(o.Out, o.Environ), colorprofile.ANSI)
 }
 
 // Attach connects the UI with the chat that it shows, before Run.
@@ -89,10 +97,7 @@ func (u *UI) Width() int { return int(u.width.Load()) }
 func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	options := []tea.ProgramOption{
 		tea.WithInput(u.o.In), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
-		tea.WithFilter(u.filter), tea.WithoutSignalHandler(),
-	}
-	if !u.o.Style.Colour {
-		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+		tea.WithFilter(u.filter), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
 	}
 	u.model.editor = newEditor(u.o, u.model.chat, u.model.history, u.model.files)
 	defer func() { u.model.editor.Close() }()

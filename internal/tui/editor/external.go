@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ func (e *Editor) external() tea.Cmd {
 		return nil
 	}
 	cmd := exec.Command(words[0], append(words[1:len(words):len(words)], path)...)
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return tea.Exec(onTerminal{cmd}, func(err error) tea.Msg {
 		defer os.RemoveAll(dir)
 		if err != nil {
 			var exit *exec.ExitError
@@ -83,3 +84,18 @@ func (e *Editor) edited(m edited) {
 	e.buf.set(text, len(text))
 	e.menu.close()
 }
+
+// onTerminal is a command that has the terminal itself: through a pipe, editors
+// refuse to work.
+type onTerminal struct{ *exec.Cmd }
+
+func (c onTerminal) SetStdin(r io.Reader) { c.Stdin = r }
+
+func (c onTerminal) SetStdout(w io.Writer) {
+	if t, ok := w.(interface{ Terminal() *os.File }); ok {
+		w = t.Terminal()
+	}
+	c.Stdout = w
+}
+
+func (c onTerminal) SetStderr(w io.Writer) { c.Stderr = c.Stdout }
