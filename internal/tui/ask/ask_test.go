@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
 
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
@@ -103,6 +104,7 @@ func TestViews(t *testing.T) {
 	for name, req := range map[string]tool.Request{
 		"simple":  bash("go test ./...", "go", "test"),
 		"pipe":    bash("cd src && go test ./... 2>&1 | tail -5; rm -rf build"),
+		"wrapped": bash("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo \"step  $i of a long  loop\" >>a/very/long/path/without/any/space/in/it/that/goes/on; done; 日本語日本語日本語日本語日本語日本語日本語日本語"),
 		"hostile": bash("echo \u202eevil\x1b[2J"),
 		"change":  change(1),
 		"long":    change(40),
@@ -199,4 +201,23 @@ func TestScroll(t *testing.T) {
 	if press(p, "end"); !strings.Contains(ansi.Strip(p.View(80, 20)), "new line 40") {
 		t.Error("End does not go to the end")
 	}
+}
+
+// Whatever the command and the width, all of it is shown.
+func TestWholeCommand(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab  ;|&\n\"日é")), 1, 200, -1).Draw(t, "command")
+		width := rapid.IntRange(6, 60).Draw(t, "width")
+		shown := ""
+		for _, row := range indented(text, width) {
+			if ansi.StringWidth(row) > width {
+				t.Fatalf("%q is too wide", row)
+			}
+			shown += row
+		}
+		bare := func(s string) string { return strings.Join(strings.Fields(s), "") }
+		if bare(shown) != bare(text) {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+	})
 }

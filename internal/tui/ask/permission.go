@@ -245,11 +245,26 @@ func wrapped(text string, width int) []string {
 	return strings.Split(ansi.Wrap(terminal.Text(text), max(width, 1), " "), "\n")
 }
 
-// indented returns a text as it is, in as many rows as it needs.
+// indented returns a text as it is, in as many rows as it needs. They break after
+// a space if there is one, and no character is lost.
 func indented(text string, width int) (out []string) {
-	text = strings.ReplaceAll(text, "\t", "    ")
-	for row := range strings.SplitSeq(ansi.Hardwrap(terminal.Text(text), max(width-2, 1), true), "\n") {
-		out = append(out, "  "+row)
+	room := max(width-4, 1)
+	for line := range strings.SplitSeq(terminal.Text(strings.ReplaceAll(text, "\t", "    ")), "\n") {
+		indent := "  "
+		for {
+			row := ansi.Truncate(line, room, "")
+			if row == "" { // a wide character in a narrow window
+				row = line
+			}
+			if i := strings.LastIndexByte(row, ' '); len(row) < len(line) && i > len(row)/2 {
+				row = row[:i+1]
+			}
+			out = append(out, indent+row)
+			if line = line[len(row):]; line == "" {
+				break
+			}
+			indent = "    "
+		}
 	}
 	return out
 }
