@@ -203,7 +203,9 @@ func (c *modelCommands) chooseLevel(ctx context.Context, from chooser) (string, 
 		case l == now.Level:
 			about, at = "now; "+now.From, i+1
 		case l == standard:
-			about = "as the configuration says, or as the model decides"
+			if about = "as the configuration says, or as the model decides"; now.Level == "" {
+				at = i + 1
+			}
 		}
 		rows = append(rows, []string{l, about})
 	}
