@@ -22,7 +22,7 @@ func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
 
 type chip struct {
 	label string    // as shown, with its brackets
-	text  string    // what is sent in its place; "": the label
+	text  string    // what is sent in its place; for an image its label
 	block llm.Block // sent beside the text; nil: nothing
 }
 
@@ -71,7 +71,8 @@ func (c *chips) image(im llm.Image) string {
 	c.images++
 	w, h := im.Size()
 	kind := strings.ToUpper(strings.TrimPrefix(im.MIME, "image/"))
-	return c.add(chip{label: fmt.Sprintf("[image #%d, %dx%d %s]", c.images, w, h, kind), block: im})
+	label := fmt.Sprintf("[image #%d, %dx%d %s]", c.images, w, h, kind)
+	return c.add(chip{label: label, text: label, block: im})
 }
 
 // command is a command that was run and what it printed.
@@ -91,12 +92,7 @@ func (c *chips) shown(text string) string {
 
 // expanded returns text as it is sent.
 func (c *chips) expanded(text string) string {
-	return c.replace(text, func(one chip) string {
-		if one.text != "" {
-			return one.text
-		}
-		return one.label
-	})
+	return c.replace(text, func(one chip) string { return one.text })
 }
 
 func (c *chips) replace(text string, by func(chip) string) string {
@@ -128,10 +124,10 @@ func (c *chips) blocksIn(text string) (out []llm.Block) {
 	return out
 }
 
-// labelled returns text with chips for the labels of what was sent beside it.
+// labelled returns text with chips for the labels of images.
 func (c *chips) labelled(text string) string {
 	for i, one := range c.list {
-		if one.block != nil {
+		if one.block != nil && one.text != "" {
 			text = strings.ReplaceAll(text, one.label, string(firstChip+rune(i)))
 		}
 	}

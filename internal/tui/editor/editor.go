@@ -166,6 +166,9 @@ func (e *Editor) Note(text string) { e.note = text }
 func (e *Editor) Take() Message {
 	raw := e.buf.text
 	m := Message{Text: e.chips.expanded(raw), Shown: e.chips.shown(raw), raw: raw}
+	if strings.TrimSpace(m.Text) == "" {
+		m.Text = m.Shown // a message has words
+	}
 	if !m.Command() {
 		m.Blocks = e.chips.blocksIn(raw)
 		found, notes := attached(e.o.Read, raw)

@@ -139,16 +139,20 @@ func TestShellHint(t *testing.T) {
 	h.Ran("git log", "one\ntwo\x1b[0m\n")
 	h.write("what is this?").golden("shell-chip")
 	h.keys("enter")
-	if got, want := h.sent[1].Text, "[!git log, 2 lines] what is this?"; got != want {
+	if got, want := h.sent[1].Text, "what is this?"; got != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 	if got, want := h.sent[1].Blocks[0].(llm.Text).Text, "<shell command=\"git log\">\none\ntwo\n</shell>"; got != want {
 		t.Errorf("attached %q, want %q", got, want)
 	}
-	h.Restore(Message{Text: "[!git log, 2 lines] again"}) // as /rewind does
-	h.keys("enter")
+	h.keys("up", "enter")
 	if len(h.sent[2].Blocks) != 1 {
 		t.Error("what was sent before is not attached again")
+	}
+	h.Ran("true", "(no output)")
+	h.keys("enter")
+	if got, want := h.sent[3].Text, "[!true, 1 line] "; got != want {
+		t.Errorf("sent %q, want %q", got, want)
 	}
 	h.Ran("ls", "a")
 	if h.keys("backspace"); !h.Empty() {
