@@ -58,7 +58,7 @@ func (cs *calls) drawn(beat, width int, st transcript.Style) (out []string) {
 }
 
 func drawing(c repl.Call) call.Call {
-	return call.Call{ToolCall: c.ToolCall, Began: c.Began, Tail: c.Tail, Result: c.Result, Took: c.Took}
+	return call.Call{ToolCall: c.ToolCall, Title: c.Title, Began: c.Began, Tail: c.Tail, Result: c.Result, Took: c.Took}
 }
 
 // call keeps up with a tool call: it is drawn until its result is recorded, and

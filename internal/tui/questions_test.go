@@ -10,6 +10,7 @@ import (
 
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/transcript"
 	"goclaw/internal/tui"
 	"goclaw/internal/tui/tuitest"
 	"goclaw/llm"
@@ -59,7 +60,7 @@ func await[T any](t *testing.T, p *tuitest.Person, from <-chan T) (v T) {
 
 func ended(name, args, text string) repl.Call {
 	c := llm.ToolCall{ID: name + args, Name: name, Args: []byte(args)}
-	return repl.Call{ToolCall: c, State: repl.CallRecorded, Result: llm.Result(c, text)}
+	return repl.Call{ToolCall: c, Title: transcript.CallLine(c), State: repl.CallRecorded, Result: llm.Result(c, text)}
 }
 
 // What was typed before a question is on the screen, or while the user is in the

@@ -21,6 +21,7 @@ import (
 // Call is a tool call, as it is drawn.
 type Call struct {
 	llm.ToolCall
+	Title  string // as transcript.CallLine has it: it is drawn often
 	Began  time.Time
 	Tail   string         // what it printed last, while it runs; anything
 	Result llm.ToolResult // when it has ended; anything
@@ -38,7 +39,7 @@ func Live(c Call, now time.Time, beat, width int, st transcript.Style) []string 
 	if d := now.Sub(c.Began); d >= time.Second {
 		took = duration(d.Truncate(time.Second))
 	}
-	out := []string{headline(st.Yellow(string(frames[beat%len(frames)])), transcript.CallLine(c.ToolCall), "", took, width, st)}
+	out := []string{headline(st.Yellow(string(frames[beat%len(frames)])), c.Title, "", took, width, st)}
 	tail := strings.TrimRight(c.Tail, "\r\n")
 	if tail == "" {
 		return out
@@ -69,7 +70,7 @@ func Ended(c Call, width int, st transcript.Style) []string {
 	if c.Took >= 100*time.Millisecond {
 		took = duration(c.Took)
 	}
-	return append([]string{headline(mark, transcript.CallLine(c.ToolCall), out.summary, took, width, st)}, out.rows()...)
+	return append([]string{headline(mark, c.Title, out.summary, took, width, st)}, out.rows()...)
 }
 
 // refused reports whether the call was not run, because the user or a rule did

@@ -55,7 +55,7 @@ func tool(name, args string) llm.ToolCall {
 func ended(c llm.ToolCall, took time.Duration, text string, failed bool) call.Call {
 	r := llm.Result(c, text)
 	r.IsError = failed
-	return call.Call{ToolCall: c, Result: r, Took: took}
+	return call.Call{ToolCall: c, Title: transcript.CallLine(c), Result: r, Took: took}
 }
 
 func numbers(n int) string {
@@ -101,6 +101,7 @@ func TestLive(t *testing.T) {
 			{ToolCall: tool("bash", `{"command":"make"}`), Began: began, Tail: numbers(9)},
 			{ToolCall: tool("bash", `{"command":"curl"}`), Began: began, Tail: "10%\r20%\r30%\x1b[2J\n\x1b[31mred"},
 		} {
+			c.Title = transcript.CallLine(c.ToolCall)
 			out = append(out, call.Live(c, began.Add(time.Duration(i)*65*time.Second), i, width, st)...)
 		}
 		fits(t, out, width)
