@@ -3,8 +3,11 @@ package repl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"goclaw/internal/query"
+	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
 )
@@ -21,6 +24,9 @@ type chooser interface {
 	// ChooseRow returns which row of a table was chosen, from 1, or 0. The first
 	// row is the head; at is where the cursor stands at first.
 	ChooseRow(ctx context.Context, title string, rows [][]string, at int, more []string) (int, error)
+	// ShowTexts shows texts from a log, each with a title, beginning with the one
+	// at i.
+	ShowTexts(ctx context.Context, texts [][2]string, i int) error
 }
 
 // HitChoice is what a search works with.
@@ -218,4 +224,29 @@ func (c *modelCommands) chooseLevel(ctx context.Context, from chooser) (string, 
 		return "", err
 	}
 	return levels[n-1], nil
+}
+
+// checkpointTexts returns the checkpoints of s in full, each with a title.
+func checkpointTexts(s *session.Session) (out [][2]string) {
+	for _, r := range s.Branch {
+		cp, ok := r.Body.(session.Checkpoint)
+		if !ok {
+			continue
+		}
+		title := fmt.Sprintf("checkpoint, record %d, %s, of %s", r.Seq, r.Time.Local().Format("2006-01-02 15:04"), transcript.Count(cp.Messages, "message"))
+		if cp.Model != "" {
+			title += ", by " + transcript.Name(cp.Model)
+		}
+		text := cp.Summary
+		for _, l := range []struct {
+			name  string
+			items []string
+		}{{"Topics", cp.Topics}, {"Decisions", cp.Decisions}, {"Open questions", cp.Questions}} {
+			if len(l.items) > 0 {
+				text += "\n\n" + l.name + ":\n- " + strings.Join(l.items, "\n- ")
+			}
+		}
+		out = append(out, [2]string{title, text})
+	}
+	return out
 }

@@ -153,6 +153,9 @@ func (c *compactions) checkpoints(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
+	if ch, texts := c.view.chooser(), checkpointTexts(s); ch != nil && len(texts) > 0 {
+		return ch.ShowTexts(ctx, texts, len(texts)-1)
+	}
 	c.view.checkpoints(s)
 	return nil
 }

@@ -38,7 +38,7 @@ type finds struct {
 }
 
 // searchArgs are what /search takes.
-const searchArgs = "[flags] TEXT"
+const searchArgs = "[flags] [TEXT]"
 
 // manyHits is the largest number that means a hit; larger ones are searched for.
 const manyHits = 99

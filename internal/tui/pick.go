@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"goclaw/internal/repl"
+	"goclaw/internal/tui/look"
 	"goclaw/internal/tui/pick"
 	"goclaw/session"
 )
@@ -38,4 +39,11 @@ func (u *UI) ChooseRow(ctx context.Context, title string, rows [][]string, at in
 	v := pick.NewTable(pick.TableOptions{Title: title, Rows: rows, At: at, More: more})
 	err := u.Open(ctx, v)
 	return v.Choice(), err
+}
+
+// ShowTexts shows texts in a viewer.
+func (u *UI) ShowTexts(ctx context.Context, texts [][2]string, i int) error {
+	return u.Open(ctx, look.New(u.model.style, len(texts), i, func(i int) look.Doc {
+		return look.Doc{Title: texts[i][0], Text: texts[i][1]}
+	}))
 }

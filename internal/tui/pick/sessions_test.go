@@ -224,4 +224,24 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
+// BenchmarkOpen is the first screen of 10,000 sessions in SQLite, and all of them.
+func BenchmarkOpen(b *testing.B) {
+	st := open1(b)
+	crowd(b, st, 10_000)
+	for _, all := range []bool{false, true} {
+		name := map[bool]string{false: "first", true: "all"}[all]
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				v := pick.NewSessions(context.Background(), pick.SessionsOptions{Store: st, Clock: later()})
+				_, more := v.Update(v.Init()())
+				v.View(80, 24)
+				if p := (&person{t: fatal{b}, v: v, w: 80, h: 24}); all {
+					p.run(more)
+				}
+				v.Update(named["esc"])
+			}
+		})
+	}
+}
+
 type fatal struct{ *testing.B }
