@@ -143,7 +143,7 @@ type question struct {
 }
 
 func newQuestion(prompt string, reply chan typed) *question {
-	return &question{input: editor.New(editor.Options{Prompt: terminal.Text(prompt)}), reply: reply}
+	return &question{input: editor.New(editor.Options{Prompt: terminal.Text(prompt), Plain: true}), reply: reply}
 }
 
 func (q *question) FullScreen() bool { return false }

@@ -41,6 +41,8 @@ type Options struct {
 	// Read reads a file of the workspace, if it is not longer than max bytes. The
 	// error says in a few words why not; fs.ErrNotExist: there is none.
 	Read func(path string, max int) ([]byte, error)
+	// Plain: nothing becomes a chip.
+	Plain bool
 	// Getenv is os.Getenv; nil: nothing is set.
 	Getenv func(string) string
 	// Prompt stands before the text, painted; "": "> ". Placeholder is shown while

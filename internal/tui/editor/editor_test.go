@@ -331,3 +331,15 @@ func testRead(files map[string]string) func(string, int) ([]byte, error) {
 		return []byte(text), nil
 	}
 }
+
+// An answer to a question is text; the question may be longer than a line.
+func TestQuestion(t *testing.T) {
+	long := strings.Repeat("x\n", 20)
+	h := newHand(t, Options{Prompt: "Continue it? [Y/n] ", Plain: true}).write("no")
+	h.golden("question")
+	h.Reset()
+	if h.paste(long).Value() != long {
+		t.Errorf("the answer is %q", h.Value())
+	}
+	newHand(t, Options{Prompt: "The session has been open in another program since yesterday: what shall become of it? ", Plain: true}).write("wait").golden("question-long")
+}

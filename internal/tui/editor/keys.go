@@ -41,6 +41,9 @@ func (e *Editor) key(k tea.KeyPressMsg) (Event, tea.Cmd) {
 	case "ctrl+g":
 		return None, e.external()
 	case "ctrl+v", "alt+v":
+		if e.o.Plain {
+			return None, nil
+		}
 		return None, fromClipboard(e.o.Getenv)
 	case "up", "down":
 		e.vertical(name == "up")

@@ -27,6 +27,10 @@ func (e *Editor) pasted(text string) {
 	if text == "" {
 		return
 	}
+	if e.o.Plain {
+		e.buf.insert(text, false)
+		return
+	}
 	if strings.Count(text, "\n") > pasteLines || utf8.RuneCountInString(text) > pasteRunes {
 		e.buf.insert(e.chips.paste(text), false)
 		return
