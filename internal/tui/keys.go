@@ -60,8 +60,12 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 	o := m.top()
 	if o != nil && !m.early(o) {
 		done, cmd := o.v.Update(msg)
-		if done {
+		m.desk.typed = time.Time{}
+		switch {
+		case done:
 			m.dismiss(o.v)
+		case !o.asks: // a question may come while something is searched for
+			m.desk.typed = time.Now()
 		}
 		return cmd
 	}

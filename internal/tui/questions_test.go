@@ -105,6 +105,38 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 	<-over
 }
 
+// Nor does what is typed into a viewer when a question comes.
+func TestTypedIntoAViewer(t *testing.T) {
+	ready, answers := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		go ui.ShowCalls(ctx, []repl.Call{ended("bash", `{"command":"make"}`, "made")}, 0)
+		<-ready
+		d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "rm -r build", Dir: "/work", Rule: tool.Exactly("x")})
+		answers <- fmt.Sprint(d, " ", err)
+	})
+	p.See("q leaves")
+	p.Press("/sa")
+	p.See("/sa")
+	close(ready)
+	p.Press("y")
+	p.See("rm -r build")
+	p.Press("yaya")
+	select {
+	case a := <-answers:
+		t.Fatalf("what was being typed answered %q", a)
+	case <-time.After(700 * time.Millisecond): // a pause
+	}
+	p.Press("n")
+	if got := await(t, p, answers); got != "no <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	p.See("made") // the viewer is there again
+	p.Press("\x1b")
+	p.Await("no search", func(text string, _, _ int) bool { return !strings.Contains(text, "/sa") })
+	p.Press("q")
+	<-over
+}
+
 // Ctrl-C says no and stops.
 func TestCtrlCAtAQuestion(t *testing.T) {
 	answers := make(chan error, 2)
