@@ -18,6 +18,8 @@ type app struct {
 	models *models
 	search *searcher
 	today  *spending // nil until it is asked for
+	// greeted: somebody who is here for the first time was told what was found.
+	greeted bool
 	// retrying is told that a summary is asked for again; nil: nobody is.
 	retrying func(agent.Retrying)
 	who      string                                       // the name under which sessions are locked; "": whoAmI

@@ -47,6 +47,14 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 		approve = a.approver()
 		a.models.permit.ask = asker(a.env)
 	}
+	st, err := a.stores.open()
+	if err != nil {
+		return err
+	}
+	if interactive { // who is there is asked before anything is imported
+		o.First = a.firstStart(ctx, st)
+		a.stores.noImport = true
+	}
 	run, err := newTurns(ctx, a, approve)
 	if err != nil {
 		return err
@@ -61,7 +69,6 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	if c := run.tools.Confinement(); c.Missing != "" && !interactive { // a person sees it on the first line
 		a.warn("%s", c)
 	}
-	st := a.stores.st
 	o.CWD, o.Folder = a.conf.Workspace, shortPath(a.conf.Workspace, a.getenv("HOME"))
 	if ref != "" && ref != a.conf.Session.DefaultKey {
 		if in, err := naming.Find(ctx, st, ref, false, a.lists.Last()); foreign(in, err) {
@@ -71,7 +78,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 		a.stores.lookSoon(ctx)
 	}
 	var troubles notes
-	defer a.stores.follow(ctx, st, troubles.add)()
+	defer a.followAfter(ctx, st, &o, troubles.add)()
 	if ix := a.search.ix; ix != nil {
 		// The user comes first: what is missing in the index can wait.
 		defer time.AfterFunc(3*time.Second, ix.Background).Stop()

@@ -37,22 +37,21 @@ func TestFoldSaysItsPrice(t *testing.T) {
 	exits(t, cmd)
 	p, cmd = talks(t, home, env)
 	p.See("\n>")
-	p.Press("/compact\ry\r")
-	p.See("Make it? [y/N]")
+	p.Press("/compact\ry")
+	p.See("Make it?\n")
 	if !price.MatchString(p.All()) {
 		t.Errorf("it says %q", p.All())
 	}
-	p.Press("n\r")
-	p.See("[nothing was compacted]")
-	p.See("\n> y")
-	if asked.Load() != before {
+	if answers(p, "\x1b", "[nothing was compacted]"); asked.Load() != before {
 		t.Error("what was typed before the question was taken for the answer")
 	}
+	p.See("\n> y")
 	p.Press("\x15/compact\r")
-	p.Await("the second question", func(s string, _, _ int) bool { return strings.Count(s, "Make it?") == 2 })
-	p.Press("y\r")
+	p.See("> /compact\n")
+	p.See("Make it?\n")
+	answers(p, "y", "compacted ")
 	p.See("/undo brings them back")
-	p.Press("/quit\r")
+	p.Press("\x15/quit\r")
 	exits(t, cmd)
 	if asked.Load() == before {
 		t.Error("no model was asked for the summary")

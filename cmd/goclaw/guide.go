@@ -25,6 +25,13 @@ func (a *app) guide(ctx context.Context) []string {
 			agents[in.Origin.Program]++
 		}
 	}
+	lines := []string{
+		"No key yet: the built-in offline model answers (it is not a language model).",
+		"For a language model: goclaw setup, or set ANTHROPIC_API_KEY or OPENAI_API_KEY.",
+	}
+	if a.greeted { // what was found was said
+		return lines[:1]
+	}
 	var found []string
 	for _, s := range a.models.found {
 		found = append(found, fmt.Sprintf("%s with %s (goclaw --model %s/%s)", serverNames[s.Name], firstModels(s.Models), s.Name, shown(s.Models[0].Name)))
@@ -35,9 +42,5 @@ func (a *app) guide(ctx context.Context) []string {
 	if len(found) == 0 {
 		found = []string{"no model server, and no sessions of other agents"}
 	}
-	return []string{
-		"No key yet: the built-in offline model answers (it is not a language model).",
-		"For a language model: goclaw setup, or set ANTHROPIC_API_KEY or OPENAI_API_KEY.",
-		"Found here: " + strings.Join(found, "; ") + ".",
-	}
+	return append(lines, "Found here: "+strings.Join(found, "; ")+".")
 }

@@ -102,23 +102,23 @@ func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o 
 // each store; later goclaw import does it when asked. A failure is reported, and
 // goclaw's own sessions can still be used.
 func (ss *stores) firstImport(ctx context.Context, st store) {
-	if ss.noImport || !ss.conf.Session.Inherit.Enabled {
+	if !ss.importDue(ctx, st) {
 		return
 	}
 	ss.noImport = true
 	finished := inherit.Finished(ss.memoPath())
-	if len(ss.sources()) == 0 || finished && !ss.awaits(ctx, st) {
-		return
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program
 	o, err := ss.importOptions()
+	resumes := err == nil && o.Memo.Begun() && !finished
 	if err == nil {
-		if o.Memo.Begun() && !finished {
+		if resumes {
 			ss.warn("the last import did not finish: resuming it")
 		}
-		err = o.Memo.Begin()
+		if ss.agree == nil || resumes {
+			err = o.Memo.Begin()
+		}
 	}
 	if err != nil {
 		ss.warn("other agents' sessions are not imported: %s", oneLine(err))
@@ -129,6 +129,11 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	cat, err := inherit.Find(ctx, ss.sources(), ss.findOptions("", o.Memo))
 	if err == nil {
 		defer cat.Close()
+		if n := len(cat.Transcripts); n > 0 && ss.agree != nil && !resumes && !ss.agree(ctx, n) {
+			_ = o.Memo.Finish() // else the next start asks again
+			ss.note("nothing was imported; goclaw import does it later")
+			return
+		}
 		ss.looked = true
 		ss.asked(o.Memo, cat)
 		if rep, err = ss.take(ctx, st, cat, o, true, nil); err == nil {
@@ -141,6 +146,15 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 	if err != nil {
 		ss.warn("%s", oneLine(importError(err, rep)))
 	}
+}
+
+// importDue reports whether what other programs have left is still to be
+// imported.
+func (ss *stores) importDue(ctx context.Context, st store) bool {
+	if ss.noImport || !ss.conf.Session.Inherit.Enabled || len(ss.sources()) == 0 {
+		return false
+	}
+	return !inherit.Finished(ss.memoPath()) || ss.awaits(ctx, st)
 }
 
 // awaits reports whether the session that a chat opens has another program's

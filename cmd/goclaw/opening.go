@@ -44,6 +44,12 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	if o.pick && !(isTerminal(a.in) && isTerminal(a.out)) {
 		return "", usage("--resume asks which session, which needs a terminal: goclaw sessions lists them, and --session opens one")
 	}
+	if isTerminal(a.in) && isTerminal(a.out) {
+		a.stores.agree = func(ctx context.Context, n int) bool {
+			answer, err := line.NewPlain(a.in, a.out).Ask(ctx, importQuestion(n)+" [Y/n] ")
+			return err == nil && (strings.TrimSpace(answer) == "" || line.Yes(answer))
+		}
+	}
 	st, err := a.stores.imported(ctx)
 	if err != nil {
 		return "", err

@@ -549,7 +549,7 @@ func (s *setup) chooseImport(ctx context.Context) error {
 	wanted, err := s.imports, error(nil)
 	if !s.given("import") {
 		if wanted = in.Enabled; n > 0 {
-			wanted, err = s.q.sure(ctx, fmt.Sprintf("Import %s (the originals are only read)?", transcript.Count(n, "session")), in.Enabled)
+			wanted, err = s.q.sure(ctx, importQuestion(n), in.Enabled)
 		}
 	}
 	if err != nil {

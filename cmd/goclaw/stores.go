@@ -23,6 +23,9 @@ type stores struct {
 	readOnly bool  // not even projections are written
 	looked   bool  // what other programs wrote since the last import was imported
 	noImport bool  // other programs' sessions were imported already, or must not be
+	// agree asks whether n sessions of other programs may be imported. nil: nobody
+	// is there to be asked, and the configuration decides.
+	agree func(ctx context.Context, n int) bool
 }
 
 // store is what all stores can do beyond session.Store.

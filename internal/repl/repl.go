@@ -119,6 +119,8 @@ type Options struct {
 	// said on the command line. note is what else the user should know.
 	SetThink func(level string) (note string, err error)
 
+	// First is called before a session is opened. nil: there is nothing to do.
+	First func(ctx context.Context, w Welcome)
 	// Guide returns what to tell somebody who has no model yet, instead of the
 	// model's note. nil: nothing.
 	Guide func(ctx context.Context) []string
@@ -198,6 +200,9 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	defer c.status.close()
 	c.completions.idle.Lock()
 	defer c.completions.idle.Unlock()
+	if c.o.First != nil {
+		c.o.First(ctx, Welcome{c})
+	}
 	switch err := c.open(ctx); {
 	case errors.Is(err, errNonePicked):
 		return nil
