@@ -172,7 +172,7 @@ func TestChoosingAHit(t *testing.T) {
 	defer ix.Close()
 	search := func(o *Options) { o.Search = ix }
 	h := &hand{hit: func(c HitChoice) Found {
-		for line, found := range map[string]bool{"second question": true, "--role assistant answer": true, "--tool bash second": false, "zebra": false, "": false, "--role user": false} {
+		for line, found := range map[string]bool{"second question": true, "--role assistant answer": true, "--until 2020-01-01 second": false, "zebra": false, "": false, "--role user": false} {
 			hits, _, _, err := c.Find(context.Background(), line)
 			if err != nil || len(hits) > 0 != found {
 				t.Errorf("%q finds %d: %v", line, len(hits), err)
