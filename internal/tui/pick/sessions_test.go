@@ -164,17 +164,17 @@ func TestLeavingWaitsForChanges(t *testing.T) {
 // of them are there in the end.
 func TestManySessions(t *testing.T) {
 	st := open1(t)
-	crowd(t, st, 2_500)
+	crowd(t, st, 1_200)
 	v := pick.NewSessions(context.Background(), pick.SessionsOptions{Store: st, Clock: later()})
 	p := &person{t: t, v: v, w: 80, h: 24}
 	_, more := v.Update(v.Init()())
 	golden(t, "sessions-first-80x24", p.screen())
 	p.run(more)
-	if s := p.screen(); !strings.Contains(s, "Sessions  2500\n") {
+	if s := p.screen(); !strings.Contains(s, "Sessions  1200\n") {
 		t.Errorf("the whole list:\n%s", s)
 	}
-	p.press("case 2499", "enter")
-	if in, err := session.Stat(context.Background(), st, v.Choice()); err != nil || in.Key != "main:cli:s2499" {
+	p.press("case 1199", "enter")
+	if in, err := session.Stat(context.Background(), st, v.Choice()); err != nil || in.Key != "main:cli:s1199" {
 		t.Errorf("chose %s: %v", in.Key, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestAnyKeys(t *testing.T) {
 		v := pick.NewSessions(context.Background(), pick.SessionsOptions{Store: st, Clock: later(), Folder: "/home/ann/work", Search: &searches{[]recall.Hit{{Session: ids[2], Seq: 2, Text: "lisp\x1b[2J"}}}})
 		w, h := rapid.IntRange(1, 130).Draw(rt, "width"), rapid.IntRange(1, 40).Draw(rt, "height")
 		p := open(rt, v, w, h)
-		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 25).Draw(rt, "keys") {
+		for _, k := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 15).Draw(rt, "keys") {
 			p.press(k)
 			if c := v.Cursor(); c != nil && (c.X < 0 || c.X >= w || c.Y < 0 || c.Y >= h) {
 				rt.Fatalf("the cursor is at %d, %d", c.X, c.Y)
@@ -198,7 +198,7 @@ func TestAnyKeys(t *testing.T) {
 		if strings.Contains(v.View(80, 24), "New title:") {
 			p.press("esc")
 		}
-		for range 26 { // the first may end the help
+		for range 16 { // the first may end the help
 			p.press("ctrl+z")
 		}
 		p.send(tea.WindowSizeMsg{Width: 5, Height: 3})
