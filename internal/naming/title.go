@@ -66,9 +66,10 @@ func topicOf(text string) string {
 	return ""
 }
 
-// envelope is what a messenger's gateway writes around a message: when it came,
-// from where, and its number.
-var envelope = regexp.MustCompile(`^\[[^\]]*\d{4}-\d\d-\d\d[^\]]*\]|\[message_id: [^\]]*\]`)
+// envelope is what programs write around a message or into it: a messenger's
+// gateway when it came, from where, and its number; the chat's input which image
+// stands there.
+var envelope = regexp.MustCompile(`^\[[^\]]*\d{4}-\d\d-\d\d[^\]]*\]|\[message_id: [^\]]*\]|\[image #\d+, \d+x\d+ [A-Z]+\]`)
 
 // job is what OpenClaw writes before the message of a scheduled job or a hook:
 // its id and its name.

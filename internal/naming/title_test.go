@@ -25,7 +25,8 @@ func TestTopic(t *testing.T) {
 		"你好！帮我修复登录测试":                                                    "帮我修复登录测试",
 		"[Sun 2026-11-15 00:11 UTC] The ferry is late\n[message_id: 42]": "The ferry is late",
 		"[cron:6880389a-fbe1-4d71-af03-d7314d6989ee nightly] Check the backups. Then rest.": "nightly: Check the backups",
-		"[hook:6880389a] A mail has come": "A mail has come",
+		"[hook:6880389a] A mail has come":              "A mail has come",
+		"[image #1, 1200x800 PNG] What is wrong here?": "What is wrong here?",
 		// A greeting stays in its sentence.
 		"Hi, can you fix the build?":      "Hi, can you fix the build?",
 		"Hello world program in Go":       "Hello world program in Go",

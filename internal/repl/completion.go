@@ -16,6 +16,7 @@ type Completion struct {
 	Args string // what a command takes, as help shows it
 	Help string
 	Runs bool // nothing more is needed
+	Also bool // another name of a command
 }
 
 // completions are asked for by any goroutine. What they are made of belongs to
@@ -55,7 +56,7 @@ func (r Remote) Completions() (out []Completion) {
 				if i > 0 {
 					help = "the same as /" + cmd.names[0]
 				}
-				out = append(out, Completion{Text: "/" + name, Args: cmd.args, Help: help, Runs: cmd.args == "" || cmd.args[0] == '['})
+				out = append(out, Completion{Text: "/" + name, Args: cmd.args, Help: help, Runs: cmd.args == "" || cmd.args[0] == '[', Also: i > 0})
 			}
 		}
 	}

@@ -27,6 +27,7 @@ type Option struct {
 	Args string // what a command takes
 	Help string
 	Runs bool // nothing else is needed: Enter sends it
+	Also bool // another name for what is offered already
 }
 
 // Options are what an Editor works with. Every field may be left out.
@@ -160,9 +161,6 @@ func (e *Editor) Ran(command, output string) {
 	pos := e.buf.pos
 	e.buf.set(c+e.buf.text, pos+len(c))
 }
-
-// Note shows a line below the text until the next key.
-func (e *Editor) Note(text string) { e.note = text }
 
 // Take returns what is to be sent, remembers it in the history, and removes it.
 func (e *Editor) Take() Message {

@@ -222,7 +222,7 @@ func fit(pattern fuzzy.Pattern, lower, path string) (score int, ok bool) {
 
 // files asks for the files that fit the word, beside whatever cmd does.
 func (m *menu) files(f *files, cmd tea.Cmd) tea.Cmd {
-	if m.kind != kindFile {
+	if !m.kind.files() {
 		return cmd
 	}
 	if m.ranking {
@@ -238,7 +238,7 @@ func (m *menu) files(f *files, cmd tea.Cmd) tea.Cmd {
 // or more files are known.
 func (m *menu) ranked(f *files, r ranked) tea.Cmd {
 	m.ranking = false
-	if m.kind != kindFile {
+	if !m.kind.files() {
 		return nil
 	}
 	if r.word == m.word {

@@ -70,6 +70,10 @@ func TestPastedImages(t *testing.T) {
 	if m.Text != "what is [image #1, 120x80 PNG]?" || len(m.Blocks) != 1 || m.Blocks[0].(llm.Image).MIME != "image/png" {
 		t.Errorf("sent %q with %d blocks", m.Text, len(m.Blocks))
 	}
+	h.Restore(Message{Text: m.Text}) // as /rewind does
+	if h.keys("enter"); len(h.sent[1].Blocks) != 1 {
+		t.Error("the image is not there again")
+	}
 }
 
 func TestClipboard(t *testing.T) {

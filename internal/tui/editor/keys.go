@@ -33,6 +33,9 @@ func (e *Editor) key(k tea.KeyPressMsg) (Event, tea.Cmd) {
 		return None, nil
 	case "tab":
 		e.menu.dismissed = false
+		if p := pathAt(e.buf.text, e.buf.pos); p.kind == kindPath {
+			return None, e.completeAt(p)
+		}
 		return None, e.complete()
 	case "ctrl+r":
 		e.menu.close()

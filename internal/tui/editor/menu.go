@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"goclaw/internal/shell"
 	"goclaw/internal/tui/fuzzy"
 )
 
@@ -20,7 +21,11 @@ const (
 	kindCommand
 	kindArgument
 	kindFile
+	kindPath // a file in a shell command
 )
+
+// files reports whether files are offered.
+func (k kind) files() bool { return k == kindFile || k == kindPath }
 
 // place is where in the text something can be completed.
 type place struct {
@@ -77,6 +82,17 @@ func placeAt(text string, pos int) place {
 	return place{}
 }
 
+// pathAt returns the word at the cursor if the text is a shell command: Tab
+// completes it to a file.
+func pathAt(text string, pos int) place {
+	before := text[:pos]
+	if !strings.HasPrefix(before, "!") {
+		return place{}
+	}
+	from := strings.LastIndexAny(before, " \t\n|;&<>()='\"!") + 1
+	return place{kind: kindPath, from: from, word: before[from:]}
+}
+
 // refBefore returns the beginning of a file's name at the end of before: after
 // an @ that begins a word, with or without a quotation mark.
 func refBefore(before string) (from int, word string, ok bool) {
@@ -111,6 +127,15 @@ type offered struct {
 // complete opens, changes or closes the list after a change of the text.
 func (e *Editor) complete() tea.Cmd {
 	m, p := &e.menu, placeAt(e.buf.text, e.buf.pos)
+	if path := pathAt(e.buf.text, e.buf.pos); m.kind == kindPath && m.same(path) && path.word != "" {
+		p = path // it was asked for
+	}
+	return e.completeAt(p)
+}
+
+// completeAt is complete for that place.
+func (e *Editor) completeAt(p place) tea.Cmd {
+	m := &e.menu
 	if p.kind == kindNone {
 		m.close()
 		return nil
@@ -120,7 +145,7 @@ func (e *Editor) complete() tea.Cmd {
 		return m.lookUp(&e.o, &e.files)
 	}
 	m.word = p.word
-	if m.kind == kindFile {
+	if m.kind.files() {
 		return m.files(&e.files, nil)
 	}
 	m.filter()
@@ -135,7 +160,7 @@ func (m *menu) lookUp(o *Options, f *files) tea.Cmd {
 		return func() tea.Msg { return offered{p, o.Commands()} }
 	case p.kind == kindArgument && o.Arguments != nil:
 		return func() tea.Msg { return offered{p, o.Arguments(p.command)} }
-	case p.kind == kindFile && o.Files != nil:
+	case p.kind.files() && o.Files != nil:
 		cmd := f.scan()
 		m.looking = f.count() == 0
 		return m.files(f, cmd)
@@ -163,7 +188,7 @@ func (m *menu) filter() {
 	for _, o := range m.all {
 		name := strings.TrimPrefix(o.Text, "/")
 		score, ok := pattern.Score(fuzzy.Fold(name))
-		if !ok || word == "" && m.kind == kindCommand && strings.Contains(name, ":") {
+		if !ok || word == "" && o.Also {
 			continue
 		}
 		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(word)) {
@@ -195,7 +220,7 @@ func (m *menu) filter() {
 // usual meaning.
 func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 	m := &e.menu
-	if m.kind == kindFile && m.fits != m.word && (name == "tab" || name == "enter") {
+	if m.kind.files() && m.fits != m.word && (name == "tab" || name == "enter") {
 		m.show(&e.files, ranked{m.word, e.files.rank(m.word)}) // faster than the ranking
 	}
 	n := len(m.options)
@@ -223,8 +248,8 @@ func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 			m.dismissed = true
 			return false, None, nil
 		}
-		o, k := m.options[m.selected], m.kind
-		if cmd = e.accept(o, k == kindFile || !o.Runs); k == kindFile || !o.Runs {
+		o, goOn := m.options[m.selected], m.kind.files() || !m.options[m.selected].Runs
+		if cmd = e.accept(o, goOn); goOn {
 			return true, None, cmd
 		}
 		return true, Send, nil
@@ -238,12 +263,15 @@ func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 func (e *Editor) accept(o Option, goOn bool) tea.Cmd {
 	b, m := &e.buf, &e.menu
 	text, k := o.Text, m.kind
-	if k == kindFile {
+	switch k {
+	case kindFile:
 		text = ref(text)
+	case kindPath:
+		text = shell.Quote([]string{text})
 	}
-	folder := k == kindFile && strings.HasSuffix(o.Text, "/")
+	folder := k.files() && strings.HasSuffix(o.Text, "/")
 	rest := b.text[b.pos:]
-	if goOn && !folder && !strings.HasPrefix(rest, " ") && (k == kindFile || o.Args != "" || k == kindArgument) {
+	if goOn && !folder && !strings.HasPrefix(rest, " ") && (k.files() || o.Args != "" || k == kindArgument) {
 		text += " "
 	}
 	at := m.from + len(text)
@@ -252,7 +280,7 @@ func (e *Editor) accept(o Option, goOn bool) tea.Cmd {
 	}
 	b.set(b.text[:m.from]+text+rest, at)
 	m.close()
-	if folder || k == kindCommand && goOn {
+	if folder && k == kindFile || k == kindCommand && goOn {
 		return e.complete()
 	}
 	return nil

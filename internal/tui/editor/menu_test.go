@@ -109,6 +109,21 @@ func TestFastFingers(t *testing.T) {
 	h.want("@cmd/goclaw/chat_test.go |")
 }
 
+// In a shell command, Tab completes the names of files.
+func TestPaths(t *testing.T) {
+	h := newHand(t, menuOptions()).write("!cat chat_")
+	if h.Busy() {
+		t.Error("a list is open that nobody asked for")
+	}
+	h.keys("tab", "tab").want("!cat cmd/goclaw/chat_test.go |")
+	h.write("spac").keys("tab", "enter").want("!cat cmd/goclaw/chat_test.go 'docs/with space.md' |")
+	h.write("re").keys("tab").write("ad").keys("enter").want("!cat cmd/goclaw/chat_test.go 'docs/with space.md' README.md |")
+	h.keys("enter")
+	if len(h.sent) != 1 {
+		t.Errorf("%q is not sent", h.at())
+	}
+}
+
 func TestAttached(t *testing.T) {
 	h := newHand(t, menuOptions()).write(`(@README.md), @README.md. @"docs/with space.md" @big.log @prog @nobody x@README.md`).keys("esc", "enter")
 	m := h.sent[0]
