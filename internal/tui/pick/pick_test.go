@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -108,9 +109,8 @@ func (p *person) press(keys ...string) {
 			p.send(m)
 			continue
 		}
-		for _, r := range k {
-			p.send(tea.KeyPressMsg{Code: r, Text: string(r)})
-		}
+		r, _ := utf8.DecodeRuneInString(k)
+		p.send(tea.KeyPressMsg{Code: r, Text: k})
 	}
 }
 

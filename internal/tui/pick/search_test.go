@@ -21,6 +21,12 @@ import (
 // searching opens a search over a real index: a long conversation, the sessions
 // of several, and a memory file.
 func searching(t testing.TB, w, h int) (*pick.Search, *person, []session.ID) {
+	o, ids := searched(t)
+	v := pick.NewSearch(context.Background(), o)
+	return v, open(t, v, w, h), ids
+}
+
+func searched(t testing.TB) (pick.SearchOptions, []session.ID) {
 	st := open1(t)
 	ids := several(t, st)
 	var bodies []session.Body
@@ -40,23 +46,23 @@ func searching(t testing.TB, w, h int) (*pick.Search, *person, []session.ID) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ix.Close() })
-	v := pick.NewSearch(context.Background(), pick.SearchOptions{Store: st, Clock: now(), File: ix.File, Find: func(ctx context.Context, line string) ([]recall.Hit, string, []string, error) {
+	return pick.SearchOptions{Store: st, Clock: now(), File: ix.File, Find: func(ctx context.Context, line string) ([]recall.Hit, string, []string, error) {
 		if strings.HasPrefix(line, "--wrong") {
 			return nil, "", nil, errors.New("there is no flag --wrong")
 		}
 		res, err := ix.Search(ctx, recall.Query{Text: line, Limit: 50})
 		return res.Hits, line, nil, err
-	}})
-	return v, open(t, v, w, h), ids
+	}}, ids
 }
 
 func TestSearchScreens(t *testing.T) {
+	o, _ := searched(t)
 	for _, size := range []struct {
 		name string
 		w, h int
 	}{{"80x24", 80, 24}, {"40x20", 40, 20}} {
 		t.Run(size.name, func(t *testing.T) {
-			_, p, _ := searching(t, size.w, size.h)
+			p := open(t, pick.NewSearch(context.Background(), o), size.w, size.h)
 			golden(t, "search-"+size.name, p.screen())
 			p.press("walrus")
 			golden(t, "search-hits-"+size.name, p.screen())
@@ -73,6 +79,7 @@ func TestSearchScreens(t *testing.T) {
 }
 
 func TestHitIsChosen(t *testing.T) {
+	o, ids := searched(t)
 	for _, c := range []struct {
 		keys []string
 		want pick.Found // Session: "long" or "importer"
@@ -84,7 +91,8 @@ func TestHitIsChosen(t *testing.T) {
 		{[]string{"--wrong", "ctrl+u", "importer second run", "enter", "o"}, pick.Found{Session: "importer", Seq: 2}},
 		{[]string{"zzzzz", "enter", "esc"}, pick.Found{}},
 	} {
-		v, p, ids := searching(t, 80, 24)
+		v := pick.NewSearch(context.Background(), o)
+		p := open(t, v, 80, 24)
 		p.press(c.keys...)
 		want := c.want
 		switch want.Session {

@@ -29,11 +29,16 @@ func (s *searches) Search(_ context.Context, q recall.Query) (recall.Result, err
 }
 
 func sessions(t testing.TB, w, h int) (*pick.Sessions, *person, session.Store, []session.ID) {
+	o, ids := choice(t)
+	v := pick.NewSessions(context.Background(), o)
+	return v, open(t, v, w, h), o.Store, ids
+}
+
+func choice(t testing.TB) (pick.SessionsOptions, []session.ID) {
 	st := open1(t)
 	ids := several(t, st)
 	search := &searches{[]recall.Hit{{Session: ids[5], Seq: 2, Role: recall.User, Text: "The invoices are wrong."}, {Session: ids[1], Seq: 2, Role: recall.User, Text: "The importer test fails on every second run."}}}
-	v := pick.NewSessions(context.Background(), pick.SessionsOptions{Store: st, Clock: later(), Search: search, Folder: "/home/ann/work", Open: ids[1]})
-	return v, open(t, v, w, h), st, ids
+	return pick.SessionsOptions{Store: st, Clock: later(), Search: search, Folder: "/home/ann/work", Open: ids[1]}, ids
 }
 
 func TestSessionScreens(t *testing.T) {
@@ -55,6 +60,7 @@ func TestSessionScreens(t *testing.T) {
 }
 
 func TestSessionIsChosen(t *testing.T) {
+	o, ids := choice(t)
 	for _, c := range []struct {
 		keys []string
 		want int
@@ -72,7 +78,8 @@ func TestSessionIsChosen(t *testing.T) {
 		{[]string{"ctrl+l", "home", "enter"}, 1}, // the first of this folder
 		{[]string{"?", "enter", "end", "enter"}, 5},
 	} {
-		v, p, _, ids := sessions(t, 80, 24)
+		v := pick.NewSessions(context.Background(), o)
+		p := open(t, v, 80, 24)
 		p.press(c.keys...)
 		want := session.ID("")
 		if c.want >= 0 {
