@@ -12,6 +12,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
+
+	"goclaw/internal/tui/paint"
 )
 
 // frame is a view, and what is printed with it.
@@ -32,31 +34,33 @@ func (f frame) same(g frame) bool {
 
 func (f frame) title() string { return fmt.Sprintf("goclaw %d", f.number) }
 
-// output is the terminal that Bubble Tea draws on. What is printed above a view
-// is added to the very write that draws the view, so that both appear at once
-// and neither is ever on the screen without the other.
+// output is the terminal that Bubble Tea draws on. The alternate screen is drawn
+// by Bubble Tea. What it writes to draw an inline view is thrown away, and the
+// view is painted by package paint, together with what is printed above it: both
+// appear at once, and what was on the screen already is not written again.
 //
 // The file is not embedded: it has WriteString and ReadFrom, which io would call
 // in place of Write.
 type output struct {
-	file *os.File
-	kind reflowing
-
-	// colours are those that the terminal has.
+	file    *os.File
+	kind    reflowing
 	colours colorprofile.Profile
 
-	mu    sync.Mutex
-	offed []frame  // views that were offered and not drawn yet
-	texts []string // to print, of views that were drawn
-	probe bool
-	drawn frame // what is on the screen
-	wide  []int // the columns that its rows take
-	// thought is what the renderer takes for drawn: views that were made for
-	// another size of the terminal are not written.
-	thought frame
-	size    func() (width, height int)
-	told    [2]int // the size that was told last
-	rests   bool   // it is known for sure
+	mu      sync.Mutex
+	offered []frame  // views that were not drawn yet
+	texts   []string // to print, of views that Bubble Tea has drawn
+	probe   bool
+	last    frame // that Bubble Tea has drawn
+	sheet   paint.Sheet
+	drawn   bool // there is something on the sheet
+	alt     bool // the alternate screen is on
+	width   int  // of the terminal when the sheet was painted
+	lent    bool // another program had the terminal: the sheet is to be painted again
+	synced  bool // the terminal shows an update at once
+
+	size  func() (width, height int)
+	told  [2]int // the size that was told last
+	rests bool   // it is known for sure
 }
 
 func newOutput(f *os.File, kind reflowing, colours colorprofile.Profile) *output {
@@ -82,18 +86,25 @@ func (o *output) Terminal() *os.File { return o.file }
 func (o *output) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.offed = append(o.offed, f)
+	o.offered = append(o.offered, f)
+}
+
+// sync says that the terminal has synchronised output.
+func (o *output) sync() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.synced = true
 }
 
 // rest returns what was not printed.
 func (o *output) rest() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, f := range o.offed {
+	for _, f := range o.offered {
 		o.texts = append(o.texts, f.print...)
 	}
 	texts := o.texts
-	o.offed, o.texts = nil, nil
+	o.offered, o.texts = nil, nil
 	return texts
 }
 
@@ -102,33 +113,56 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text, number, closes := untitled(p)
-	if closes { // the terminal is lent to another program, or given back
-		o.thought.x, o.thought.y = 0, strings.Count(o.thought.content, "\n")
+	ok := o.find(number)
+	if o.alt || o.last.alt {
+		return len(p), o.write(o.alternate(text))
 	}
-	f, ok := o.find(number)
-	if !ok {
-		return len(p), o.write(text)
+	b := &strings.Builder{}
+	settings(b, text)
+	switch {
+	case closes: // the terminal is given back, or lent to another program
+		o.sheet.Leave(b)
+		b.WriteString(ansi.EraseScreenBelow)
+		o.lent = true
+	case ok || o.lent && len(p) > 0 && number == 0:
+		o.draw(b)
 	}
-	before := o.thought
-	o.thought = f
-	w, h := o.size()
-	if moved := w > 0 && (w != f.width || h != f.height); (moved || !o.rests) && !modal(text) && o.drawn.number > 0 {
-		return len(p), nil // a view for the new size follows
+	return len(p), o.write([]byte(b.String()))
+}
+
+// find takes the view with a number for the last one that was drawn, and what is
+// to be printed with it and with those before. It reports whether there is one.
+func (o *output) find(number uint64) (ok bool) {
+	for len(o.offered) > 0 && o.offered[0].number <= number {
+		f := o.offered[0]
+		o.texts, o.probe = append(o.texts, f.print...), o.probe || f.probe
+		o.last, ok = f, true
+		o.offered = o.offered[1:]
 	}
-	o.drew(f)
-	// The renderer takes a cursor below a view that has become shorter to be in
-	// its last row.
-	if up := before.y - strings.Count(f.content, "\n"); up > 0 && before.number > 0 && !before.alt && !f.alt {
-		text = append([]byte(ansi.CursorUp(up)), text...)
+	return ok
+}
+
+// alternate returns what is written of text while the alternate screen is on,
+// goes on or goes off.
+func (o *output) alternate(text []byte) []byte {
+	on, off := []byte(ansi.SetModeAltScreenSaveCursor), []byte(ansi.ResetModeAltScreenSaveCursor)
+	if bytes.Contains(text, on) {
+		o.alt = true
 	}
-	if len(o.texts) > 0 && !f.alt {
-		text = o.printed(text, f)
-		o.texts = nil
+	before, after, leaves := bytes.Cut(text, off)
+	if !leaves {
+		return text
 	}
-	if o.probe {
-		text, o.probe = append(text[:len(text):len(text)], ansi.RequestCursorPositionReport...), false
+	o.alt = false
+	b := &strings.Builder{}
+	b.Write(before)
+	b.Write(off)
+	settings(b, after)
+	if o.width != o.last.width { // the view was broken while it was not seen
+		o.erase(b, o.last.width)
 	}
-	return len(p), o.write(text)
+	o.draw(b)
+	return []byte(b.String())
 }
 
 func (o *output) write(p []byte) error {
@@ -139,42 +173,60 @@ func (o *output) write(p []byte) error {
 	return err
 }
 
-// find returns the view with a number, and takes what is to be printed with it
-// and with those before.
-func (o *output) find(number uint64) (f frame, ok bool) {
-	for len(o.offed) > 0 && o.offed[0].number <= number {
-		f, ok = o.offed[0], true
-		o.texts, o.probe = append(o.texts, f.print...), o.probe || f.probe
-		o.offed = o.offed[1:]
+// draw writes to b what paints the last view, and prints what is to be printed.
+func (o *output) draw(b *strings.Builder) {
+	f := o.last
+	w, h := o.size()
+	if moved := w > 0 && (w != f.width || h != f.height); o.drawn && (moved || !o.rests) {
+		return // a view for the new size follows
 	}
-	return f, ok
+	if o.lent {
+		o.lent = false
+		o.erase(b, f.width)
+	}
+	var update strings.Builder
+	var printed []string
+	for _, t := range o.texts {
+		printed = append(printed, lines(o.painted(t), f.width)...)
+	}
+	o.sheet.Paint(&update, rows(printed), rows(strings.Split(o.painted(f.content), "\n")), f.x, f.y, f.height)
+	o.texts, o.width = nil, f.width
+	const small = 100 // bytes, which a terminal shows at once anyway
+	switch {
+	case update.Len() < small && o.drawn:
+		b.WriteString(update.String())
+	case o.synced:
+		b.WriteString(ansi.SetModeSynchronizedOutput + update.String() + ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput)
+	default:
+		b.WriteString(ansi.ResetModeTextCursorEnable + update.String() + ansi.SetModeTextCursorEnable)
+	}
+	o.drawn = true
+	if o.probe {
+		b.WriteString(ansi.RequestCursorPositionReport)
+		o.probe = false
+	}
 }
 
-// printed adds to text, which draws f, what prints o.texts: before the marks
-// that end an update.
-func (o *output) printed(text []byte, f frame) []byte {
-	var all []string
-	for _, t := range o.texts {
-		var b strings.Builder
-		io.WriteString(&colorprofile.Writer{Forward: &b, Profile: o.colours}, t)
-		all = append(all, lines(b.String(), f.width)...)
-	}
-	end := 0
-	for _, mark := range []string{ansi.ResetModeSynchronizedOutput, ansi.SetModeTextCursorEnable} {
-		if bytes.HasSuffix(text[:len(text)-end], []byte(mark)) {
-			end += len(mark)
-		}
+// painted returns text in the colours that the terminal has.
+func (o *output) painted(text string) string {
+	if o.colours == colorprofile.TrueColor {
+		return text
 	}
 	var b strings.Builder
-	b.Write(text[:len(text)-end])
-	insert(&b, all, f.height, strings.Count(f.content, "\n")+1, f.x, f.y)
-	b.Write(text[len(text)-end:])
-	return []byte(b.String())
+	io.WriteString(&colorprofile.Writer{Forward: &b, Profile: o.colours}, text)
+	return b.String()
+}
+
+func rows(lines []string) []paint.Row {
+	out := make([]paint.Row, len(lines))
+	for i, l := range lines {
+		out[i] = paint.NewRow(l)
+	}
+	return out
 }
 
 // untitled takes the title of the window out of p, and returns the number of the
-// view in it; 0 if there is none. closes: the renderer leaves the terminal, with
-// the cursor at the bottom of the view.
+// view in it; 0 if there is none. closes: the renderer leaves the terminal.
 func untitled(p []byte) (rest []byte, number uint64, closes bool) {
 	for {
 		before, after, ok := bytes.Cut(p, []byte("\x1b]2;"))
@@ -191,17 +243,23 @@ func untitled(p []byte) (rest []byte, number uint64, closes bool) {
 	}
 }
 
-// modal reports whether text changes a mode of the terminal. Such a text is
-// written in any case.
-func modal(text []byte) bool {
-	for {
-		_, after, ok := bytes.Cut(text, []byte("\x1b[?"))
-		if !ok {
-			return false
+// settings writes to b what text sets and asks of the terminal, and leaves out
+// what it draws.
+func settings(b *strings.Builder, text []byte) {
+	var state byte
+	for len(text) > 0 {
+		seq, _, n, next := ansi.DecodeSequence(text, state, nil)
+		state, text = next, text[n:]
+		if len(seq) < 3 || seq[0] != '\x1b' || bytes.HasPrefix(seq, []byte("\x1b]8;")) {
+			continue
 		}
-		if !bytes.HasPrefix(after, []byte("25")) && !bytes.HasPrefix(after, []byte("2026")) {
-			return true
+		switch string(seq) {
+		case ansi.SetModeTextCursorEnable, ansi.ResetModeTextCursorEnable, ansi.SetModeSynchronizedOutput, ansi.ResetModeSynchronizedOutput:
+			continue
 		}
-		text = after
+		if seq[1] == '[' && (seq[2] == ';' || seq[2] >= '0' && seq[2] <= '9' || seq[2] >= '@') && !bytes.ContainsRune([]byte("nctqlh"), rune(seq[len(seq)-1])) {
+			continue
+		}
+		b.Write(seq)
 	}
 }

@@ -89,6 +89,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Suspend
 	case tea.ResumeMsg:
 		m.away = false
+	case tea.ModeReportMsg:
+		if msg.Mode == ansi.ModeSynchronizedOutput && msg.Value == ansi.ModeReset {
+			m.loop.out.sync()
+		}
 	case tea.CursorPositionMsg:
 		m.settled()
 	case awake:
@@ -125,6 +129,9 @@ func (m *model) View() tea.View {
 	return v
 }
 
+// tallest is how many rows of what is under way are drawn at most.
+const tallest = 12
+
 // inline draws what is alive: what the model and its tools do now, what is
 // queued, the input or a question, and the status line.
 func (m *model) inline() tea.View {
@@ -139,7 +146,9 @@ func (m *model) inline() tea.View {
 		box, cursor = clip(text, room-1), tea.NewCursor(x, y)
 	}
 	above := m.alive()
-	if rest := room - lipgloss.Height(box) - len(status); len(above) > rest { // the latest is what matters
+	// The latest is what matters. A view that takes most of the screen would be
+	// pushed into the scrollback by a resize.
+	if rest := min(room-lipgloss.Height(box)-len(status), max(m.height/2, 3), tallest); len(above) > rest {
 		above = above[len(above)-max(rest, 0):]
 	}
 	content := append(above, strings.Split(box, "\n")...)

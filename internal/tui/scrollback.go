@@ -6,7 +6,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // paper is what was printed, above what is drawn.
@@ -46,35 +45,4 @@ func lines(text string, width int) []string {
 		text = lipgloss.Wrap(text, width, "")
 	}
 	return strings.Split(text, "\n")
-}
-
-// insert writes to b what puts lines above a view of rows rows, in which the
-// cursor is in column x of row y before and after. The screen has height rows.
-// Lines that do not fit above the view are inserted a screen at a time: else
-// parts of the view would get into the scrollback.
-func insert(b *strings.Builder, lines []string, height, rows, x, y int) {
-	b.WriteByte('\r')
-	at := y
-	for len(lines) > 0 {
-		n := min(len(lines), max(height-rows, 1))
-		down(b, rows-1-at)
-		b.WriteString(strings.Repeat("\n", n)) // scrolls if the view is at the bottom
-		b.WriteString(ansi.CursorUp(n + rows - 1))
-		b.WriteString(ansi.InsertLine(n))
-		for _, line := range lines[:n] {
-			b.WriteString(line)
-			b.WriteString("\r\n")
-		}
-		lines, at = lines[n:], 0
-	}
-	down(b, y-at)
-	if x > 0 {
-		b.WriteString(ansi.CursorForward(x))
-	}
-}
-
-func down(b *strings.Builder, n int) {
-	if n > 0 {
-		b.WriteString(ansi.CursorDown(n))
-	}
 }
