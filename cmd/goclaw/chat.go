@@ -34,7 +34,8 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	var c *repl.Chat
 	var approve tool.Approver
 	var ui *tui.UI
-	if a.draws() {
+	o.Style.Render = a.draws()
+	if o.Style.Render {
 		ui = tui.New(tui.Options{In: a.in.(*os.File), Out: a.out.Under().(*os.File), Environ: os.Environ(), Style: o.Style})
 		o.Display = ui
 	}

@@ -141,7 +141,8 @@ func (e *env) damage(ds ...*session.Damage) error {
 
 // style has colours if the output is a terminal that shows them.
 func (e *env) style() transcript.Style {
-	return transcript.Style{Colour: isTerminal(e.out) && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"}
+	able := isTerminal(e.out) && e.getenv("TERM") != "dumb"
+	return transcript.Style{Colour: able && e.getenv("NO_COLOR") == "", Render: able}
 }
 
 // data returns standard output for what another program reads byte for byte. A

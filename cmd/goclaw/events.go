@@ -24,7 +24,7 @@ type addressed struct {
 // on standard error.
 func (e *env) plainEvents() func(agent.Event, error) error {
 	st := e.style()
-	var answer *transcript.Answer
+	var answer transcript.Answer
 	var failed error // the first error of standard output
 	return func(ev agent.Event, err error) error {
 		said, _ := ev.(agent.Said)
@@ -44,7 +44,7 @@ func (e *env) plainEvents() func(agent.Event, error) error {
 					}
 				}, st, e.columns)
 			}
-			answer.Write(transcript.Printable(ev.Text))
+			answer.Write(ev.Text)
 			return failed
 		case agent.Calling:
 			fmt.Fprintln(e.err, st.Yellow("→ "+transcript.CallLine(ev.Call)))

@@ -22,7 +22,7 @@ type screen struct {
 	columns    func() int // that lines are wrapped to; 0: they are not
 
 	mu     sync.Mutex
-	text   *transcript.Answer  // of the answer under way
+	text   *transcript.Printer // of the answer under way
 	think  *transcript.Wrapper // of the thinking under way
 	label  string              // of the spinner; "": there is none
 	since  time.Time
@@ -190,7 +190,7 @@ func (s *screen) Said(text string) {
 			return
 		}
 		s.end()
-		s.text = transcript.NewAnswer(func(text string) { s.write(s.out, text) }, s.style, s.columns)
+		s.text = transcript.NewPrinter(func(text string) { s.write(s.out, text) }, s.columns)
 	}
 	s.clear()
 	s.text.Write(text)

@@ -19,9 +19,11 @@ import (
 	"goclaw/window"
 )
 
-// Style is how plain text is coloured, for a terminal.Writer. The zero value
-// colours nothing.
-type Style struct{ Colour bool }
+// Style is how text is shown, for a terminal.Writer. The zero value is plain.
+type Style struct {
+	Colour bool
+	Render bool // answers are rendered, not shown as the model wrote them
+}
 
 // Paint sets text in the style with that SGR code.
 func (s Style) Paint(code, text string) string {
@@ -220,9 +222,7 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
-			md := NewAnswer(func(s string) { io.WriteString(w, s) }, st, func() int { return width })
-			md.Write(strings.TrimRight(Printable(b.Text), "\n"))
-			md.Close()
+			say(w, b.Text, st, width)
 		case llm.Thinking:
 			if full && b.Text != "" {
 				fmt.Fprintln(w, st.Dim(Wrap(Printable(b.Text), width)))

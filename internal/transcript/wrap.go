@@ -9,18 +9,17 @@ import (
 )
 
 // Wrap breaks lines that are longer than width between words, and indents what
-// follows like the beginning of the line. Tables are drawn. Code blocks, and
-// words that are too long for any line, stay as they are, as does everything if
-// width is 0. Colours count as no columns.
+// follows like the beginning of the line. Code blocks, tables, and words that are
+// too long for any line stay as they are, as does everything if width is 0.
+// Colours count as no columns.
 func Wrap(text string, width int) string {
-	if width <= 0 || len(text) <= width && !strings.Contains(text, "\n|") {
+	if width <= 0 || len(text) <= width {
 		return text
 	}
 	lines := strings.Split(text, "\n")
 	var out []string
 	fence, apart := "", false // apart: after an empty line or indented code
-	for i := 0; i < len(lines); i++ {
-		line := lines[i]
+	for _, line := range lines {
 		plain := painted.ReplaceAllString(line, "")
 		body := strings.TrimLeft(plain, " ")
 		indented := apart && (len(plain)-len(body) >= 4 || strings.HasPrefix(body, "\t")) && listed.FindString(body) == ""
@@ -33,16 +32,7 @@ func Wrap(text string, width int) string {
 		case strings.HasPrefix(body, "```") || strings.HasPrefix(body, "~~~"):
 			fence = body[:3]
 		case indented:
-		case strings.HasPrefix(body, "|"):
-			n := i + 1
-			for n < len(lines) && strings.HasPrefix(strings.TrimLeft(lines[n], " "), "|") {
-				n++
-			}
-			if IsGrid(lines[i:n]) {
-				out = append(out, Grid(lines[i:n], width, func(s string) string { return s }, Style{})...)
-				i = n - 1
-				continue
-			}
+		case strings.HasPrefix(body, "|"): // a table
 		default:
 			line = wrapLine(line, width)
 		}

@@ -33,7 +33,11 @@ func (c *code) bottom() []run { return []run{{"──", look{attr: dim}}} }
 
 // line renders the next line. One that is too long goes on below, after a mark.
 func (c *code) line(text string, width int) [][]run {
-	return cut(c.hl.line(untab(strings.TrimSuffix(text, "\n")), c.style.palette()), width)
+	line := c.hl.line(untab(strings.TrimSuffix(text, "\n")), c.style.palette())
+	if c.style.Whole {
+		return [][]run{line}
+	}
+	return cut(line, width)
 }
 
 // peek renders a line that has not arrived as a whole.

@@ -24,6 +24,7 @@ type Style struct {
 	Colour bool // else there are only attributes, such as bold
 	Light  bool // the background is light
 	Dim    bool // all of it, for thinking
+	Whole  bool // lines of code that are too long are left to the terminal: what is copied is whole
 }
 
 func (s Style) palette() *palette {

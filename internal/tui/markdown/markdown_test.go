@@ -92,12 +92,42 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// A table with more columns than there is room for is a list of its cells.
-func TestManyColumns(t *testing.T) {
-	const text = "| name | of | many | columns |\n|-|-|-|-|\n| Alexander | b | c | Donaudampf |\n| longer e | f | | h |"
-	const want = "name: Alexander\nof: b\nmany: c\ncolumns: Donaudampf\n\nname: longer e\nof: f\ncolumns: h\n"
-	if d := cmp.Diff(want, unstyled(Render(text, Style{Colour: true}, 20))); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+func TestTables(t *testing.T) {
+	const sizes = "| Name | Size | State |\n|:--|--:|:-:|\n| a | 12 | ok |\n| long name | 3 | broken |"
+	for name, c := range map[string]struct {
+		text  string
+		width int
+		want  string
+	}{
+		"aligned": {sizes, 80, "Name      │ Size │ State\n──────────┼──────┼───────\na         │   12 │   ok\nlong name │    3 │ broken\n"},
+		"narrow": {"| What | Why |\n|---|---|\n| one two three | four five six |", 20,
+			"What     │ Why\n─────────┼──────────\none two  │ four five\nthree    │ six\n"},
+		"a long word": {"| a | b |\n|---|---|\n| abcdefghijklmnop | x |", 12, "a        │ b\n─────────┼──\nabcdefgh │ x\nijklmnop │\n"},
+		"too many columns": {"| one | two | three | four |\n|---|---|---|---|\n| 12345 | 67890 | abcdef | ghijkl |\n| x | | y | z |", 20,
+			"one: 12345\ntwo: 67890\nthree: abcdef\nfour: ghijkl\n\none: x\nthree: y\nfour: z\n"},
+		"escaped bar":  {"| a |\n|---|\n| x \\| y |", 80, "a\n─────\nx | y\n"},
+		"ragged":       {"| a | b |\n|---|---|\n| 1 |\n| 1 | 2 |", 80, "a │ b\n──┼──\n1 │\n1 │ 2\n"},
+		"wide letters": {"| 天気 | x |\n|---|---|\n| 東京 | 晴れ |", 80, "天気 │ x\n─────┼─────\n東京 │ 晴れ\n"},
+		"line break":   {"| a |\n|---|\n| x<br>yz |", 80, "a\n──\nx\nyz\n"},
+		"no rule":      {"| a | b |\n| c | d |", 80, "| a | b |\n| c | d |\n"},
+		"other rule":   {"| a | b |\n|---|", 80, "| a | b |\n|---|\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, unstyled(Render(c.text, Style{Colour: true}, c.width))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+	for width := 20; width < 60; width++ {
+		check(t, Render(sizes, Style{Colour: true}, width), width)
+	}
+}
+
+// A cell's colour does not run into its neighbours when it is wrapped.
+func TestCellsKeepTheirColour(t *testing.T) {
+	got := shown("| a | b |\n|---|---|\n| `one two three` | x |", Style{Colour: true}, 13)
+	if want := "<1>a        <0;2> │ <0;1>b<>\n<2>──────────┼──<>\n<36>one two  <0;2> │ <>x\n<36>three    <0;2> │<>\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
