@@ -109,7 +109,12 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 func TestTypedIntoAViewer(t *testing.T) {
 	ready, answers := make(chan struct{}), make(chan string, 1)
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
-		go ui.ShowCalls(ctx, []repl.Call{ended("bash", `{"command":"make"}`, "made")}, 0)
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			ui.ShowCalls(ctx, []repl.Call{ended("bash", `{"command":"make"}`, "made")}, 0)
+		}()
+		defer func() { <-closed }()
 		<-ready
 		d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "rm -r build", Dir: "/work", Rule: tool.Exactly("x")})
 		answers <- fmt.Sprint(d, " ", err)
