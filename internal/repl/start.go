@@ -190,6 +190,7 @@ func (c *Chat) enter(ctx context.Context, s *session.Session) {
 // welcome makes s the current session and says what is in it.
 func (c *Chat) welcome(ctx context.Context, s *session.Session) {
 	c.cur.Info = s.Info
+	c.status.open(s)
 	if s.Mirror() {
 		s.Title = naming.Title(ctx, c.o.Store, s.Info)
 	}

@@ -43,6 +43,7 @@ type teller struct {
 	last   Status
 	id     session.ID
 	known  asOf                // what last tells of
+	opened *session.Session    // as the chat has just opened it
 	spent  bool                // last.Total is what id has cost
 	before int                 // tokens before a compaction whose effect is not known yet
 	busy   map[session.ID]bool // in the background
@@ -63,11 +64,12 @@ type asOf struct {
 // reading is a look at a session.
 type reading struct {
 	asOf
-	info  session.Info
-	draft session.Header
-	model Model
-	cost  bool // that is looked up as well
-	count int  // see teller
+	session *session.Session // nil: it is read
+	info    session.Info
+	draft   session.Header
+	model   Model
+	cost    bool // that is looked up as well
+	count   int  // see teller
 }
 
 // change tells the display the status after f has changed it.
@@ -96,7 +98,8 @@ func (t *teller) tell() {
 		t.id, t.spent, t.before, t.known = c.cur.ID, false, 0, asOf{}
 		t.count++
 	}
-	now := asOf{c.cur.ID, c.cur.Last, m.Name}
+	now, opened := asOf{c.cur.ID, c.cur.Last, m.Name}, t.opened
+	t.opened = nil
 	t.changed(func(s *Status) {
 		if !same {
 			*s = Status{Used: s.Used} // until the new one is known
@@ -113,9 +116,21 @@ func (t *teller) tell() {
 	})
 	if t.measure && (t.known != now || !t.spent) {
 		r := &reading{asOf: now, info: c.cur.Info, draft: c.cur.header(), model: m, cost: !t.spent, count: t.count}
+		if s := opened; s != nil && s.ID == now.id && s.Last == now.last {
+			r.session = s
+		}
 		if d := t.doing; d == nil || d.asOf != r.asOf || d.cost != r.cost || d.count != r.count {
 			t.read(r)
 		}
+	}
+}
+
+// open says that the chat has opened s, so that it need not be read again.
+func (t *teller) open(s *session.Session) {
+	if t.measure {
+		t.mu.Lock()
+		t.opened = s
+		t.mu.Unlock()
 	}
 }
 
@@ -143,12 +158,12 @@ func (t *teller) event(ev agent.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count++
-	usd, used := 0.0, 0
+	usd, used, exact := 0.0, 0, false
 	switch b := rec.Record.Body.(type) {
 	case session.Message:
 		usd = b.Usage.Cost.Total
 		if b.Role == llm.Assistant && b.Usage.Total() > 0 {
-			used = b.Usage.Prompt() + b.Usage.Output
+			used, exact = b.Usage.Prompt()+b.Usage.Output, !b.Usage.Estimated
 		}
 	case session.Compaction:
 		usd, t.before = b.Usage.Cost.Total, b.TokensBefore
@@ -166,6 +181,9 @@ func (t *teller) event(ev agent.Event) {
 			t.filled(s, used)
 		}
 	})
+	if used > 0 && exact { // nothing is to be measured
+		t.known = asOf{rec.Info.ID, rec.Info.Last, t.last.Model}
+	}
 }
 
 // filled notes how much of the window is used. After a compaction that shows what
@@ -233,14 +251,18 @@ func (t *teller) read(r *reading) {
 // changed meanwhile.
 func (t *teller) found(ctx context.Context, r *reading) {
 	c := t.chat
-	s := session.Draft(r.draft, c.o.Clock)
+	s := r.session
 	var err error
 	title := ""
 	if r.id != "" {
-		if s, err = session.Open(ctx, c.o.Store, r.id); err != nil {
-			return
+		if s == nil {
+			if s, err = session.Open(ctx, c.o.Store, r.id); err != nil {
+				return
+			}
 		}
 		title = naming.Title(ctx, c.o.Store, r.info)
+	} else {
+		s = session.Draft(r.draft, c.o.Clock)
 	}
 	used := window.Measure(s, r.model.Prompt, r.model.Tokens, r.model.Budget).Used
 	usd, priced := 0.0, !r.cost || r.id == ""
