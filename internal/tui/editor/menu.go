@@ -248,7 +248,10 @@ func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 			m.dismissed = true
 			return false, None, nil
 		}
-		o, goOn := m.options[m.selected], m.kind.files() || !m.options[m.selected].Runs
+		o := m.options[m.selected]
+		// A command that only resembles what was typed is looked at first.
+		guessed := m.kind == kindCommand && !strings.HasPrefix(strings.ToLower(o.Text), strings.ToLower(m.word))
+		goOn := m.kind.files() || !o.Runs || guessed
 		if cmd = e.accept(o, goOn); goOn {
 			return true, None, cmd
 		}

@@ -44,6 +44,7 @@ func TestCommands(t *testing.T) {
 	h.keys("ctrl+u").write("/mo").golden("commands-some")
 	h.keys("down", "tab").want("/mode |")
 	h.keys("ctrl+u").write("/comp").keys("enter")
+	h.write("/cmpt").keys("enter").want("/compact |").keys("ctrl+u") // a guess is not run
 	h.write("/swi").keys("enter").want("/switch |").write("x").keys("enter")
 	h.write("/mode").keys("tab").golden("arguments")
 	h.write("pl").keys("enter") // nothing is chosen: as it is typed
