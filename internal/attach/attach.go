@@ -50,11 +50,15 @@ func Message(text string, attached []llm.Block) llm.Message {
 
 var marks = regexp.MustCompile(`^<(file path|shell command)="`)
 
+// Is reports whether a text is attached to a message: a file, or what a command
+// printed.
+func Is(t llm.Text) bool { return marks.MatchString(t.Text) }
+
 // Words returns the text of a message without what is attached to it.
 func Words(m llm.Message) string {
 	var out []string
 	for _, b := range m.Blocks {
-		if t, ok := b.(llm.Text); ok && !marks.MatchString(t.Text) {
+		if t, ok := b.(llm.Text); ok && !Is(t) {
 			out = append(out, t.Text)
 		}
 	}

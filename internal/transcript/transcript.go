@@ -13,6 +13,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/terminal"
 	"goclaw/llm"
 	"goclaw/session"
@@ -222,6 +223,10 @@ func plainMessage(w io.Writer, r session.Record, m session.Message, st Style, fu
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.Text:
+			if m.Role == llm.User && attach.Is(b) && !full {
+				fmt.Fprintln(w, st.Dim(Wrap(head3(Printable(b.Text)), width)))
+				continue
+			}
 			say(w, b.Text, st, width)
 		case llm.Thinking:
 			if full && b.Text != "" {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"goclaw/internal/attach"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
@@ -44,6 +45,25 @@ func TestPlain(t *testing.T) {
 	transcript.Plain(&b, Replay(t, User("write it"), Call("c1", "write_file"), Failed("c1", "not done: the user did not allow this")).Branch, transcript.Style{}, false, 30)
 	if want := "\n← write_file: failed: not\ndone: the user did not allow\nthis\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("%q is not in\n%s", want, b.String())
+	}
+}
+
+// Of a file that is attached to a message, the beginning is shown.
+func TestPlainAttached(t *testing.T) {
+	file, _, err := attach.File("a.txt", []byte("1\n2\n3\n4\n5\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := session.Message{Message: attach.Message("what is this?", []llm.Block{file})}
+	var b strings.Builder
+	transcript.Plain(&b, Replay(t, m, Answer("A list.")).Branch, transcript.Style{}, false, 0)
+	if want := "what is this?\n<file path=\"a.txt\">\n1\n2\n… 5 more lines\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in\n%s", want, b.String())
+	}
+	b.Reset()
+	transcript.Plain(&b, Replay(t, m).Branch, transcript.Style{}, true, 0)
+	if !strings.Contains(b.String(), "5") {
+		t.Errorf("in full, the file is cut:\n%s", b.String())
 	}
 }
 
