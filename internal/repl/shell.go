@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"goclaw/internal/attach"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
@@ -70,7 +69,7 @@ func (s *shell) run(ctx context.Context, command string, quiet bool) {
 		c.view.problem(err)
 		return
 	}
-	text := ansi.Strip(result.Text())
+	text := terminal.Strip(result.Text())
 	if result.IsError {
 		c.view.note("%s", text[strings.LastIndexByte(text, '\n')+1:])
 	} else if !out.any {
@@ -128,7 +127,7 @@ func (o *shellOutput) Write(p []byte) (int, error) {
 func (o *shellOutput) line() {
 	text := strings.TrimRight(string(o.partial), "\r")
 	text = text[strings.LastIndexByte(text, '\r')+1:] // a progress bar
-	text = transcript.Printable(strings.ReplaceAll(strings.ToValidUTF8(ansi.Strip(text), "\uFFFD"), "\t", "    "))
+	text = transcript.Printable(strings.ReplaceAll(strings.ToValidUTF8(terminal.Strip(text), "\uFFFD"), "\t", "    "))
 	o.partial = o.partial[:0]
 	if o.n++; o.n <= shownFirst {
 		o.ready = append(o.ready, text)

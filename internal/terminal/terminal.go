@@ -15,6 +15,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -102,6 +103,18 @@ func Text(s string) string {
 		s = s[n:]
 	}
 	return b.String()
+}
+
+// sequences are what programs write to control a terminal: colours, titles, links.
+// One that does not end is not one: it would hide all that follows.
+var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b\n]{0,999}(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[78=>cDEHM]`)
+
+// Strip returns s without the sequences that control a terminal.
+func Strip(s string) string {
+	if strings.IndexByte(s, 0x1b) < 0 {
+		return s
+	}
+	return sequences.ReplaceAllString(s, "")
 }
 
 // sequenceOf returns the rest of a control sequence at the beginning of s; "" if

@@ -66,6 +66,22 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
+func TestStrip(t *testing.T) {
+	for s, want := range map[string]string{
+		"plain":                "plain",
+		"\x1b[1;31mred\x1b[0m": "red",
+		"\x1b]0;title\x07x":    "x",
+		"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\": "link",
+		"\x1b]0;never ends\nnext":                  "\x1b]0;never ends\nnext",
+		"\x1b(B\x1b7a\x1b8":                        "a",
+		"\x1b[":                                    "\x1b[",
+	} {
+		if got := terminal.Strip(s); got != want {
+			t.Errorf("%q becomes %q, want %q", s, got, want)
+		}
+	}
+}
+
 func TestInvisible(t *testing.T) {
 	for r, want := range map[rune]bool{'a': false, ' ': false, 'é': false, '中': false, '\n': true, 0x200b: true, 0x200d: true, 0xfeff: true, 0xad: true, 0xa0: true, 0x3164: true, 0x202e: true} {
 		if got := terminal.Invisible(r); got != want {

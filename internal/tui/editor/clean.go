@@ -5,8 +5,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"goclaw/internal/terminal"
 )
 
@@ -22,9 +20,7 @@ func cleanAfter(before, s string) string {
 		return s
 	}
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	if strings.ContainsRune(s, '\x1b') {
-		s = ansi.Strip(s)
-	}
+	s = terminal.Strip(s)
 	var b strings.Builder
 	b.Grow(len(s))
 	last, _ := utf8.DecodeLastRuneInString(before)

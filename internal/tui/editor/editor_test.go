@@ -264,6 +264,7 @@ func TestPasteIsClean(t *testing.T) {
 		{"a\r\nb\rc", "a\nb\nc"},
 		{"\x1b[31mred\x1b[0m \x1b]0;title\x07", "red "},
 		{"a\x00b\x07\x7f\u0085", "ab"},
+		{"\x1b]0;no end\nand more", "]0;no end\nand more"},
 		{"\u202eevil\u2066", "evil"},
 		{"x\U000E0041\U000E0042y", "xy"},
 		{"zero\u200bwidth\ufeff", "zerowidth"},

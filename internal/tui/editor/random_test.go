@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goclaw/internal/repl/history"
+	"goclaw/internal/terminal"
 )
 
 // strange are characters that are hard to edit and to draw.
@@ -90,4 +91,19 @@ func check(t *rapid.T, h *hand, width, height int) {
 	if all != b.text {
 		t.Fatalf("the rows hold %q, the text is %q", all, b.text)
 	}
+}
+
+// Cleaning keeps nothing that is not shown, and needs to be done once.
+func TestRandomPaste(t *testing.T) {
+	piece := rapid.SampledFrom(append(strange, "\x1b[31m", "\x1b]0;t\x07", "\x1b]", "\u200b", "\ufe00", "\U000E0100", "\r", "\x9b", "\xff", "\n"))
+	rapid.Check(t, func(rt *rapid.T) {
+		s := strings.Join(rapid.SliceOf(piece).Draw(rt, "pasted"), "")
+		got := clean(s)
+		if again := clean(got); again != got {
+			rt.Fatalf("%q becomes %q, and then %q", s, got, again)
+		}
+		if i := strings.IndexFunc(got, func(r rune) bool { return terminal.Hidden(r) || isChip(r) }); i >= 0 {
+			rt.Fatalf("%q keeps %q", s, got[i:])
+		}
+	})
 }
