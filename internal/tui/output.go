@@ -158,6 +158,9 @@ func (o *output) alternate(text []byte) []byte {
 	b.Write(before)
 	b.Write(off)
 	settings(b, after)
+	if o.last.alt { // the terminal is given back, or lent to another program
+		return []byte(b.String())
+	}
 	if o.width != o.last.width { // the view was broken while it was not seen
 		o.erase(b, o.last.width)
 	}

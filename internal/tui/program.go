@@ -115,13 +115,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	var v tea.View
-	if o := m.top(); o != nil && o.v.FullScreen() {
+	if o := m.top(); m.leaving || m.away {
+		v = tea.NewView(" ") // what is printed last goes above it
+		v.Cursor = tea.NewCursor(0, 0)
+	} else if o != nil && o.v.FullScreen() {
 		v = tea.NewView(o.v.View(m.width, m.height))
 		v.AltScreen = true
 		v.Cursor = o.cursor()
-	} else if m.leaving || m.away {
-		v = tea.NewView(" ") // what is printed last goes above it
-		v.Cursor = tea.NewCursor(0, 0)
 	} else {
 		v = m.inline()
 	}
