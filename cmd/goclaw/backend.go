@@ -123,32 +123,81 @@ func (b *backend) List(ctx context.Context, q url.Values) (infos []session.Info,
 		return nil, "", badRequest("limit must be a number from 1 on, not %q", q.Get("limit"))
 	}
 	limit = min(limit, maxList)
-	after, source := q.Get("after"), q.Get("source")
-	found := after == ""
+	at, err := parseCursor(q.Get("after"))
+	if err != nil {
+		return nil, "", badRequest("after is the next of the page before, not %q", q.Get("after"))
+	}
+	source, moved := q.Get("source"), false
 	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true", Titles: &b.titles, Expect: 2*limit + 20}
 	sel.Query = session.Query{Agent: q.Get("agent"), Channel: q.Get("channel"), Text: q.Get("text"), Trash: q.Get("trash") == "true"}
 	for in, err := range naming.List(ctx, b.stores.st, sel) {
 		if err != nil {
 			return nil, "", err
 		}
-		place := in.Updated.UTC().Format(time.RFC3339Nano) + "_" + string(in.ID)
-		if !found {
-			// One that was written to since is at the top by now.
-			found = place == after || in.Updated.UTC().Format(time.RFC3339Nano) < strings.SplitN(after, "_", 2)[0]
-			if place == after || !found {
-				continue
-			}
+		if at.top.IsZero() {
+			at.top = in.Updated
 		}
-		if source != "" && transcript.Source(in) != source {
+		switch {
+		case source != "" && transcript.Source(in) != source:
+			continue
+		case !at.again && in.Updated.After(at.top):
+			moved = true
+			continue
+		case at.again && !in.Updated.After(at.top):
+			return infos, "", nil
+		case !at.before(in):
 			continue
 		}
 		if len(infos) == limit {
-			last := infos[limit-1]
-			return infos, last.Updated.UTC().Format(time.RFC3339Nano) + "_" + string(last.ID), nil
+			return infos, at.String(), nil
 		}
-		infos = append(infos, in)
+		infos, at.updated, at.id = append(infos, in), in.Updated, in.ID
 	}
-	return infos, "", nil
+	if moved {
+		next = cursor{top: at.top, again: true}.String()
+	}
+	return infos, next, nil
+}
+
+// cursor is a place in the list of sessions, which changes while a client reads
+// it: a session that is written to moves to its top. At the end of the list those
+// that were written to since its beginning come again, so that none is missed.
+type cursor struct {
+	top     time.Time // when the first session of the list was written to
+	again   bool      // only those are left that were written to later
+	updated time.Time // of the last session that was read; zero: none was
+	id      session.ID
+}
+
+// before reports whether in comes after the place.
+func (c cursor) before(in session.Info) bool {
+	return c.updated.IsZero() || in.Updated.Before(c.updated) || in.Updated.Equal(c.updated) && in.ID > c.id
+}
+
+func (c cursor) String() string {
+	form := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	return strings.Join([]string{map[bool]string{true: "again"}[c.again], form(c.top), form(c.updated), string(c.id)}, "_")
+}
+
+// parseCursor reads what String wrote. The beginning of the list is "".
+func parseCursor(text string) (c cursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	parts := strings.SplitN(text, "_", 4)
+	if len(parts) < 4 || parts[0] != "" && parts[0] != "again" {
+		return c, errors.New("not a cursor")
+	}
+	c.again, c.id = parts[0] != "", session.ID(parts[3])
+	if c.top, err = time.Parse(time.RFC3339Nano, parts[1]); err == nil && parts[2] != "" {
+		c.updated, err = time.Parse(time.RFC3339Nano, parts[2])
+	}
+	return c, err
 }
 
 // badRequest is the error of a request with a wrong parameter.

@@ -302,9 +302,11 @@ func served(t *testing.T, env ...string) {
 			t.Errorf("%v comes twice", ev.Data)
 		}
 		if ev.Type == "done" {
+			last = ev.ID
 			break
 		}
 	}
+	s.get(204, "GET", at+"/turns/current", "", nil, "Last-Event-ID", last) // it was read to its end
 	for i := 1; i < len(recorded); i++ {
 		if recorded[i] <= recorded[i-1] {
 			t.Errorf("the records came as %v", recorded)

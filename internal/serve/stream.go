@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,23 +21,32 @@ import (
 )
 
 // position is how far a client has read a session's stream: all records before
-// Seq, Sub events of the record Seq, and then Offset bytes of the answer that
-// comes next. It is the id of an event, so that a client that comes back, to
-// whichever server, goes on exactly there.
+// Seq, Sub events of the record Seq, or all of them and the end of so many turns,
+// and then Offset bytes of the answer that comes next. It is the id of an event,
+// so that a client that comes back, to whichever server, goes on exactly there.
 type position struct {
 	Seq    session.Seq
 	Sub    int
 	Offset int
 }
 
-// all is a Sub that no record has: every event of the record was read.
+// all is a Sub that no record has: every event of the record was read. What is
+// above it counts the turns that ended then.
 const all = 1 << 30
 
 func (p position) String() string {
-	if p.Sub == all {
+	switch {
+	case p.Sub == all:
 		return fmt.Sprintf("%d.a.%d", p.Seq, p.Offset)
+	case p.Sub > all:
+		return fmt.Sprintf("%d.e%d.%d", p.Seq, p.Sub-all, p.Offset)
 	}
 	return fmt.Sprintf("%d.%d.%d", p.Seq, p.Sub, p.Offset)
+}
+
+// before reports whether p is before the end of a turn.
+func (p position) before(end position) bool {
+	return p.Seq < end.Seq || p.Seq == end.Seq && p.Sub < end.Sub
 }
 
 // parsePosition reads what String wrote, or the number of a record alone.
@@ -45,8 +55,12 @@ func parsePosition(s string) (position, error) {
 	seq, err := strconv.ParseInt(parts[0], 10, 64)
 	p := position{Seq: session.Seq(seq), Sub: all}
 	if err == nil && len(parts) == 3 {
-		if parts[1] != "a" {
+		if ends, ok := strings.CutPrefix(parts[1], "e"); ok {
+			p.Sub, err = strconv.Atoi(ends)
+			p.Sub = all + max(min(p.Sub, all/2), 1)
+		} else if parts[1] != "a" {
 			p.Sub, err = strconv.Atoi(parts[1])
+			p.Sub = min(p.Sub, all)
 		}
 		if err == nil {
 			p.Offset, err = strconv.Atoi(parts[2])
@@ -105,6 +119,7 @@ type stream struct {
 	from    session.Seq      // the first record that recent stands for
 	pieces  []piece          // of the answer that arrives
 	passing []map[string]any // events that are not repeated, the latest
+	ends    []end            // of turns, the latest
 	passed  int              // how many there were, all in all
 	readers int
 	local   bool          // a turn runs here
@@ -113,9 +128,16 @@ type stream struct {
 	end     func()        // of following
 }
 
+// end is the end of a turn: the last event before it and its own.
+type end struct {
+	at   position
+	data map[string]any
+}
+
 const (
 	keepRecords = 64   // without parts of an answer
 	keepParts   = 1000 // with them
+	keepEnds    = 16
 	keepPassing = 256
 )
 
@@ -222,18 +244,49 @@ func (s *stream) say(p piece) {
 	s.wake()
 }
 
-// pass takes an event that is only for those who are here now.
-func (s *stream) pass(data map[string]any) {
+// pass takes an event that is for those who are here now. Only the end of a turn
+// is told to those who come back, too; pass returns its place.
+func (s *stream) pass(data map[string]any) (at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if data["type"] == "done" || data["type"] == "error" {
+	defer s.wake()
+	if isEnd(data) {
 		s.foreign = false
+		at = s.place(s.last)
+		at.Sub++
+		s.ends = append(s.ends[max(len(s.ends)-keepEnds+1, 0):], end{at, data})
+		return at
 	}
 	s.passed++
 	if s.passing = append(s.passing, data); len(s.passing) > keepPassing {
 		s.passing = append(s.passing[:0:0], s.passing[len(s.passing)-keepPassing:]...)
 	}
-	s.wake()
+	return at
+}
+
+// isEnd reports whether an event is the last of a turn.
+func isEnd(data map[string]any) bool { return data["type"] == "done" || data["type"] == "error" }
+
+// place returns the position after the record seq and the turns that ended there.
+// mu is held.
+func (s *stream) place(seq session.Seq) position {
+	p := position{Seq: seq, Sub: all}
+	for _, e := range s.ends {
+		if e.at.Seq == seq {
+			p.Sub = e.at.Sub
+		}
+	}
+	return p
+}
+
+// missed returns the ends of turns after p. mu is held.
+func (s *stream) missed(p position) (out []end) {
+	for _, e := range s.ends {
+		if p.before(e.at) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // watched reports whether someone reads the stream, beside the turn in it.
@@ -250,7 +303,7 @@ func (s *stream) forget() {
 func (s *stream) now() (p position, passed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = position{Seq: s.last, Sub: all}
+	p = s.place(s.last)
 	for _, x := range s.pieces {
 		p.Offset += len(x.text)
 	}
@@ -275,10 +328,11 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 	pieces := append([]piece(nil), r.pieces...)
 	passing := r.passing[max(len(r.passing)-(r.passed-r.seen), 0):]
 	r.seen = r.passed
-	r.mu.Unlock()
 	if r.until > 0 && last >= r.until {
 		last, pieces, passing = r.until, nil, nil
 	}
+	ends := r.missed(r.at)
+	r.mu.Unlock()
 
 	out := r.first
 	r.first = nil
@@ -289,19 +343,50 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 		if rec.Seq > last {
 			break // it is taken up with what was said before it
 		}
+		out = append(out, r.ended(&ends, rec.Seq-1)...)
 		more, err := r.take(rec)
 		if err != nil {
 			return out, changed, err
 		}
 		out = append(out, more...)
 	}
+	out = append(out, r.ended(&ends, last)...)
 	if r.at.Seq >= last {
-		out = append(out, r.rest(pieces)...)
+		out = append(out, r.beyond(pieces, 0)...)
 	}
 	for _, data := range passing {
 		out = append(out, event{data: data})
 	}
 	return out, changed, nil
+}
+
+// ended returns the ends up to the record seq, which it takes from ends.
+func (r *reader) ended(ends *[]end, seq session.Seq) (out []event) {
+	for len(*ends) > 0 && (*ends)[0].at.Seq <= seq {
+		e := (*ends)[0]
+		r.at, *ends = e.at, (*ends)[1:]
+		out = append(out, event{id: e.at.String(), data: e.data})
+	}
+	return out
+}
+
+// resume sets the place of a reader that comes back with the id of the last event
+// that it read, or with the number of a record up to which it knows everything.
+// The log ends with the record last.
+func (r *reader) resume(id string, last session.Seq) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at, err = parsePosition(id); err == nil && r.at.Seq > last {
+		err = fmt.Errorf("%q is beyond the end of the session, whose last record is %d", id, last)
+	}
+	if err != nil {
+		return wrong(http.StatusBadRequest, "%s", err)
+	}
+	if !strings.Contains(id, ".") {
+		r.at = r.place(r.at.Seq)
+	}
+	r.seen = r.passed
+	return nil
 }
 
 // since yields the records from the reader's place on. recent stand for those
@@ -312,7 +397,7 @@ func (r *reader) since(ctx context.Context, recent []*kept, first, last session.
 		if from > last {
 			return
 		}
-		if r.at.Sub == all {
+		if r.at.Sub >= all {
 			from++
 		}
 		if from > last {
@@ -370,9 +455,6 @@ func (r *reader) take(rec *kept) ([]event, error) {
 	}
 	return out, rec.err
 }
-
-// rest returns what the reader has not seen of the answer that arrives.
-func (r *reader) rest(pieces []piece) []event { return r.beyond(pieces, 0) }
 
 // beyond returns those of the pieces, which begin at byte from of the answer,
 // that are beyond the reader's place.

@@ -168,7 +168,7 @@ func TestResume(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	for _, p := range []position{{}, {Seq: 3, Sub: all}, {Seq: 4, Sub: 2, Offset: 17}, {Seq: 1, Offset: 3}} {
+	for _, p := range []position{{}, {Seq: 3, Sub: all}, {Seq: 4, Sub: 2, Offset: 17}, {Seq: 1, Offset: 3}, {Seq: 5, Sub: all + 2, Offset: 1}} {
 		if got, err := parsePosition(p.String()); err != nil || got != p {
 			t.Errorf("%v is read as %v (%v)", p, got, err)
 		}
@@ -176,7 +176,7 @@ func TestPositions(t *testing.T) {
 	if got, err := parsePosition("12"); err != nil || got != (position{Seq: 12, Sub: all}) {
 		t.Errorf("the number of a record is read as %v (%v)", got, err)
 	}
-	for _, bad := range []string{"", "x", "1.2", "1.2.3.4", "-1", "1.-2.0", "1.a.-3", "1.b.2"} {
+	for _, bad := range []string{"", "x", "1.2", "1.2.3.4", "-1", "1.-2.0", "1.a.-3", "1.b.2", "1.e.2", "1.ex.2"} {
 		if _, err := parsePosition(bad); err == nil {
 			t.Errorf("%q is taken for an id", bad)
 		}
@@ -211,6 +211,59 @@ func TestSlowReader(t *testing.T) {
 	}
 	if more := read(t, slow); len(more) != 0 {
 		t.Errorf("%d events come twice", len(more))
+	}
+}
+
+// The end of a turn is told once, after its records and before those of the next
+// turn: to those who are there and to those who come back, wherever they stopped.
+// Who begins to read later is not told.
+func TestEnds(t *testing.T) {
+	st := memory.New()
+	s := newStream(st)
+	there := &reader{stream: s}
+	var all []event
+	live(t, st, s, func() { all = append(all, read(t, there)...) })
+	first := s.pass(map[string]any{"type": "done"})
+	if now, _ := s.now(); now != first {
+		t.Errorf("the stream ends at %v, the turn at %v", now, first)
+	}
+	s.pass(map[string]any{"type": "error", "message": "refused"}) // a turn without a record
+	rec := session.Record{Seq: s.last + 1, ID: "next", Parent: "r7", Body: session.Message{Message: llm.UserText("again")}}
+	if err := st.Append(context.Background(), "s", rec); err != nil {
+		t.Fatal(err)
+	}
+	s.add(rec)
+	s.say(piece{false, "I do"})
+	s.pass(map[string]any{"type": "notice"})
+	all = append(all, read(t, there)...)
+	want := essence(all)
+	if got, end := want[len(want)-5:], []string{`{"type":"done"}`, `{"message":"refused","type":"error"}`, `{"record":{"seq":9},"type":"recorded"}`, "delta:I do", `{"type":"notice"}`}; !reflect.DeepEqual(got, end) {
+		t.Fatalf("the last events are %q, want %q", got, end)
+	}
+	want = want[:len(want)-1] // a notice is not repeated
+	for n, ev := range all[:len(all)-1] {
+		back := &reader{stream: s}
+		if err := back.resume(ev.id, s.last); err != nil {
+			t.Fatal(err)
+		}
+		if got := essence(append(all[:n+1:n+1], read(t, back)...)); !reflect.DeepEqual(got, want) {
+			t.Errorf("after event %d (%s):\n got %q\nwant %q", n, ev.id, got, want)
+		}
+	}
+	// Whoever knows the records up to there knows the end.
+	later := &reader{stream: s}
+	if err := later.resume("8", s.last); err != nil {
+		t.Fatal(err)
+	}
+	if got := essence(read(t, later)); len(got) != 2 {
+		t.Errorf("after the record 8 come %q", got)
+	}
+	later.at, later.seen = s.now()
+	if got := read(t, later); len(got) != 0 {
+		t.Errorf("from now on come %q", essence(got))
+	}
+	if err := later.resume("10", s.last); err == nil {
+		t.Error("an id beyond the end is taken")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +42,7 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 	end    map[string]any // its last event, when done is closed
+	at     position       // and its place
 
 	mu   sync.Mutex
 	asks *question // what it waits for
@@ -69,10 +71,11 @@ func (rs *running) start(in session.Info, say llm.Message, key string) (*turn, e
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{id: in.ID, key: key, cancel: cancel, began: make(chan struct{}), done: make(chan struct{}), stream: rs.server.streams.open(in)}
 	t.stream.here(true)
-	t.stream.forget() // what a server has said that is gone
-	t.from, t.passed = t.stream.now()
+	t.stream.forget()                                            // what a server has said that is gone
+	if t.from, t.passed = t.stream.now(); t.from.Seq < in.Last { // following may be late
+		t.from = position{Seq: in.Last, Sub: all}
+	}
 	t.from.Offset = 0
-	t.from.Seq = max(t.from.Seq, in.Last) // following may be late
 	rs.of[in.ID] = t
 	rs.wait.Add(1)
 	go func() {
@@ -137,8 +140,10 @@ func (rs *running) run(ctx context.Context, t *turn, in session.Info, say llm.Me
 	t.stream.forget()
 	t.stream.here(false)
 	t.end = end
+	rs.mu.Lock() // no turn begins between the two
+	defer rs.mu.Unlock()
+	t.at = t.stream.pass(end)
 	close(t.done)
-	t.stream.pass(end)
 }
 
 // halt stops the turn that runs here in a session, and waits for its end: what
@@ -248,7 +253,7 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Preference-Applied", "respond-async")
 		return writeJSON(w, http.StatusAccepted, map[string]any{"events": "/v1/sessions/" + string(in.ID) + "/events", "from": t.from.String()})
 	}
-	return s.streamTurn(w, r, t)
+	return s.streamTurn(w, r, t, in.Last)
 }
 
 // latest returns the turn that runs here in a session, or the one that ended
@@ -377,15 +382,21 @@ func (s turnsAPI) carriedOut(ctx context.Context, in session.Info, req request) 
 	return at, 0, nil
 }
 
-// streamTurn streams a turn from the client's place on to its end.
-func (s turnsAPI) streamTurn(w http.ResponseWriter, r *http.Request, t *turn) error {
+// streamTurn streams a turn from the client's place on to its end. The log ends
+// with the record last, or later.
+func (s turnsAPI) streamTurn(w http.ResponseWriter, r *http.Request, t *turn, last session.Seq) error {
 	rd := &reader{stream: t.stream, at: t.from, seen: t.passed, until: t.until}
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		at, err := parsePosition(id)
-		if err != nil {
-			return wrong(http.StatusBadRequest, "Last-Event-ID: %s", err)
+		if err := rd.resume(id, last); err != nil {
+			return err
 		}
-		rd.at = at
+		if q := t.open(); q != nil {
+			rd.first = []event{{data: q}}
+		}
+		if t.over() && t.at.Seq > 0 && !rd.at.before(t.at) {
+			w.WriteHeader(http.StatusNoContent) // a browser does not come back then
+			return nil
+		}
 	}
 	return s.send(w, r, rd, t)
 }
@@ -402,7 +413,7 @@ func (s turnsAPI) currentTurn(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if t != nil {
-		return s.streamTurn(w, r, t)
+		return s.streamTurn(w, r, t, in.Last)
 	}
 	return s.elsewhere(w, r, in)
 }
@@ -441,8 +452,8 @@ func (s turnsAPI) events(w http.ResponseWriter, r *http.Request) error {
 		id = r.URL.Query().Get("after") // the number of a record: a browser cannot set the header
 	}
 	if id != "" {
-		if rd.at, err = parsePosition(id); err != nil {
-			return wrong(http.StatusBadRequest, "%s", err)
+		if err := rd.resume(id, in.Last); err != nil {
+			return err
 		}
 	}
 	if t := s.turns.latest(in.ID); t != nil && r.Header.Get(forwarded) != "" {
@@ -460,16 +471,15 @@ func (s turnsAPI) elsewhere(w http.ResponseWriter, r *http.Request, in session.I
 	if id == "" {
 		return wrong(http.StatusNotFound, "no turn runs in this session here: /events follows those of other processes")
 	}
-	at, err := parsePosition(id)
-	if err != nil {
-		return wrong(http.StatusBadRequest, "Last-Event-ID: %s", err)
-	}
 	st := s.streams.open(in)
 	defer s.streams.close(st)
+	rd := &reader{stream: st}
+	if err := rd.resume(id, in.Last); err != nil {
+		return err
+	}
 	t := &turn{id: in.ID, stream: st, done: make(chan struct{})}
 	go t.await(r.Context(), s.b.Store())
-	_, seen := st.now()
-	return s.send(w, r, &reader{stream: st, at: at, seen: seen}, t)
+	return s.send(w, r, rd, t)
 }
 
 // await ends a turn that runs elsewhere when nobody has the session's lock any
@@ -545,13 +555,15 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 			s.log.Debug("a stream ended", "error", err)
 			return nil
 		}
-		if over {
-			events = append(events, event{data: t.end})
-		}
-		for i, ev := range events {
-			if kind := ev.data["type"]; t != nil && (kind == "done" || kind == "error") && (!over || i < len(events)-1) {
-				continue // told after everything else
+		if t != nil {
+			if i := slices.IndexFunc(events, func(ev event) bool { return isEnd(ev.data) }); i >= 0 {
+				events, over = events[:i+1], true
+			} else if over && rd.at.Sub <= all { // its end is known from the log only
+				rd.at.Sub = all + 1
+				events = append(events, event{id: rd.at.String(), data: t.end})
 			}
+		}
+		for _, ev := range events {
 			if err := ev.write(w); err != nil {
 				return nil
 			}

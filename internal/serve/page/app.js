@@ -49,7 +49,8 @@ async function load(more) {
   try {
     const page = await get("/v1/sessions" + query({ ...filter.value, limit: 100, after: more ? next.value : "" }));
     if (mine !== asked) return;
-    sessions.value = more ? [...sessions.value, ...page.sessions] : page.sessions;
+    const fresh = (s) => !sessions.value.some((x) => x.id === s.id); // one that was written to comes again
+    sessions.value = more ? [...sessions.value, ...page.sessions.filter(fresh)] : page.sessions;
     next.value = page.next;
   } catch (err) {
     fail(err);
