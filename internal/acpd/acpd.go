@@ -72,7 +72,7 @@ type callKey struct{}
 // Serve talks to an editor until it leaves or ctx is done.
 func Serve(ctx context.Context, host Host, version string, in io.Reader, out io.Writer) error {
 	a := &editor{ctx: ctx, host: host, version: version, open: map[acp.SessionId]*conversation{}}
-	a.conn = acp.NewAgentSideConnection(a, out, in)
+	a.conn = acp.NewAgentSideConnection(a, out, a.order.watch(in))
 	select {
 	case <-a.conn.Done():
 	case <-ctx.Done():
@@ -87,6 +87,7 @@ type editor struct {
 	host    Host
 	version string
 	conn    *acp.AgentSideConnection
+	order   order
 
 	mu   sync.Mutex
 	open map[acp.SessionId]*conversation
@@ -272,6 +273,7 @@ func (a *editor) SetSessionConfigOption(context.Context, acp.SetSessionConfigOpt
 
 // Prompt runs a turn.
 func (a *editor) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	number := a.order.begin(p.SessionId)
 	c := a.get(p.SessionId)
 	if c == nil {
 		return acp.PromptResponse{}, unknown(p.SessionId)
@@ -282,7 +284,7 @@ func (a *editor) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptRes
 	}
 	// The request's own context ends with a cancellation, too, and then nothing
 	// could be told any more.
-	return c.prompt(a.ctx, ctx.Done(), say)
+	return c.prompt(a.ctx, ctx.Done(), number, say)
 }
 
 func (a *editor) get(id acp.SessionId) *conversation {

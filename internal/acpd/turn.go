@@ -33,9 +33,10 @@ func (c *conversation) update(ctx context.Context, u acp.SessionUpdate) error {
 	return c.editor.conn.SessionUpdate(ctx, acp.SessionNotification{SessionId: c.id, Update: u})
 }
 
-// prompt runs a turn and tells the editor what happens. One runs at a time. It
-// stops when the editor has withdrawn its request, maybe before it began.
-func (c *conversation) prompt(ctx context.Context, withdrawn <-chan struct{}, say llm.Message) (acp.PromptResponse, error) {
+// prompt runs the turn of a prompt, by its number, and tells the editor what
+// happens. One runs at a time. It stops when the editor has withdrawn its request,
+// maybe before it began.
+func (c *conversation) prompt(ctx context.Context, withdrawn <-chan struct{}, number int, say llm.Message) (acp.PromptResponse, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	turn, stop := context.WithCancel(ctx)
@@ -55,8 +56,13 @@ func (c *conversation) prompt(ctx context.Context, withdrawn <-chan struct{}, sa
 		c.stop = nil
 		c.mu.Unlock()
 	}()
-	if err := c.own(turn); err != nil {
+	if c.editor.order.withdrawn(c.id, number) {
+		stop()
+	}
+	if err := c.own(turn); err != nil && turn.Err() == nil {
 		return acp.PromptResponse{}, failed(err)
+	} else if err != nil {
+		return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
 	}
 	out := acp.PromptResponse{StopReason: acp.StopReasonEndTurn}
 	for ev, err := range c.seat.Run(turn, say) {
