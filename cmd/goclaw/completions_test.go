@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -78,6 +79,26 @@ func TestServeCompletions(t *testing.T) {
 	if len(list.Sessions) != 1 {
 		t.Errorf("the sessions are %v", list)
 	}
+
+	// A request that is sent again runs once, and changes nothing.
+	var ends []int
+	for _, more := range []string{"", `"stream":true,`, ""} {
+		var whole struct {
+			Choices []struct{ Message struct{ Content string } }
+		}
+		resp := s.ask("POST", "/v1/chat/completions", `{`+more+`"model":"goclaw","user":"bo","messages":[{"role":"user","content":"iota"}]}`, "Idempotency-Key", "again")
+		text, err := io.ReadAll(resp.Body)
+		if json.Unmarshal(text, &whole); err != nil || more == "" && (len(whole.Choices) != 1 || whole.Choices[0].Message.Content != "echo: iota") || strings.Count(string(text), "iota") != 1 {
+			t.Errorf("the answer is %s (%v)", text, err)
+		}
+		var log struct{ End int }
+		s.get(200, "GET", "/v1/sessions/main:api:bo/records", "", &log)
+		ends = append(ends, log.End)
+	}
+	if ends[0] != ends[1] || ends[0] != ends[2] {
+		t.Errorf("the log ends with the records %v", ends)
+	}
+	turns("main:api:bo", 1, "echo: iota")
 
 	// Streamed.
 	stream := client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -167,6 +168,30 @@ func TestServersAsOne(t *testing.T) {
 
 	heard(t, watch, "just once")
 	awaited(t, watch, "done")
+
+	// A completion that is sent to both.
+	answers := make(chan string)
+	complete := func(s *server) {
+		resp := s.ask("POST", "/v1/chat/completions", `{"model":"goclaw","user":"ana","messages":[{"role":"user","content":"slow for both"}]}`, "Idempotency-Key", "k8")
+		text, _ := io.ReadAll(resp.Body)
+		answers <- string(text)
+	}
+	go complete(a)
+	goOn <- "to each "
+	go complete(b)
+	if resp := b.ask("POST", "/v1/chat/completions", `{"model":"goclaw","user":"ana","messages":[{"role":"user","content":"another"}]}`); resp.StatusCode != 409 {
+		t.Errorf("another completion meanwhile: %d", resp.StatusCode)
+	}
+	goOn <- "the same"
+	goOn <- ""
+	for range two {
+		if text := <-answers; !strings.Contains(text, `"content":"to each the same"`) {
+			t.Errorf("the answer is %s", text)
+		}
+	}
+	if n, messages := questioned(both, "/v1/sessions/main:api:ana", "slow for both"); n != 1 || messages != 2 {
+		t.Errorf("the request is in the log %d times, with %d messages", n, messages)
+	}
 
 	// a is killed in the middle: b says so, and continues.
 	watch = events(t, b.ask("GET", at+"/events", "").Body)

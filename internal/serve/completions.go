@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -100,11 +102,15 @@ func (s completionsAPI) complete(w http.ResponseWriter, r *http.Request) error {
 
 func (s completionsAPI) try(w http.ResponseWriter, r *http.Request) error {
 	var req completion
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			return err
 		}
+		return wrong(http.StatusBadRequest, "the body of the request cannot be read: %s", err)
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
 		return wrong(http.StatusBadRequest, "the body of the request is wrong: %s", err)
 	}
 	switch {
@@ -122,13 +128,15 @@ func (s completionsAPI) try(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.b.Choose(r.Context(), in, req.Model); err != nil {
-		return err
+	if !s.turns.runs(in.ID) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if s.peers.forward(w, r, in.ID) {
+			return nil
+		}
 	}
-	if in, err = s.reconcile(r.Context(), in, system, past); err != nil {
-		return err
-	}
-	t, err := s.turns.start(in, now, "")
+	t, err := turnsAPI(s).begin(r, in, now, func(in session.Info) (session.Info, error) {
+		return s.reconcile(r.Context(), in, req.Model, system, past)
+	})
 	if err != nil {
 		return err
 	}
@@ -210,7 +218,7 @@ func (s completionsAPI) sessionOf(r *http.Request, req completion, past []llm.Me
 const systemNote = "api.system"
 
 // reconcile brings the log and the program's conversation together.
-func (s completionsAPI) reconcile(ctx context.Context, in session.Info, system string, past []llm.Message) (session.Info, error) {
+func (s completionsAPI) reconcile(ctx context.Context, in session.Info, model, system string, past []llm.Message) (session.Info, error) {
 	st := s.b.Store()
 	// Nothing is written into a session in which a turn runs, here or elsewhere.
 	const busy = "a turn runs in this session: wait for its end"
@@ -224,6 +232,9 @@ func (s completionsAPI) reconcile(ctx context.Context, in session.Info, system s
 	defer release()
 	if s.turns.runs(in.ID) { // since a moment ago
 		return in, wrong(http.StatusConflict, busy)
+	}
+	if err := s.b.Choose(ctx, in, model); err != nil {
+		return in, err
 	}
 	now, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
 	if err != nil {
@@ -390,7 +401,7 @@ func (a *completed) chunk(delta map[string]any, stop any) map[string]any {
 // follow calls take with each event of a turn, until its end.
 func (s completionsAPI) follow(ctx context.Context, t *turn, take func(map[string]any) string) error {
 	// The program does not count as someone who reads: it cannot answer questions.
-	rd := &reader{stream: t.stream, at: t.from, seen: t.passed}
+	rd := &reader{stream: t.stream, at: t.from, seen: t.passed, until: t.until}
 	for {
 		over := t.over()
 		events, changed, err := rd.next(ctx)

@@ -245,7 +245,7 @@ func (s turnsAPI) startTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.begin(r, in, say)
+	t, err := s.begin(r, in, say, nil)
 	if err != nil {
 		return err
 	}
@@ -285,13 +285,20 @@ const lookBack = 500
 
 // begin begins the turn of a request. A request that this server or another one
 // has carried out already, even if it ended since, is not carried out again: its
-// turn is told from the log.
-func (s turnsAPI) begin(r *http.Request, in session.Info, say llm.Message) (*turn, error) {
+// turn is told from the log. Otherwise prepare brings the session into the state
+// in which the turn begins; nil: it is.
+func (s turnsAPI) begin(r *http.Request, in session.Info, say llm.Message, prepare func(session.Info) (session.Info, error)) (*turn, error) {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return nil, err
 	}
+	if prepare == nil {
+		prepare = func(in session.Info) (session.Info, error) { return in, nil }
+	}
 	if key == "" {
+		if in, err = prepare(in); err != nil {
+			return nil, err
+		}
 		return s.turns.start(in, say, "")
 	}
 	ctx, st := r.Context(), s.b.Store()
@@ -317,13 +324,16 @@ func (s turnsAPI) begin(r *http.Request, in session.Info, say llm.Message) (*tur
 		return t, nil
 	}
 	if at > 0 {
-		t := &turn{id: in.ID, stream: s.streams.open(in), from: position{Seq: at, Sub: all}, until: until, done: make(chan struct{})}
+		t := &turn{id: in.ID, stream: s.streams.open(in), from: position{Seq: at, Sub: all}, until: until, done: make(chan struct{}), cancel: func(error) {}}
 		time.AfterFunc(keepTurn, func() { s.streams.close(t.stream) })
 		go t.await(s.stop, st)
 		return t, nil
 	}
 	if s.turns.runs(in.ID) {
 		return s.turns.start(in, say, key) // which says so
+	}
+	if in, err = prepare(in); err != nil {
+		return nil, err
 	}
 	now, err := session.Open(ctx, st, in.ID)
 	if err != nil {
