@@ -47,6 +47,7 @@ func servingIn(t *testing.T, env []string, home, folder, model string, args ...s
 	cmd.Env = append([]string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=sk-test-0123456789"}, env...)
 	cmd.Dir = folder
 	cmd.Stderr = os.Stderr
+	withTest(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -610,6 +611,11 @@ func TestServeBranches(t *testing.T) {
 		if it.Kind == "user" && strings.Contains(it.HTML, "fourth") == it.Dead {
 			t.Errorf("after the first message was changed, record %d is on the wrong branch: %+v", it.Seq, it)
 		}
+	}
+	// Two branches that share what the live one does not have are told apart.
+	s.get(200, "GET", at+"/branches", "", &tree)
+	if b := tree.Branches; len(b) != 3 || b[0].Text != "second" || b[1].Text != "third" || !b[2].Live || b[2].Text != "fourth" {
+		t.Errorf("the branches are %+v", b)
 	}
 	s.get(400, "POST", at+"/branches", `{"before":1}`, nil)
 	s.get(400, "POST", at+"/branches", `{"to":"none"}`, nil)

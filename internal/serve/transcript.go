@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -303,7 +304,7 @@ type branch struct {
 	Live  bool        `json:"live"`
 	Own   session.Seq `json:"own"` // where its own records begin; 0: the live branch has them all
 	Turns int         `json:"turns"`
-	Text  string      `json:"text"` // its own first words, or the last ones of the live branch
+	Text  string      `json:"text"` // the first message that no other branch has, or the last one of the live branch
 }
 
 func (s viewAPI) branches(w http.ResponseWriter, r *http.Request) error {
@@ -315,20 +316,33 @@ func (s viewAPI) branches(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	on := map[session.Seq]int{} // how many branches a message of the user is on
+	turns := func(tip session.Tip) iter.Seq2[session.Seq, session.Message] {
+		return func(yield func(session.Seq, session.Message) bool) {
+			for _, rec := range whole.Path(tip.ID) {
+				if m, ok := rec.Body.(session.Message); ok && session.IsTurn(m) && !yield(rec.Seq, m) {
+					return
+				}
+			}
+		}
+	}
+	for _, tip := range whole.Tips() {
+		for seq := range turns(tip) {
+			on[seq]++
+		}
+	}
 	out := []branch{}
 	for _, tip := range whole.Tips() {
 		b := branch{ID: tip.ID, Seq: tip.Seq, Live: tip.Live, Own: tip.Own}
-		for _, rec := range whole.Path(tip.ID) {
-			m, ok := rec.Body.(session.Message)
-			if !ok || !session.IsTurn(m) {
-				continue
-			}
+		for seq, m := range turns(tip) {
 			b.Turns++
-			if tip.Live || b.Text == "" && tip.Own > 0 && rec.Seq >= tip.Own {
+			if tip.Live || b.Text == "" && on[seq] == 1 {
 				b.Text = transcript.OneLine(m.Text(), 120)
 			}
 		}
-		out = append(out, b)
+		if tip.Live || b.Turns > 0 { // else nothing was said there
+			out = append(out, b)
+		}
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"branches": out})
 }
