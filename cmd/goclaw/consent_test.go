@@ -235,7 +235,7 @@ func TestConsentAtATerminal(t *testing.T) {
 	ollama := &ear{models: []string{"llama3.2"}}
 	machine{ollama: ollama}.switchOn(t)
 	home := t.TempDir()
-	question := fmt.Sprintf("A model server answers at %s (Ollama, llama3.2). Send conversations to it? [y/N]", ollamaAt())
+	question := fmt.Sprintf("A model server answers at %s (Ollama, llama3.2). Send conversations to it?", ollamaAt())
 
 	p, cmd := atTerminal(t, home)
 	p.See(question)
@@ -276,12 +276,12 @@ func TestConsentAtATerminal(t *testing.T) {
 	}
 	ollama.chatted(t, "after a yes", "hello")
 	p, cmd = atTerminal(t, home)
-	p.See("\n>")
+	p.Rests()
 	p.Press("and again\r")
 	p.See("echo: and again")
 	p.Press("/quit\r")
 	exits(t, cmd)
-	if strings.Contains(p.All(), "[y/N]") {
+	if strings.Contains(p.Text(), "Send conversations to it?") {
 		t.Errorf("it asks again: %q", p.All())
 	}
 	ollama.chatted(t, "the next time", "and again")
@@ -302,7 +302,7 @@ func TestConsentAtATerminal(t *testing.T) {
 	evil := &ear{models: []string{"evil\x1b]0;x\a:latest"}}
 	machine{ollama: evil}.switchOn(t)
 	p, cmd = atTerminal(t, home)
-	p.Await("the question", func(s string, _, _ int) bool { return strings.Contains(s, "Send conversations to it? [y/N]") })
+	p.Await("the question", func(s string, _, _ int) bool { return strings.Contains(s, "Send conversations to it?") })
 	if strings.Contains(p.All(), "\x1b]0;") {
 		t.Errorf("the name of a model reaches the terminal: %q", p.All())
 	}
@@ -346,7 +346,7 @@ func TestConsentToMoveASession(t *testing.T) {
 	}
 	ollama.onlyProbed(t, "in a pipe")
 
-	question := fmt.Sprintf("This session was answered by anthropic/claude-opus-4-5 so far. Send it to ollama/llama3.2 at %s? [y/N]", ollamaAt())
+	question := fmt.Sprintf("This session was answered by anthropic/claude-opus-4-5 so far. Send it to ollama/llama3.2 at %s?", ollamaAt())
 	p, cmd := atTerminal(t, home, "-s", "pi:one:one")
 	p.See(question)
 	ollama.onlyProbed(t, "before the answer")

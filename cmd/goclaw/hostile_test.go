@@ -383,28 +383,26 @@ func TestChatShowsText(t *testing.T) {
 	for i, line := range []string{"/sessions", "/history all", "/search boat", "/search 1", "/context", "/checkpoints", "/compact --dry-run", "/model", "/model " + "a\u202eb/c",
 		"/title", "/pin", "/unpin", "/undo", "/merge", "/help", "/thinking on", "/export native", "/bogus\u202e", "/delete second", "/switch second", "/fork", "/new", "/switch \t\t"} {
 		p.Press(line + "\r")
-		mark := fmt.Sprintf("/mark%c", 'a'+i)
-		viewed := func() (yes bool) { // a view, or a question
-			p.Look(func(v *vt.Emulator) { yes = v.IsAltScreen() })
-			return yes || strings.Contains(p.Screen(), "\u276f ")
-		}
-		for done := false; !done; {
-			p.Press("\x15" + mark + "\r")
-			viewer := false
-			p.Await(mark+", or a view", func(s string, _, _ int) bool {
-				done, viewer = strings.Contains(s, "there is no "+mark), viewed()
-				return done || viewer
-			})
-			for viewer {
-				checkText(t, line, p.Text(), false)
-				before := p.Screen()
-				p.Press("\x1b")
-				p.Await("another view, or none", func(string, int, int) bool {
-					viewer = viewed()
-					return !viewer || p.Screen() != before
-				})
+		view := func(open bool) func(string, int, int) bool {
+			return func(string, int, int) (yes bool) {
+				p.Look(func(v *vt.Emulator) { yes = v.IsAltScreen() })
+				return yes == open
 			}
 		}
+		switch line {
+		case "/sessions", "/checkpoints", "/model", "/switch \t\t":
+			p.Await(line+" to open", view(true))
+			checkText(t, line, p.Screen(), false)
+			p.Press("\x1b")
+			p.Await(line+" to close", view(false))
+		case "/compact --dry-run":
+			p.See("❯ n no")
+			checkText(t, line, p.Screen(), false)
+			p.Press("n")
+		}
+		mark := fmt.Sprintf("/mark%c", 'a'+i)
+		p.Press("\x15" + mark + "\r")
+		p.See("there is no " + mark)
 	}
 	p.Press("/quit\r")
 	exits(t, cmd)

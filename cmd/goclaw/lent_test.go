@@ -82,7 +82,7 @@ func TestKeysOfOpenClaw(t *testing.T) {
 	v, home := newLentVendor(t), t.TempDir()
 	withOpenClaw(t, home, v.URL)
 	at := strings.TrimPrefix(v.URL, "http://")
-	question := "OpenClaw has a key for house in ~/.openclaw/agents/main/agent/auth-profiles.json. Use it to ask house/house-1 at " + at + "? [y/N]"
+	question := "OpenClaw has a key for house in ~/.openclaw/agents/main/agent/auth-profiles.json. Use it to ask house/house-1 at " + at + "?"
 	said := ""
 	pipe := func(when, want string, keys int, args ...string) {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestKeysOfOpenClaw(t *testing.T) {
 		p, cmd := atTerminal(t, home, "-s", "agent:main:main")
 		if answer != "" {
 			p.See(question)
-			p.Press(answer + "\r")
+			p.Press(answer)
 		}
 		p.See("Restored: ")
 		p.Press("the second word\r")
@@ -105,12 +105,14 @@ func TestKeysOfOpenClaw(t *testing.T) {
 		if answer == "y" {
 			p.Press("/model\r")
 			p.Await("the model among those that can be used", func(s string, _, _ int) bool {
-				return regexp.MustCompile(`(?m)^\* +1 +house/house-1 +200k`).MatchString(s)
+				return regexp.MustCompile(`(?m)^.* 1 +house/house-1 +200k`).MatchString(s)
 			})
+			p.Press("\x1b")
+			p.Rests()
 		}
 		p.Press("/quit\r")
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %q", err, p.All())
+		if code := exits(t, cmd); code != 0 {
+			t.Errorf("exit code %d: %q", code, p.All())
 		}
 		said += p.All()
 	}

@@ -45,8 +45,8 @@ func TestCommandIsSeen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(repo, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.See("\n  10\n  … 11 more lines")
-	p.See("← exit code 0")
+	p.See("\n  6\n  … 15 more lines")
+	p.Rests()
 
 	p.Press(`call bash {"command":"setsid sleep 300 & echo $! > a; sleep 300 & echo $! > b; echo both; wait"}` + "\r")
 	p.See("\n  both\n")

@@ -40,16 +40,18 @@ func TestChatWhoseStoreIsGone(t *testing.T) {
 			p, cmd := sit(t, home, "xterm")
 			p.See("New session main:cli:user")
 			p.Press("remember that the boat is blue\r")
-			p.See("the boat is blue\n")
-			p.See("\n\n>")
+			p.See("Noted in memory")
+			p.Rests()
 			if err := c.do(home); err != nil {
 				t.Fatal(err)
 			}
 			p.Press("and the car is red\r")
 			p.See("your message is not saved: the arrow up brings it back")
-			if said := strings.Join(strings.Fields(p.All()), " "); !strings.Contains(said, "was removed or replaced while goclaw had it open") {
-				t.Errorf("the chat does not say why:\n%s", p.All())
+			if said := strings.Join(strings.Fields(p.Text()), " "); !strings.Contains(said, "was removed or replaced while goclaw had it open") {
+				t.Errorf("the chat does not say why:\n%s", p.Text())
 			}
+			p.Press("\x15")
+			p.Rests()
 			p.Press("\x04")
 			exits(t, cmd)
 		})
@@ -63,8 +65,8 @@ func TestCommandsLeaveAnOrphanedWAL(t *testing.T) {
 	p, cmd := sit(t, home, "xterm")
 	p.See("New session main:cli:user")
 	p.Press("remember that the boat is blue\r")
-	p.See("the boat is blue\n")
-	p.See("\n\n>")
+	p.See("Noted in memory")
+	p.Rests()
 	cmd.Process.Kill() // else it would copy its log into the database
 	exits(t, cmd)
 	db := filepath.Join(home, "sessions.db")

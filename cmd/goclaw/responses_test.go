@@ -126,18 +126,21 @@ func TestModelsOnATerminal(t *testing.T) {
 	t.Cleanup(func() { cmd.Process.Kill() })
 	p.See("New session")
 	p.Press("/model\r")
-	p.See("older models are not shown")
+	p.See("Choose a model")
+	p.See("ollama/llama3.2")
 	rows := 0
-	for line := range strings.SplitSeq(p.All(), "\r\n") {
-		if _, name, ok := strings.Cut(line, "/"); ok && strings.HasPrefix(strings.TrimLeft(line, "* "), fmt.Sprint(rows+1, " ")) {
-			if rows++; len(line) > 80 || rows == 1 && !strings.HasPrefix(name, "llama3.2 ") {
+	for line := range strings.SplitSeq(p.Screen(), "\n") {
+		if _, name, ok := strings.Cut(line, "/"); ok && strings.HasPrefix(strings.TrimLeft(line, "❯>* "), fmt.Sprint(rows+1, " ")) {
+			if rows++; rows == 1 && !strings.HasPrefix(name, "llama3.2 ") {
 				t.Errorf("a line of the list is %q", line)
 			}
 		}
 	}
 	if rows < 20 {
-		t.Errorf("the list has %d models", rows)
+		t.Errorf("the list has %d models:\n%s", rows, p.Screen())
 	}
+	p.Press("\x1b")
+	p.Rests()
 	p.Press("/model opus-5-5\r")
 	p.See("now using anthropic/claude-opus-5-5")
 	p.Press("/think \t\t")
@@ -148,8 +151,9 @@ func TestModelsOnATerminal(t *testing.T) {
 	p.See("does not think at level off")
 	p.Press("/model 1\r")
 	p.See("now using ollama/llama3.2")
+	p.Rests()
 	p.Press("\x04")
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	if code := exits(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -93,7 +93,7 @@ func (p *Person) Rests() {
 // Resting reports whether a terminal shows a chat that waits for a message.
 func Resting(v *vt.Emulator) bool {
 	at := v.CursorPosition()
-	if c := v.CellAt(0, at.Y); at.X != 2 || c == nil || c.Content != ">" {
+	if c := v.CellAt(0, at.Y); at.X != 2 || c == nil || c.Content != ">" || v.IsAltScreen() {
 		return false
 	}
 	for y := range v.Height() {
@@ -103,3 +103,7 @@ func Resting(v *vt.Emulator) bool {
 	}
 	return true
 }
+
+// Read is the moment in which somebody who was typing reads a question: keys in
+// the middle of a word do not answer one.
+func (p *Person) Read() { time.Sleep(700 * time.Millisecond) }
