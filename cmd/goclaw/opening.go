@@ -24,7 +24,7 @@ func (o *opening) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.ref, "session", "s", "", sessionFlag)
 	f.BoolVar(&o.new, "new", false, newFlag)
 	f.BoolVarP(&o.latest, "continue", "c", false, "continue the latest session of this folder")
-	f.BoolVarP(&o.pick, "resume", "r", false, "choose a session: those of this folder, if it has any; words after it filter them")
+	f.BoolVarP(&o.pick, "resume", "r", false, "choose a session, of this folder if it was used lately; words after it filter them")
 }
 
 var errNoSessions = errors.New("there are no sessions yet: goclaw starts the first")

@@ -56,7 +56,7 @@ type SessionChoice struct {
 	Open   session.ID     // the session that the chat is in; "": none
 	Text   string         // what they are filtered by at first
 	All    bool           // subagents' sessions, too
-	Here   bool           // only those of Folder at first, if there are any
+	Here   bool           // only those of Folder at first, if there are any among the latest
 }
 
 // Point is a point of a session to go back to.

@@ -72,7 +72,7 @@ type Thinking struct {
 }
 
 // Pick says that the user picks the session of a chat on its Display: one of this
-// folder, if there are any.
+// folder, if there are any among the latest.
 type Pick struct{ Text string } // what they are filtered by at first
 
 // Options is what a chat works with. A field must be set unless its comment

@@ -14,11 +14,11 @@ import (
 // What a letter of the query is worth in a text.
 const (
 	letter = 1
-	next   = 4 // it follows the one before
-	start  = 6 // it begins a word
-	gap    = 5 // at most what is subtracted for those that were skipped
-	whole  = 4 // a word of the query that is there in one piece, by letter
-	need   = 2 // by letter; less is chance
+	next   = 4  // it follows the one before
+	start  = 6  // it begins a word
+	gap    = 14 // at most what is subtracted for those that were skipped
+	whole  = 4  // a word of the query that is there in one piece, by letter
+	need   = 2  // by letter; less is chance
 )
 
 // Pattern is a query that is matched with many texts. The zero value matches

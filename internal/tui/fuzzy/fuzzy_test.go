@@ -29,6 +29,8 @@ func TestMatch(t *testing.T) {
 		{"zuge", "Über Züge", "Über [Züge]"},
 		{"ñu", "el nu", "el [nu]"},
 		{"会议", "下午的会议记录", "下午的[会议]记录"},
+		{"cnvrstn", "a conversation", "a [c]o[nv]e[rs]a[t]io[n]"},
+		{"lisbon", "no list can show in one line because it goes on", ""},
 		{"aeiou", "a very long text, in which every one of those happens somewhere, but never close to each other; you see", ""},
 	} {
 		_, at, ok := fuzzy.Match(c.query, c.text)

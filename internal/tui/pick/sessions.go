@@ -23,7 +23,7 @@ type SessionsOptions struct {
 	Open   session.ID     // the session that the chat is in; "": none
 	Text   string         // the filter to begin with
 	All    bool           // subagents' sessions, too
-	Here   bool           // only those of Folder at first, if there are any
+	Here   bool           // only those of Folder at first, if there are any among the latest
 }
 
 // Sessions is the picker of sessions.
@@ -200,8 +200,11 @@ func (s *Sessions) loaded(l loaded) tea.Cmd {
 		s.fail(l.err)
 	}
 	s.rows.add(false, l.infos...)
-	if s.ended = l.end; s.ended && s.o.Here && s.rows.here != "" && !s.rows.any() {
-		s.rows.only("")
+	if s.ended = l.end; s.o.Here { // the latest decide: nobody waits for the others
+		s.o.Here = false
+		if !s.rows.any() {
+			s.rows.only("")
+		}
 	}
 	s.refilter(s.list.at > 0)
 	if s.ended {

@@ -91,6 +91,27 @@ func TestSessionIsChosen(t *testing.T) {
 	}
 }
 
+// At the start the sessions of this folder are shown, unless there are none.
+func TestHereAtFirst(t *testing.T) {
+	o, ids := choice(t)
+	for _, c := range []struct {
+		folder, want string
+	}{{"/home/ann/work", "Sessions  3 of 6  in /home/ann/work\n"}, {"/elsewhere", "Sessions  6\n"}} {
+		o.Here, o.Folder, o.Text = true, c.folder, ""
+		if s := open(t, pick.NewSessions(context.Background(), o), 80, 24).screen(); !strings.HasPrefix(s, c.want) {
+			t.Errorf("in %s:\n%s", c.folder, s)
+		}
+	}
+	o.Text = "lisbon"
+	o.Folder = "/home/ann/work"
+	v := pick.NewSessions(context.Background(), o)
+	p := open(t, v, 80, 24)
+	p.press("ctrl+l", "enter")
+	if v.Choice() != ids[0] {
+		t.Errorf("chose %q", v.Choice())
+	}
+}
+
 func TestSessionIsRenamed(t *testing.T) {
 	v, p, st, ids := sessions(t, 80, 24)
 	p.press("ctrl+r", "ctrl+u", "Fado and pastries")
