@@ -50,7 +50,7 @@ func (s *Stream) finish() {
 	if s.fence != nil {
 		s.emit([][]run{s.fence.bottom()}, false)
 	}
-	*s = Stream{style: s.style, width: s.width, from: -1, begun: s.begun, blank: true, out: s.out, work: s.work, version: s.version + 1}
+	*s = Stream{style: s.style, width: s.width, from: -1, begun: s.begun, blank: true, out: s.out, work: s.work, version: s.version + 1, given: s.given + 1}
 }
 
 // advance gives out what is finished of the first n bytes of src: all of them if

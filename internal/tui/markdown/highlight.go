@@ -153,10 +153,12 @@ func (l *lexer) goOn(s *chroma.LexerState) error {
 	return nil
 }
 
-const (
-	longestLine = 1000                   // characters of a line that is highlighted
-	patience    = 20 * time.Millisecond  // for one expression
-	enough      = 300 * time.Millisecond // for a line
+const longestLine = 1000 // characters of a line that is highlighted
+
+// Tests have more time, so that a busy machine changes nothing.
+var (
+	patience = 50 * time.Millisecond  // for one expression
+	enough   = 300 * time.Millisecond // for a line
 )
 
 // highlighter highlights code line by line. The zero value highlights nothing.

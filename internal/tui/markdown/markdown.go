@@ -48,12 +48,13 @@ type Stream struct {
 	blank   bool   // there is an empty line before src
 	begun   bool   // something was given out
 	plain   bool   // the rest is not read as Markdown
+	given   int    // how often something was given out
 	out     *strings.Builder
 	work    int // bytes that were parsed, for tests
 
 	live struct { // the last answer of Live
-		version, width int
-		text           string
+		version, given, width, size int
+		text                        string
 	}
 }
 
@@ -111,16 +112,19 @@ const mostLive = 1 << 14
 // columns without a line end after the last. "" means that there is nothing.
 func (s *Stream) Live(width int) string {
 	width = columnsFor(width)
-	if s.live.version == s.version && s.live.width == width {
-		return s.live.text
+	// A long block is drawn again when it has grown by a part of its length, so
+	// that drawing it stays cheap.
+	l := &s.live
+	if l.width == width && l.given == s.given && (l.version == s.version || l.size > 2<<10 && len(s.src)-l.size < l.size/32) {
+		return l.text
 	}
-	s.live.version, s.live.width = s.version, width
+	l.version, l.given, l.width, l.size = s.version, s.given, width, len(s.src)
 	var b strings.Builder
-	for _, l := range s.unfinished(width) {
-		b.WriteString(s.paint(l) + "\n")
+	for _, line := range s.unfinished(width) {
+		b.WriteString(s.paint(line) + "\n")
 	}
-	s.live.text = strings.TrimSuffix(b.String(), "\n")
-	return s.live.text
+	l.text = strings.TrimSuffix(b.String(), "\n")
+	return l.text
 }
 
 // unfinished renders src as it would be if the answer ended here.
@@ -160,6 +164,7 @@ func (s *Stream) paint(line []run) string {
 
 // emit gives out finished lines. apart asks for an empty line before them.
 func (s *Stream) emit(lines [][]run, apart bool) {
+	s.given++
 	if apart && s.begun {
 		s.out.WriteString("\n")
 	}

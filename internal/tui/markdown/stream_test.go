@@ -172,7 +172,7 @@ func block(t *rapid.T, depth int) string {
 // An answer costs about as much as it is long, whatever it is made of and
 // however small its pieces are: nothing that is finished is parsed again.
 func TestStreamIsLinear(t *testing.T) {
-	const size = 1 << 16
+	const size = 1 << 14
 	for name, unit := range map[string]string{
 		"paragraphs":      strings.Repeat("Some words of a **paragraph** that goes on. ", 12) + "\n\n",
 		"one line":        "some words of a paragraph without an end ",
@@ -205,5 +205,18 @@ func TestStreamIsLinear(t *testing.T) {
 				t.Errorf("of %d bytes %d were parsed, more than %d", len(text), work, most)
 			}
 		})
+	}
+}
+
+// To draw each piece of a long table costs more than to give it out, but not
+// without a limit.
+func TestLiveIsCheap(t *testing.T) {
+	text := "| a | b |\n|---|---|\n" + strings.Repeat("| a cell | another one |\n", 400)
+	var pieces []string
+	for rest := text; rest != ""; rest = rest[min(64, len(rest)):] {
+		pieces = append(pieces, rest[:min(64, len(rest))])
+	}
+	if _, work := stream(pieces, 40, true); work > 60*len(text) {
+		t.Errorf("of %d bytes %d were parsed to draw them", len(text), work)
 	}
 }
