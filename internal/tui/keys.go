@@ -79,7 +79,7 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 			m.interrupt()
 			return nil
 		}
-	case pressed && !m.editor.Busy():
+	case pressed && !m.editor.Wants(k.Keystroke()):
 		if k.String() != "esc" {
 			m.escaped = false
 		}

@@ -13,6 +13,7 @@ package editor
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -114,8 +115,11 @@ func (e *Editor) Empty() bool { return e.buf.text == "" }
 // Value returns the text as it is shown.
 func (e *Editor) Value() string { return e.chips.shown(e.buf.text) }
 
-// Busy reports whether a list or a search is open: Escape and Ctrl-C close it.
-func (e *Editor) Busy() bool { return e.search.on || e.menu.open() }
+// Wants reports whether a key, by its name, is for the list or the search that is
+// open; Escape and Ctrl-C close both.
+func (e *Editor) Wants(key string) bool {
+	return e.search.on || e.menu.open() && slices.Contains(menuKeys, key)
+}
 
 // Set replaces the text, which can be undone.
 func (e *Editor) Set(text string) {

@@ -216,6 +216,9 @@ func (m *menu) filter() {
 	}
 }
 
+// menuKeys are the keys of a list.
+var menuKeys = []string{"up", "down", "ctrl+p", "ctrl+n", "tab", "shift+tab", "pgup", "pgdown", "enter", "esc", "ctrl+c"}
+
 // menuKey handles a key while the list is open. done is false if the key has its
 // usual meaning.
 func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {

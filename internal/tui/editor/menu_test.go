@@ -64,19 +64,22 @@ func TestCommands(t *testing.T) {
 // Escape closes the list for this word, and Tab opens it again.
 func TestMenuIsDismissed(t *testing.T) {
 	h := newHand(t, menuOptions()).write("/m")
-	if !h.Busy() {
+	if !h.Wants("esc") {
 		t.Fatal("no list is open")
 	}
-	if h.keys("esc").Busy() {
+	if h.Wants("ctrl+s") {
+		t.Error("the list wants keys that it does not know")
+	}
+	if h.keys("esc").Wants("esc") {
 		t.Error("Escape did not close the list")
 	}
-	if h.write("o").Busy() {
+	if h.write("o").Wants("esc") {
 		t.Error("the list is open again for the same word")
 	}
-	if h.keys("tab"); !h.Busy() {
+	if h.keys("tab"); !h.Wants("esc") {
 		t.Error("Tab did not open the list")
 	}
-	if h.keys("ctrl+u").write("text").Busy() {
+	if h.keys("ctrl+u").write("text").Wants("esc") {
 		t.Error("a list is open where there is nothing to complete")
 	}
 }
@@ -90,7 +93,7 @@ func TestFiles(t *testing.T) {
 	h.keys("down", "enter").want("see @cmd/goclaw/chat.go and @internal/tui/editor/editor.go |")
 	h.keys("ctrl+u").write("@spac").keys("enter").want(`@"docs/with space.md" |`)
 	h.keys("ctrl+u").write("me@example.org").want("me@example.org|")
-	if h.Busy() {
+	if h.Wants("esc") {
 		t.Error("an address opens the list of files")
 	}
 	h.keys("ctrl+u").write("@README.md").keys("enter")
@@ -113,7 +116,7 @@ func TestFastFingers(t *testing.T) {
 // In a shell command, Tab completes the names of files.
 func TestPaths(t *testing.T) {
 	h := newHand(t, menuOptions()).write("!cat chat_")
-	if h.Busy() {
+	if h.Wants("esc") {
 		t.Error("a list is open that nobody asked for")
 	}
 	h.keys("tab", "tab").want("!cat cmd/goclaw/chat_test.go |")
