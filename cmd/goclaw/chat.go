@@ -134,8 +134,11 @@ func (a *app) draws() bool {
 func converse(ctx context.Context, a *app, c *repl.Chat, ui *tui.UI, interactive bool) error {
 	switch {
 	case ui != nil:
-		undo := ui.Restore
+		outBack, errBack := a.out.Lend(ui.Write), a.err.Lend(ui.Write)
+		undo := func() { ui.Restore(); outBack(); errBack() }
 		a.tty.undo.Store(&undo)
+		defer errBack()
+		defer outBack()
 		defer a.tty.undo.Store(nil)
 		ui.Attach(repl.Remote{Chat: c})
 		tell := repl.Remote{Chat: c}.Working

@@ -17,6 +17,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -41,21 +42,35 @@ func Return() string { return own + "G" }
 func Paint(code, text string) string { return Control(code+"m") + text + Control("0m") }
 
 // Writer lets text through, and the sequences of Control and Paint.
-type Writer struct{ w io.Writer }
+type Writer struct {
+	w    io.Writer
+	lent atomic.Pointer[func(text string)]
+}
 
 // NewWriter returns a Writer to w: w itself if it is one.
 func NewWriter(w io.Writer) *Writer {
 	if t, ok := w.(*Writer); ok {
 		return t
 	}
-	return &Writer{w}
+	return &Writer{w: w}
 }
 
 // Under returns what is written to.
 func (t *Writer) Under() io.Writer { return t.w }
 
+// Lend gives take what is written from now on, as it is, until back is called:
+// something else draws on the terminal.
+func (t *Writer) Lend(take func(text string)) (back func()) {
+	t.lent.Store(&take)
+	return func() { t.lent.Store(nil) }
+}
+
 // Write writes p, which holds whole characters.
 func (t *Writer) Write(p []byte) (int, error) {
+	if take := t.lent.Load(); take != nil {
+		(*take)(string(p))
+		return len(p), nil
+	}
 	if harmless(p) {
 		return t.w.Write(p)
 	}

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
 )
@@ -55,3 +57,16 @@ func (d display) Status(s repl.Status) { d.do(func(m *model) { m.status = s }) }
 
 // Err implements repl.Display: a terminal that goes away ends the program.
 func (d display) Err() error { return nil }
+
+// Write prints text that something else than the chat writes to the terminal:
+// its lines when they are complete.
+func (d display) Write(text string) {
+	d.do(func(m *model) {
+		m.other += text
+		if i := strings.LastIndexByte(m.other, '\n'); i >= 0 {
+			m.finish()
+			m.print(terminal.Text(m.other[:i]))
+			m.other = m.other[i+1:]
+		}
+	})
+}

@@ -25,6 +25,7 @@ type model struct {
 	style transcript.Style
 
 	status  repl.Status
+	other   string // a line that something else than the chat has begun
 	hint    string // in place of the status line, until the next key
 	escaped bool   // the last key was Esc
 	ticking bool
