@@ -115,10 +115,18 @@ func cells(text string) (out []cell) {
 	return out
 }
 
-// put writes cells to b.
-func put(b *strings.Builder, cs []cell) {
+// put writes cells to b. After one that terminals do not draw equally wide, the
+// cursor is moved to where the next belongs; x is the column of the first, or -1
+// if it is not known and the cursor is not moved.
+func put(b *strings.Builder, cs []cell, x int) {
 	var now look
-	for _, c := range cs {
+	for i, c := range cs {
+		if x >= 0 && i > 0 {
+			x += cs[i-1].width
+			if cs[i-1].disputed() {
+				b.WriteString(ansi.CursorHorizontalAbsolute(x + 1))
+			}
+		}
 		if c.look != now {
 			if now.link != c.look.link {
 				if now.link != "" {
@@ -163,4 +171,15 @@ func (c cell) certain() bool {
 		}
 	}
 	return true
+}
+
+// disputed reports whether terminals are known to draw c differently wide: flags,
+// families, skin tones and other emoji that are several characters.
+func (c cell) disputed() bool {
+	for i, r := range c.text {
+		if i > 0 || r >= 0x2600 && r < 0x27c0 && !c.certain() || r >= 0x1f000 && r < 0x20000 {
+			return true
+		}
+	}
+	return false
 }

@@ -39,7 +39,7 @@ func NewRow(text string) Row {
 // String returns the row as text.
 func (r Row) String() string {
 	var b strings.Builder
-	put(&b, r.cells)
+	put(&b, r.cells, -1)
 	return b.String()
 }
 
@@ -170,7 +170,15 @@ func (s *Sheet) rewrite(b *strings.Builder, i int, r *Row) {
 		}
 	}
 	s.move(b, x, i)
-	put(b, r.cells[from:to])
+	if slices.ContainsFunc(r.cells[from:], cell.disputed) {
+		// Not a cell more than the row has, and nothing old between its cells.
+		to = len(r.cells)
+		b.WriteString(ansi.EraseLineRight + ansi.ResetModeAutoWrap)
+		put(b, r.cells[from:], x)
+		b.WriteString(ansi.SetModeAutoWrap)
+	} else {
+		put(b, r.cells[from:to], x)
+	}
 	for _, c := range r.cells[from:to] {
 		s.x += c.width
 	}

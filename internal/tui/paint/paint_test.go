@@ -144,3 +144,29 @@ func words(r *rand.Rand, width int) string {
 	}
 	return out
 }
+
+// TestDisputedWidth draws characters that terminals do not agree on over other
+// text: what follows is in its column, and the rows below are not touched. What
+// the terminal makes of them is one cell, or four.
+func TestDisputedWidth(t *testing.T) {
+	for _, emoji := range []string{"👩‍👩‍👧‍👦", "🇩🇪", "👍🏽", "❤️", "🐢"} {
+		for _, taken := range []string{"#", "####"} {
+			const width, height = 12, 4
+			e := vt.NewEmulator(width, height)
+			var s Sheet
+			show := func(lines ...string) {
+				var b strings.Builder
+				s.Paint(&b, nil, rowsOf(lines), 0, 0, height)
+				if _, err := e.WriteString(strings.ReplaceAll(b.String(), emoji, taken)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			show("............", "............", "> below")
+			show("ab"+emoji+"cdefgh", "abcdefghij"+emoji, "> below")
+			got := all(e)
+			if len(got) != 3 || got[0] != "ab"+(taken + " ")[:2]+"cdefgh" || !strings.HasPrefix(got[1], "abcdefghij#") || got[2] != "> below" {
+				t.Errorf("%s as %s: the screen is %q", emoji, taken, got)
+			}
+		}
+	}
+}
