@@ -97,7 +97,7 @@ func (v *view) event(ev agent.Event) {
 		switch {
 		case ev.Text != "":
 			v.screen.Said(ev.Text)
-			v.awaitModel()
+			v.screen.Wait("answering")
 		case ev.Thinking != "" && v.thinking.Load():
 			v.screen.Thought(ev.Thinking)
 		case ev.Thinking != "":

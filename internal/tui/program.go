@@ -208,5 +208,10 @@ func spinner(n int, label string, took time.Duration, width int) string {
 	if took >= time.Second {
 		seconds = fmt.Sprintf(" %ds", int(took.Seconds()))
 	}
-	return fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
+	const stop = " · Esc stops"
+	line := fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
+	if ansi.StringWidth(line+stop) < width {
+		line += stop
+	}
+	return line
 }
