@@ -16,7 +16,7 @@ func Compacted(c session.Compaction, cut compact.Cut) string {
 	by := ""
 	switch {
 	case d.Extract:
-		by = " (an extract: there was no model to write a summary)"
+		by = " (an extract: no model wrote a summary)"
 	case !cut.Asks:
 		by = " (with the summary of a checkpoint)"
 	case d.By != "":

@@ -48,7 +48,7 @@ func TestFolded(t *testing.T) {
 		want    string
 	}{
 		{compact.Details{By: "small"}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (by small)"},
-		{compact.Details{By: "extract", Extract: true}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (an extract: there was no model to write a summary)"},
+		{compact.Details{By: "extract", Extract: true}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (an extract: no model wrote a summary)"},
 		{compact.Details{By: "checkpoint"}, false, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now (with the summary of a checkpoint)"},
 		{compact.Details{}, true, "compacted 1 message, kept 3 messages: 12k tokens before, about 2k now"},
 	} {
