@@ -16,36 +16,47 @@ import (
 	"goclaw/internal/tui/tuitest"
 )
 
-// stage is a model whose long answers stop where the test says, with a tmux in
-// which goclaw runs.
-type stage struct {
-	*tuitest.Tmux
-	t       *testing.T
-	home    string
-	repo    string
-	goOn    chan struct{} // an item lets an answer go on
-	reached chan string   // where an answer stops
-	mu      sync.Mutex
-	asked   []tuitest.Question
+// cast is a model whose long answers stop where the test says, and a repository
+// with one file, where goclaw runs.
+type cast struct {
+	t          *testing.T
+	home, repo string
+	env        []string
+	goOn       chan struct{} // an item lets an answer go on
+	reached    chan string   // where an answer stops
+	mu         sync.Mutex
+	asked      []tuitest.Question
 }
 
-// newStage opens a tmux of that size in a repository with one file.
+func newCast(t *testing.T) *cast {
+	t.Helper()
+	c := &cast{t: t, home: t.TempDir(), goOn: make(chan struct{}), reached: make(chan string, 100)}
+	c.repo = filepath.Join(c.home, "boats")
+	put(t, c.home, "boats/fleet.txt", "blue\nred\n")
+	put(t, c.home, ".goclaw/config.json", `{"session": {"inherit": {"enabled": false}}}`)
+	srv := httptest.NewServer(tuitest.Model(c.answer))
+	t.Cleanup(srv.Close)
+	c.env = []string{"HOME=" + c.home, "GOCLAW_HOME=" + filepath.Join(c.home, ".goclaw"), "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"),
+		"ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"}
+	return c
+}
+
+// stage is a cast in a tmux.
+type stage struct {
+	*tuitest.Tmux
+	*cast
+}
+
+// newStage opens a tmux of that size.
 func newStage(t *testing.T, cols, rows int) *stage {
 	t.Helper()
-	s := &stage{t: t, home: t.TempDir(), goOn: make(chan struct{}), reached: make(chan string, 100)}
-	s.repo = filepath.Join(s.home, "boats")
-	put(t, s.home, "boats/fleet.txt", "blue\nred\n")
-	put(t, s.home, ".goclaw/config.json", `{"session": {"inherit": {"enabled": false}}}`)
-	srv := httptest.NewServer(tuitest.Model(s.answer))
-	t.Cleanup(srv.Close)
-	s.Tmux = tuitest.NewTmux(t, cols, rows, s.repo, []string{"HOME=" + s.home, "GOCLAW_HOME=" + filepath.Join(s.home, ".goclaw"), "GOCLAW_NO_LOCAL=1", "PATH=" + os.Getenv("PATH"),
-		"ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"})
-	return s
+	c := newCast(t)
+	return &stage{Tmux: tuitest.NewTmux(t, cols, rows, c.repo, c.env), cast: c}
 }
 
 // stop waits until the test lets the answer go on, and reports whether somebody
 // still listens.
-func (s *stage) stop(a *tuitest.Answer, where string) bool {
+func (s *cast) stop(a *tuitest.Answer, where string) bool {
 	s.reached <- where
 	select {
 	case <-s.goOn:
@@ -57,7 +68,7 @@ func (s *stage) stop(a *tuitest.Answer, where string) bool {
 
 // answer is what the model says: "count A B C" counts to C and stops after A and
 // B, in each of the shapes that answers have; "run COMMAND" runs it.
-func (s *stage) answer(q tuitest.Question, a *tuitest.Answer) {
+func (s *cast) answer(q tuitest.Question, a *tuitest.Answer) {
 	s.mu.Lock()
 	s.asked = append(s.asked, q)
 	s.mu.Unlock()
@@ -77,6 +88,8 @@ func (s *stage) answer(q tuitest.Question, a *tuitest.Answer) {
 			stops = append(stops, n)
 		}
 		numbered(a, stops, func(n int) bool { return s.stop(a, fmt.Sprint("after ", n)) })
+	case word == "describe":
+		a.Say(description)
 	case word == "wait":
 		a.Say("So far ")
 		if s.stop(a, "waiting") {
@@ -86,6 +99,10 @@ func (s *stage) answer(q tuitest.Question, a *tuitest.Answer) {
 		a.Say("echo: " + q.Said)
 	}
 }
+
+// description is an answer with a bit of everything.
+const description = "# The fleet\n\nThere are **two** boats, `blue` and `red`:\n\n1. the blue one sails\n2. the red one is in the dock\n\n" +
+	"```go\nfunc main() { fmt.Println(\"ahoy\") }\n```\n\n| Boat | Berth |\n|---|--:|\n| blue | 12 |\n| red | 東京 |\n"
 
 // numbered says numbered lines up to the last of stops: in paragraphs, lists, code
 // and a table in turn.
@@ -115,7 +132,7 @@ func numbered(a *tuitest.Answer, stops []int, stop func(n int) bool) {
 }
 
 // await waits until the model's answer has got there.
-func (s *stage) await(where string) {
+func (s *cast) await(where string) {
 	s.t.Helper()
 	if got := <-s.reached; got != where {
 		s.t.Fatalf("the model is at %q, want %q", got, where)
