@@ -80,11 +80,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	}
 	var troubles notes
 	defer a.followAfter(ctx, st, &o, troubles.add)()
-	if ix := a.search.ix; ix != nil {
-		// The user comes first: what is missing in the index can wait.
-		defer time.AfterFunc(3*time.Second, ix.Background).Stop()
-		o.Search = ix
-	}
+	defer a.search.inChat(&o, ui)()
 	o.Lists, o.Window = a.lists, func(in session.Info) int { return windowOf(a.conf, in.ModelName()) }
 	o.Runner, o.Store, o.DefaultKey, o.Modes = run.Runner, st, session.Key(a.conf.Session.DefaultKey), run.tools
 	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spent(ctx, st, a.conf, id) }
@@ -154,6 +150,20 @@ func converse(ctx context.Context, a *app, c *repl.Chat, ui *tui.UI, interactive
 		return c.Run(ctx, line.NewPlain(a.in, a.out))
 	}
 	return c.Run(ctx, line.NewPlain(textOnly{a.in}, nil))
+}
+
+// inChat gives the chat the search. The user comes first: what is missing in the
+// index can wait until stop is called.
+func (x *searcher) inChat(o *repl.Options, ui *tui.UI) (stop func()) {
+	if x.ix == nil {
+		return func() {}
+	}
+	o.Search = x.ix
+	if ui != nil {
+		x.indexing.draw = ui.Wait
+	}
+	later := time.AfterFunc(3*time.Second, x.ix.Background)
+	return func() { later.Stop() }
 }
 
 // warmUp builds the vocabulary of the first model that is decided on while the

@@ -19,6 +19,7 @@ import (
 // a plain line now and then, for a log file.
 type bar struct {
 	w     io.Writer
+	draw  func(line string) // in place of w: the interface has the terminal
 	plain bool
 	width func() int
 	now   func() time.Time
@@ -57,6 +58,8 @@ func (b *bar) line(done float64, text func(width int) string) {
 	now := b.now()
 	b.pace.at(now, done)
 	switch {
+	case b.draw != nil:
+		b.draw(text(max(b.width()-6, 1)))
 	case !b.plain:
 		fmt.Fprint(b.w, terminal.Return()+text(b.width()-1)+terminal.Control("K"))
 		b.shown = true
