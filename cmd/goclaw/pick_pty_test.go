@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"goclaw/internal/tui/tuitest"
 )
@@ -113,8 +114,17 @@ func TestResumeAndLeave(t *testing.T) {
 	before := sessionsOf(t, env)
 	p.See("> lis")
 	p.See("1 of 3")
-	p.Press("\x1b")
-	p.Await("the end", func(text string, _, _ int) bool { return !strings.Contains(text, "Esc back") })
+	left := func(text string, _, _ int) bool { return !strings.Contains(text, "Esc back") }
+	for range 5 { // right before an answer of the terminal it means Alt
+		p.Press("\x1b")
+		if p.Until(2*time.Second, left) {
+			break
+		}
+	}
+	p.Await("the end", left)
+	if text := p.Text(); strings.Contains(text, "^[") {
+		t.Errorf("the terminal answers a program that has ended:\n%s", text)
+	}
 	if after := sessionsOf(t, env); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}

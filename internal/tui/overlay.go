@@ -10,6 +10,7 @@ import (
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
 	"goclaw/internal/tui/editor"
+	"goclaw/internal/tui/pick"
 )
 
 // Overlay has the whole alternate screen, or stands inline in place of the
@@ -70,7 +71,11 @@ type desk struct {
 func (d *desk) open(v Overlay, asks bool, done func()) {
 	d.overs = append(d.overs, &opened{v: v, asks: asks, done: done})
 	if asks {
-		d.probe = true
+		if v.FullScreen() { // only what is inline is drawn with a request
+			d.loop.run(tea.RequestCursorPosition)
+		} else {
+			d.probe = true
+		}
 		time.AfterFunc(silence, func() { d.loop.do(func(m *model) { m.settled() }) })
 	}
 	_, cmd := v.Update(tea.WindowSizeMsg{Width: d.width, Height: d.height})
@@ -133,7 +138,11 @@ const midWord = 500 * time.Millisecond
 
 // early reports whether a key that comes now was not meant for the question o:
 // the user had not seen it, or is in the middle of typing something else.
-func (d *desk) early(o *opened) bool { return o.asks && (!o.ready || time.Since(d.typed) < midWord) }
+// Whoever begins with a picker types nothing else.
+func (d *desk) early(o *opened) bool {
+	_, picks := o.v.(*pick.Sessions)
+	return o.asks && (!o.ready || !picks && time.Since(d.typed) < midWord)
+}
 
 // question is an Overlay that asks for a line.
 type question struct {
