@@ -7,7 +7,7 @@ import (
 )
 
 // release is the version in CHANGELOG.md that this source belongs to.
-const release = "v0.6.0"
+const release = "v0.7.0"
 
 // version says which release this is, and the commit and its date where the
 // build recorded them (go run records none).
