@@ -26,13 +26,18 @@ type keyboard struct{ *loop }
 func (k keyboard) ReadLine(ctx context.Context, _ string) (string, error) {
 	reply := make(chan typed, 1)
 	k.attached = nil
-	k.do(func(m *model) {
-		m.reader = reply
-		m.deliver()
-	})
+	if ctx.Err() != nil { // it would take a message that waits
+		return "", context.Cause(ctx)
+	}
+	k.do(func(m *model) { m.listen(reply) })
 	return k.await(ctx, reply, func(m *model) {
 		if m.reader == reply {
 			m.reader = nil
+		}
+		select {
+		case t := <-reply: // sent when ctx ended
+			m.editor.Restore(editor.Message{Text: t.text})
+		default:
 		}
 	})
 }

@@ -28,13 +28,16 @@ func (nobody) Completions() []repl.Completion     { return nil }
 func (nobody) Arguments(string) []repl.Completion { return nil }
 func (nobody) Commands() [][2]string              { return nil }
 
-// show runs a UI on a terminal while work uses it.
-func show(t *testing.T, cols, rows int, work func(ctx context.Context, ui *tui.UI)) (p *tuitest.Person, over <-chan struct{}) {
+// show runs a UI on a terminal, prepared by with, while work uses it.
+func show(t *testing.T, cols, rows int, work func(ctx context.Context, ui *tui.UI), with ...func(ui *tui.UI)) (p *tuitest.Person, over <-chan struct{}) {
 	t.Helper()
 	p = tuitest.New(t, cols, rows)
 	ui := tui.New(tui.Options{In: p.TTY, Out: p.TTY, Environ: []string{"TERM=xterm-256color"}})
 	ctx, stop := context.WithCancelCause(context.Background())
 	ui.Attach(nobody{stop: stop})
+	for _, f := range with {
+		f(ui)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -56,6 +56,9 @@ type outbox struct {
 	reader  chan typed       // the chat waits for a line; nil: it does not
 	queue   []editor.Message // to send next
 	steered []editor.Message // for the turn that runs
+
+	stopped bool // the chat was interrupted and has not read since
+	again   bool // and is to be once more
 }
 
 // steerNow sends what is in the input into the running turn. If none runs, it is
@@ -99,6 +102,17 @@ func (t *outbox) send(m editor.Message) {
 	t.deliver()
 }
 
+// listen hands the chat the next message when there is one.
+func (t *outbox) listen(reader chan typed) {
+	again := t.again
+	t.reader, t.stopped, t.again = reader, false, false
+	if again {
+		t.interrupt()
+		return
+	}
+	t.deliver()
+}
+
 // deliver hands the first message of the queue to the chat, if it waits for one.
 func (t *outbox) deliver() {
 	if t.reader == nil || len(t.queue) == 0 {
@@ -138,16 +152,20 @@ func (t *outbox) answer(x typed) {
 func (t *outbox) interrupt() {
 	switch {
 	case t.reader != nil:
+		t.stopped = true
 		t.answer(typed{err: line.ErrInterrupt})
+	case t.stopped: // the second Ctrl-C came before the chat knew of the first
+		t.again = true
 	default:
 		t.takeBack()
 		t.chat.Interrupt()
 	}
 }
 
-// takeBack puts all queued messages back into the input: who stops an answer may
-// want to say something else.
+// takeBack puts all messages that wait back into the input: who stops an answer
+// may want to say something else.
 func (t *outbox) takeBack() {
+	t.missed()
 	for len(t.queue) > 0 {
 		t.unqueue()
 	}
@@ -158,4 +176,17 @@ func (t *outbox) unqueue() {
 	last := t.queue[len(t.queue)-1]
 	t.queue = t.queue[:len(t.queue)-1]
 	t.editor.Restore(last)
+}
+
+// unsent tells what was typed and not sent, when the chat is over. The history
+// has it.
+func (t *outbox) unsent() {
+	t.missed()
+	if strings.TrimSpace(t.editor.Value()) != "" {
+		t.queue = append(t.queue, t.editor.Take())
+	}
+	for _, m := range t.queue {
+		t.log.print(t.log.paint(t.log.style.Dim("not sent: " + transcript.OneLine(transcript.Printable(m.Shown), max(t.log.width-38, 10)) + " (↑ brings it back)")))
+	}
+	t.queue = nil
 }

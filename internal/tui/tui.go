@@ -111,7 +111,7 @@ func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 		defer close(ended)
 		defer u.rescue()
 		failed = work(ctx)
-		u.do(func(m *model) { m.leaving = true })
+		u.do(func(m *model) { m.leaving = true; m.unsent() })
 	}()
 	_, err := u.prog.Run()
 	close(u.over)

@@ -1,0 +1,114 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package tui_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"goclaw/internal/repl/history"
+	"goclaw/internal/repl/line"
+	"goclaw/internal/tui"
+)
+
+// Two Ctrl-C that arrive at once are two, although the chat has not heard of the
+// first when the second comes.
+func TestTwoCtrlCAtOnce(t *testing.T) {
+	next, got := make(chan struct{}), make(chan error, 2)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for range 2 {
+			_, err := ui.ReadLine(ctx, "")
+			got <- err
+			<-next
+		}
+	})
+	p.See("? for help")
+	p.Press("\x03\x03later")
+	p.See("later") // both were seen
+	close(next)
+	for range 2 {
+		if err := await(t, p, got); !errors.Is(err, line.ErrInterrupt) {
+			t.Error(err)
+		}
+	}
+	<-over
+}
+
+// Who stops an answer has all that waits in the input again: what was to be sent
+// next, and what was to be sent into the answer.
+func TestStopTakesBackWhatWaits(t *testing.T) {
+	stopped, got := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		idle := ui.Busy("working")
+		<-ctx.Done()
+		idle()
+		close(stopped)
+		text, _ := ui.ReadLine(context.WithoutCancel(ctx), "")
+		got <- text
+	})
+	p.See("working")
+	p.Press("go left\x13")
+	p.See("↳ go left")
+	p.Press("then right\r")
+	p.See("» then right")
+	p.Press("\x1b")
+	<-stopped
+	p.See("> go left\n  then right\n")
+	p.Press("\r")
+	if text := await(t, p, got); text != "go left\nthen right" {
+		t.Errorf("%q was sent", text)
+	}
+	<-over
+}
+
+// When the chat ends, what was typed and not sent is told, and kept.
+func TestUnsentMessagesAreKept(t *testing.T) {
+	h, end := &history.History{}, make(chan struct{})
+	p, over := show(t, 80, 24, func(_ context.Context, ui *tui.UI) {
+		defer ui.Busy("working")()
+		<-end
+	}, func(ui *tui.UI) { ui.Remember(h) })
+	p.See("working")
+	p.Press("one\x13two\rthree")
+	p.See("» two")
+	p.See("> three")
+	close(end)
+	<-over
+	p.See("not sent: one (↑ brings it back)\nnot sent: two (↑ brings it back)\nnot sent: three (↑ brings it back)")
+	if !slices.Equal(h.Lines(), []string{"one", "two", "three"}) {
+		t.Errorf("the history has %q", h.Lines())
+	}
+	if strings.Contains(p.Text(), "queued") {
+		t.Errorf("the terminal shows\n%s", p.Text())
+	}
+}
+
+// A reading that is over before it begins takes no message that waits.
+func TestEndedReadingTakesNothing(t *testing.T) {
+	ready, got := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		idle := ui.Busy("working")
+		<-ready
+		idle()
+		ended, end := context.WithCancel(ctx)
+		end()
+		for range 20 {
+			if text, err := ui.ReadLine(ended, ""); err == nil {
+				t.Errorf("read %q", text)
+			}
+		}
+		text, _ := ui.ReadLine(ctx, "")
+		got <- text
+	})
+	p.See("working")
+	p.Press("next\r")
+	p.See("» next")
+	close(ready)
+	if text := await(t, p, got); text != "next" {
+		t.Errorf("%q was sent", text)
+	}
+	<-over
+}
