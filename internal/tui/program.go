@@ -83,7 +83,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.ticking = false
 		m.beat++
 	case tea.KeyPressMsg:
-		cmd = m.key(msg)
+		if msg.Code == tea.KeyEscape && msg.Mod == tea.ModAlt { // two at once, as over a slow line
+			msg.Mod = 0
+			cmd = m.key(msg)
+		}
+		cmd = tea.Batch(cmd, m.key(msg))
 	case tea.PasteMsg:
 		cmd = m.key(msg)
 	case suspending:
@@ -141,6 +145,9 @@ func (m *model) inline() tea.View {
 	var cursor *tea.Cursor
 	room := max(m.height-3, 3) // what is printed needs some as well
 	if o := m.top(); o != nil {
+		if m.height < 12 { // the question needs the room
+			status = nil
+		}
 		box, cursor = clip(o.v.View(m.width, room-len(status)), room-len(status)), o.cursor()
 	} else {
 		text, x, y := m.editor.View(m.width, m.height)

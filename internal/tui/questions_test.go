@@ -208,3 +208,30 @@ func TestCalls(t *testing.T) {
 		})
 	}
 }
+
+// Two Escs that come at once are two.
+func TestEscTwice(t *testing.T) {
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		ui.ShowCalls(ctx, []repl.Call{ended("bash", `{"command":"make"}`, "made")}, 0)
+	})
+	p.See("q leaves")
+	p.Press("/sa")
+	p.See("/sa")
+	p.Press("\x1b\x1b")
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Errorf("the terminal shows\n%s", p.Text())
+	}
+}
+
+// A question does not offer the key for help, which it would not take.
+func TestNoHelpAtAQuestion(t *testing.T) {
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) { ui.Yes(ctx, "Really?", true) })
+	p.See("y yes")
+	if text := p.Text(); strings.Contains(text, "help") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+	p.Press("\r")
+	<-over
+}

@@ -27,5 +27,9 @@ func (m *model) statusLines() []string {
 	if m.hint != "" {
 		return []string{m.paint(m.style.Dim(transcript.OneLine(m.hint, m.width-1)))}
 	}
-	return status.Line(m.status, len(m.queue), "? for help", m.width-1, m.style)
+	help := "? for help"
+	if m.top() != nil { // the key is the question's
+		help = ""
+	}
+	return status.Line(m.status, len(m.queue), help, m.width-1, m.style)
 }

@@ -221,3 +221,17 @@ func TestWholeCommand(t *testing.T) {
 		}
 	})
 }
+
+// TestTiny: in a tiny terminal there is something of what is asked, the rest of
+// it is scrolled to, and the keys of the answers are there.
+func TestTiny(t *testing.T) {
+	p := NewPermission(bash("rm -rf /tmp/nothing/at/all; echo done"), transcript.Style{})
+	got := p.View(20, 5)
+	if lines := strings.Split(got, "\n"); len(lines) > 5 || !strings.Contains(lines[1], "rm -rf") || lines[len(lines)-1] != "y yes  s  a  n no  b" {
+		t.Errorf("it shows\n%s", got)
+	}
+	press(p, "b")
+	if got := p.View(20, 5); !strings.Contains(got, "because") || !strings.Contains(got, "rm -rf") {
+		t.Errorf("it shows\n%s", got)
+	}
+}

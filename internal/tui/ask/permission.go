@@ -151,6 +151,14 @@ func (p *Permission) View(width, height int) string {
 	}
 	head := wrapped(repl.Wants(p.req, p.style), width)
 	foot := p.answers(width, height)
+	if len(head)+len(foot)+2 > height { // what is asked comes first, and how to answer
+		head = []string{ansi.Truncate(terminal.Text(repl.Wants(p.req, p.style)), width, "…")}
+		if p.reason != nil {
+			foot = foot[len(foot)-1:]
+		} else {
+			foot = []string{p.keys(width)}
+		}
+	}
 	p.shown = max(min(height-len(head)-len(foot), max(height/2, 4)), 1)
 	if len(p.rows) > p.shown {
 		p.shown = max(p.shown-1, 1) // the line that says so
@@ -227,6 +235,20 @@ func (p *Permission) answers(width, height int) (out []string) {
 		out = append(out, ansi.Truncate(terminal.Text(mark+p.painted(i, c.key+"  "+c.label)), width, ""))
 	}
 	return out
+}
+
+// keys draws the choices as short as can be.
+func (p *Permission) keys(width int) string {
+	var all []string
+	last := ""
+	for i, c := range p.choices {
+		text := c.key
+		if word, _, _ := strings.Cut(c.label, ","); word != last {
+			text, last = text+" "+word, word
+		}
+		all = append(all, p.painted(i, text))
+	}
+	return ansi.Truncate(terminal.Text(strings.Join(all, "  ")), width, "")
 }
 
 func (p *Permission) painted(i int, text string) string {

@@ -22,7 +22,10 @@ import (
 // enough, else in two. What does not fit is shortened and then left out, in a
 // fixed order. hint comes last, where there is room.
 func Line(s repl.Status, queued int, hint string, width int, st transcript.Style) []string {
-	if s.Model == "" { // the chat is not open yet
+	switch {
+	case s.Model == "" && hint == "":
+		return nil
+	case s.Model == "": // the chat is not open yet
 		return []string{draw([]piece{texts(st.Dim, short(hint, width))})}
 	}
 	d := drawing{Status: s, queue: queued, st: st}
