@@ -454,3 +454,28 @@ func TestMoveNeedsConsent(t *testing.T) {
 		})
 	}
 }
+
+// TestNoIsNotNoKey: who has a key and says no to it is not told that there is
+// none.
+func TestNoIsNotNoKey(t *testing.T) {
+	machine{}.switchOn(t)
+	home := t.TempDir()
+	put(t, home, piFolder+"one.jsonl", `{"type":"session","version":3,"id":"one","timestamp":"2026-11-15T00:00:00.000Z","cwd":"/w"}
+{"type":"message","id":"a1","parentId":null,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":"the boat is blue","timestamp":1}}
+{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-11-15T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"noted"}],"api":"openai-completions","provider":"openai","model":"gpt-5","stopReason":"stop","timestamp":2}}
+`)
+	env := keyless(home, "ANTHROPIC_API_KEY=sk-test")
+	if out, errOut, code := inPipe(t, env, "import"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	p, cmd := talks(t, home, env, "-s", "pi:w:one")
+	p.See("Send it to anthropic/")
+	p.Press("n")
+	p.See("because you said no")
+	p.See("Restored")
+	p.Press("/quit\r")
+	exits(t, cmd)
+	if strings.Contains(p.All(), "No key yet") {
+		t.Errorf("it says\n%s", p.All())
+	}
+}

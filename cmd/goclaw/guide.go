@@ -16,6 +16,11 @@ func (a *app) guide(ctx context.Context) []string {
 	if m == nil || m.provider != offline.Name || a.models.flag != "" || a.conf.Model != "" {
 		return nil
 	}
+	for _, p := range providers() {
+		if (&setup{app: a}).keySource(p) != "" { // why it is not used was said
+			return nil
+		}
+	}
 	agents := map[string]int{}
 	for in, err := range a.stores.st.List(ctx, session.Query{}) {
 		switch {
