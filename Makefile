@@ -23,6 +23,10 @@ screenshots: ## the pictures of the page in docs/images, with Chromium
 	@mkdir -p docs/images
 	GOCLAW_SCREENSHOTS="$(CURDIR)/docs/images" $(GO) test -count=1 -run 'TestPage$$/^pictures$$' ./cmd/goclaw
 
+.PHONY: recording
+recording: ## the recording of a session in the terminal, docs/images/terminal.svg
+	$(GO) run ./internal/tui/recording docs/images/terminal.svg
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, go.mod tidy
 	@bash scripts/lint

@@ -20,7 +20,7 @@ func TestReadmeTranscript(t *testing.T) {
 	// Without its white space, since lines wrap at the edge of the screen.
 	plain := func(s string) string { return time.ReplaceAllString(strings.Join(strings.Fields(s), ""), "TIME") }
 	home, played := t.TempDir(), 0
-	for _, block := range regexp.MustCompile("(?s)```\n\\$ goclaw\n(.*?)\n```").FindAllStringSubmatch(string(data), -1) {
+	for _, block := range regexp.MustCompile("(?s)```\n\\$ goclaw --plain\n(.*?)\n```").FindAllStringSubmatch(string(data), -1) {
 		played++
 		p, cmd := sit(t, home, "xterm", "--plain")
 		var seen []string

@@ -64,12 +64,12 @@ func TestReadmeWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(data), "```\n~/greeter$ goclaw\n")
+	_, rest, ok := strings.Cut(string(data), "```\n~/greeter$ goclaw --plain\n")
 	if !ok {
 		t.Fatal("README.md has no work in ~/greeter")
 	}
 	blocks := strings.SplitN(rest, "\n```", 2)
-	parts := strings.Split(blocks[0], "\n~/greeter$ goclaw -c\n")
+	parts := strings.Split(blocks[0], "\n~/greeter$ goclaw --plain -c\n")
 	if len(parts) != 2 {
 		t.Fatal("the work in README.md is not killed and taken up once")
 	}

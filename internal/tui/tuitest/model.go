@@ -68,14 +68,16 @@ func question(body []byte) Question {
 			Content    json.RawMessage
 		}
 		json.Unmarshal(m.Content, &blocks)
+		var results []string
 		for _, b := range blocks {
 			switch {
 			case b.Type == "tool_result":
-				q.Results = append(q.Results, string(b.Content))
+				results = append(results, string(b.Content))
 			case b.Type == "text" && !strings.HasPrefix(b.Text, "[Context:"):
 				q.Said = b.Text
 			}
 		}
+		q.Results = append(results, q.Results...) // from the last message to the first
 	}
 	return q
 }
