@@ -58,18 +58,26 @@ func bindings() []binding {
 func (m *model) key(msg tea.Msg) tea.Cmd {
 	m.hint = ""
 	o := m.top()
+	k, pressed := msg.(tea.KeyPressMsg)
+	again := pressed && k.String() == "enter" && time.Since(m.answered) < midWord
+	m.answered = time.Time{}
+	if again { // "y Enter" answers one question, not the next as well
+		return nil
+	}
 	if o != nil && !m.early(o) {
 		done, cmd := o.v.Update(msg)
 		m.desk.typed = time.Time{}
 		switch {
 		case done:
 			m.dismiss(o.v)
+			if o.asks && pressed && k.Text != "" {
+				m.answered = time.Now()
+			}
 		case !o.asks: // a question may come while something is searched for
 			m.desk.typed = time.Now()
 		}
 		return cmd
 	}
-	k, pressed := msg.(tea.KeyPressMsg)
 	switch {
 	case pressed && o != nil: // meant for what was there before the question
 		switch k.String() {

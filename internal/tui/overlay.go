@@ -64,8 +64,9 @@ func (u *UI) show(ctx context.Context, v Overlay, asks bool) error {
 // desk is what is open, the last on top.
 type desk struct {
 	*paper
-	overs []*opened
-	typed time.Time // when a key was typed into the input last
+	overs    []*opened
+	typed    time.Time // when a key was typed into the input last
+	answered time.Time // when a letter answered a question, if no key came since
 }
 
 func (d *desk) open(v Overlay, asks bool, done func()) {

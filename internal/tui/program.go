@@ -31,6 +31,8 @@ type model struct {
 	ticking bool
 	away    bool // the shell has the terminal, or gets it soon
 	leaving bool
+	began   time.Time // when the terminal was asked about itself
+	told    bool      // it has answered
 }
 
 func newModel(l *loop, o Options, width, height int) *model {
@@ -51,7 +53,10 @@ func environ(env []string) func(string) string {
 }
 
 // Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return tea.RequestBackgroundColor }
+func (m *model) Init() tea.Cmd {
+	m.began = time.Now()
+	return tea.RequestBackgroundColor
+}
 
 // tick moves the spinner.
 type tick struct{}
@@ -63,6 +68,19 @@ type suspending struct{}
 func suspend(m *model) (bool, tea.Cmd) {
 	m.away = true
 	return true, tea.Tick(50*time.Millisecond, func(time.Time) tea.Msg { return suspending{} })
+}
+
+// gone says that the program has waited long enough for the terminal.
+type gone struct{}
+
+// leave ends the program, after the terminal's answers: what nobody reads would
+// stand on the shell's command line.
+func leave(m *model) tea.Cmd {
+	const patience = 250 * time.Millisecond // some terminals do not answer
+	if rest := patience - time.Since(m.began); rest > 0 && !m.told {
+		return tea.Tick(rest, func(time.Time) tea.Msg { return gone{} })
+	}
+	return tea.Quit
 }
 
 // Update implements tea.Model.
@@ -77,8 +95,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		cmd = m.pass(msg)
 	case tea.BackgroundColorMsg:
-		m.light = !msg.IsDark()
+		m.light, m.told = !msg.IsDark(), true
 		cmd = m.pass(msg)
+		if m.leaving {
+			return m, tea.Quit
+		}
+	case gone:
+		return m, tea.Quit
 	case tick:
 		m.ticking = false
 		m.beat++
@@ -105,7 +128,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			f(m)
 		}
 		if m.leaving {
-			return m, tea.Quit
+			return m, leave(m)
 		}
 	default:
 		cmd = tea.Batch(m.pass(msg), m.update(msg))

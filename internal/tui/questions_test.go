@@ -235,3 +235,41 @@ func TestNoHelpAtAQuestion(t *testing.T) {
 	p.Press("\r")
 	<-over
 }
+
+// "y Enter" answers one question and not the next as well, nor sends what stands
+// in the input.
+func TestAnswerAndEnter(t *testing.T) {
+	answers := make(chan string, 3)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for _, command := range []string{"the first", "the second"} {
+			d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: command, Dir: "/work", Rule: tool.Exactly("x")})
+			answers <- fmt.Sprint(d, " ", err)
+		}
+	})
+	p.See("the first")
+	p.Press("y")
+	if got := await(t, p, answers); got != "once <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	p.See("the second")
+	p.Press("\r")
+	p.Press("s")
+	if got := await(t, p, answers); got != "session <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	<-over
+}
+
+// What the terminal answers is read also if there is nothing to do, and does not
+// stand on the command line.
+func TestLeavesAtOnce(t *testing.T) {
+	for range 3 {
+		p, over := show(t, 80, 24, func(context.Context, *tui.UI) {})
+		<-over
+		fmt.Fprint(p.TTY, "$ ")
+		p.See("$ ")
+		if text := p.Text(); strings.Contains(text, "rgb:") || strings.Contains(text, "[?2026") {
+			t.Errorf("the terminal shows\n%s", text)
+		}
+	}
+}
