@@ -266,8 +266,8 @@ func TestLeavesAtOnce(t *testing.T) {
 	for range 3 {
 		p, over := show(t, 80, 24, func(context.Context, *tui.UI) {})
 		<-over
-		fmt.Fprint(p.TTY, "$ ")
-		p.See("$ ")
+		fmt.Fprint(p.TTY, "$ here")
+		p.See("$ here")
 		if text := p.Text(); strings.Contains(text, "rgb:") || strings.Contains(text, "[?2026") {
 			t.Errorf("the terminal shows\n%s", text)
 		}
