@@ -51,11 +51,13 @@ func WouldCompact(r compact.Report) []string {
 		fmt.Sprintf("would compact %s and keep %s, from record %s on", Count(r.Compacted, "message"), Count(r.Kept, "message"), r.Keep),
 		fmt.Sprintf("tokens: %s now, about %s afterwards", window.Short(r.Before), window.Short(r.After)),
 	}
-	switch {
+	switch price := Price(r.Cost); {
 	case !r.Asks:
 		out = append(out, "no model call: checkpoint "+r.From+" has the summary")
+	case price == "":
+		out = append(out, "no model call: the summary is an extract of what was said")
 	default:
-		out = append(out, "for the summary: "+Price(r.Cost))
+		out = append(out, "for the summary: "+price)
 	}
 	if r.Pinned > 0 {
 		out = append(out, Count(r.Pinned, "pinned message")+" would be kept word for word")

@@ -75,6 +75,9 @@ func TestWouldFold(t *testing.T) {
 		{compact.Report{Compacted: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, []string{
 			"would compact 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 afterwards",
 			"for the summary: about 600 tokens in, 50 out", "no identifier would be lost"}},
+		{compact.Report{Compacted: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true}, []string{
+			"would compact 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 afterwards",
+			"no model call: the summary is an extract of what was said", "no identifier would be lost"}},
 	} {
 		if diff := cmp.Diff(c.want, transcript.WouldCompact(c.report)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
