@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -110,6 +111,9 @@ func pageTalk(t *testing.T, in context.Context) {
 			fmt.Fprint(w, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 			return
 		}
+		// The answer may begin before the proxy has seen the end of the body.
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(model.Close)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,6 +89,15 @@ func (p *peers) forward(w http.ResponseWriter, r *http.Request, id session.ID) b
 	if address == "" || err != nil {
 		return false
 	}
+	// The other server may begin to answer before all of the request was written to
+	// it, and then what is left of the body cannot be read any more, which would end
+	// the answer.
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		problemOf(err).write(w)
+		return true
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	answered := true
 	proxy := &httputil.ReverseProxy{
 		Transport: between,

@@ -113,6 +113,7 @@ type stream struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when there is more
+	urgent  chan struct{} // closed when there is more than words and records
 	last    session.Seq
 	begun   session.Seq      // the record after which the answer that arrives begins
 	recent  []*kept          // the latest records up to last, but for parts of an answer that was recorded
@@ -250,6 +251,10 @@ func (s *stream) pass(data map[string]any) (at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.wake()
+	if s.urgent != nil {
+		close(s.urgent)
+		s.urgent = nil
+	}
 	if isEnd(data) {
 		s.foreign = false
 		at = s.place(s.last)
@@ -317,6 +322,8 @@ type reader struct {
 	seen  int         // of the events that pass
 	until session.Seq // the last record that is read; 0: there is no last one
 	first []event     // what is told before
+
+	urgent <-chan struct{} // closed when there is something that must not wait
 }
 
 // next returns what there is after the reader's place, and a channel that is
@@ -332,6 +339,10 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 		last, pieces, passing = r.until, nil, nil
 	}
 	ends := r.missed(r.at)
+	if r.stream.urgent == nil {
+		r.stream.urgent = make(chan struct{})
+	}
+	r.urgent = r.stream.urgent
 	r.mu.Unlock()
 
 	out := r.first

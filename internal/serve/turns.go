@@ -587,6 +587,7 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 		if len(events) > 0 {
 			select {
 			case <-time.After(pace):
+			case <-rd.urgent:
 			case <-done:
 				continue
 			case <-r.Context().Done():
@@ -609,8 +610,8 @@ func (s turnsAPI) send(w http.ResponseWriter, r *http.Request, rd *reader, t *tu
 	}
 }
 
-// pace is how long a client is not written to after it was: a model that speaks
-// fast would have every follower woken for every word.
+// pace is how long a client is not written to after it was, unless it is urgent: a
+// model that speaks fast would have every follower woken for every word.
 const pace = 20 * time.Millisecond
 
 // write writes the event in its form on the wire.
