@@ -261,7 +261,7 @@ func chatHint(err error) string {
 	case errors.Is(err, llm.ErrModel):
 		return "choose another with /model provider/model"
 	case errors.Is(err, llm.ErrNetwork):
-		return "your message is kept: /continue asks again, and /model offline needs no network"
+		return "/model offline needs no network"
 	case errors.Is(err, llm.ErrOverflow):
 		return "/new starts a new session, and /model chooses a model with a larger window"
 	}

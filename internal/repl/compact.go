@@ -143,6 +143,7 @@ func (c *compactions) undo(ctx context.Context, _ string) error {
 		return compactError(err)
 	}
 	c.cur.Info = now
+	c.chat.status.restored()
 	c.view.note("the compaction in record %d is undone: the earlier turns are sent again", undone.Seq)
 	return nil
 }

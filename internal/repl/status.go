@@ -203,6 +203,14 @@ func (t *teller) compacted(before int) {
 	t.mu.Unlock()
 }
 
+// restored says that a compaction was undone.
+func (t *teller) restored() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.before = 0
+	t.changed(func(s *Status) { s.Compacted = 0 })
+}
+
 // working says that something is being made in the background for the session
 // id, or no longer.
 func (t *teller) working(id session.ID, on bool) {

@@ -195,6 +195,9 @@ func TestStatusAfterACompaction(t *testing.T) {
 			if got.Used >= before.Used || got.Compacted != before.Used-got.Used {
 				t.Errorf("before %+v, after %+v", before, got)
 			}
+		}, "/undo"},
+		{func() {
+			d.await(t, "after /undo", func(s Status) bool { return s.Compacted == 0 && s.Used == before.Used })
 		}, "hello"},
 		{func() { d.await(t, "after the next turn", func(s Status) bool { return s.Compacted == 0 }) }, ""},
 	}}
