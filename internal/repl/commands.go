@@ -229,8 +229,12 @@ func (c *commands) keys() []string {
 func (c *commands) help(context.Context, string) error {
 	c.view.terms(Remote{c.chat}.Commands())
 	c.short.help()
-	c.view.print("End a line with \\ or press Alt-Enter to write several lines; //text sends /text to the model.")
-	c.view.print("Ctrl-C or Esc stops an answer, Tab completes, Ctrl-R searches what you typed before.")
+	c.view.print("//text sends /text to the model.")
+	if c.o.Display == nil { // lines are read as the terminal gives them
+		c.view.print("End a line with \\ to write several lines; Ctrl-C stops an answer.")
+	} else {
+		c.view.print("? on an empty input shows the keys.")
+	}
 	return nil
 }
 

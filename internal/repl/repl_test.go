@@ -330,6 +330,11 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 			t.Errorf("help does not tell of /%s:\n%s", c, out)
 		}
 	}
+	for _, key := range []string{"Tab", "Esc", "Ctrl-R", "Alt-Enter"} { // which lines do not have
+		if strings.Contains(out, key) {
+			t.Errorf("help tells of %s:\n%s", key, out)
+		}
+	}
 }
 
 func TestContext(t *testing.T) {
