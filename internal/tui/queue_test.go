@@ -5,13 +5,19 @@ package tui_test
 import (
 	"context"
 	"errors"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
+
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/tui"
+	"goclaw/internal/tui/tuitest"
 )
 
 // Two Ctrl-C that arrive at once are two, although the chat has not heard of the
@@ -111,4 +117,37 @@ func TestEndedReadingTakesNothing(t *testing.T) {
 		t.Errorf("%q was sent", text)
 	}
 	<-over
+}
+
+// broken is an overlay that panics.
+type broken struct{}
+
+func (broken) Update(tea.Msg) (bool, tea.Cmd) { return false, nil }
+func (broken) View(int, int) string           { panic("broken") }
+func (broken) FullScreen() bool               { return true }
+
+// A panic in what is drawn ends the chat as a terminal does that goes away: its
+// work is told, and the terminal is what it was.
+func TestPanicInAnOverlay(t *testing.T) {
+	p := tuitest.New(t, 80, 24)
+	ui := tui.New(tui.Options{In: p.TTY, Out: p.TTY, Environ: []string{"TERM=xterm-256color"}})
+	before, _ := term.GetState(int(p.TTY.Fd()))
+	var opened error
+	err := ui.Run(context.Background(), func(ctx context.Context) error {
+		opened = ui.Open(ctx, broken{})
+		return nil
+	})
+	if !errors.Is(opened, io.EOF) || !errors.Is(err, tea.ErrProgramPanic) {
+		t.Errorf("the work got %v, and the chat ended with %v", opened, err)
+	}
+	if after, _ := term.GetState(int(p.TTY.Fd())); !reflect.DeepEqual(before, after) {
+		t.Error("the terminal is not what it was")
+	}
+}
+
+// What something else has written is there in the end, without a line end as well.
+func TestWrittenWithoutALineEnd(t *testing.T) {
+	p, over := show(t, 80, 24, func(_ context.Context, ui *tui.UI) { ui.Write("one\ntw"); ui.Write("o") })
+	<-over
+	p.See("one\ntwo")
 }

@@ -25,6 +25,7 @@ import (
 
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
@@ -145,6 +146,9 @@ func (u *UI) flushRest() {
 		f(u.model)
 	}
 	u.model.finish()
+	if rest := u.model.other; rest != "" {
+		u.model.print(terminal.Text(rest))
+	}
 	for _, text := range append(u.out.rest(), u.model.pending...) {
 		io.WriteString(u.o.Out, strings.Join(lines(text, u.Width()), "\n")+"\n")
 	}
