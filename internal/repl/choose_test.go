@@ -47,7 +47,7 @@ func (h *hand) ShowTexts(_ context.Context, texts [][2]string, _ int) error {
 func (b *bench) chooses(t *testing.T, h *hand, in string, opts ...func(*Options)) string {
 	t.Helper()
 	return b.person(t, in, append(opts, func(o *Options) {
-		h.screen = &screen{out: o.Out, notes: o.Out, width: func() int { return 100 }, columns: func() int { return 100 }}
+		h.screen = &screen{out: o.Out, notes: o.Out, columns: func() int { return 100 }}
 		o.Display = h
 	})...)
 }

@@ -27,7 +27,7 @@ import (
 	"goclaw/window"
 )
 
-// Input is where lines come from: line.Terminal or line.Plain. Ask is for
+// Input is where lines come from: package tui, or line.Plain. Ask is for
 // questions: text typed before the question does not answer it.
 type Input interface {
 	ReadLine(ctx context.Context, prompt string) (string, error)
@@ -88,9 +88,7 @@ type Options struct {
 	Style    transcript.Style
 	// Interactive: a person is reading and can be asked.
 	Interactive bool
-	// Live: the terminal can move its cursor, so a spinner is possible.
-	Live  bool
-	Width func() int // of the terminal; nil: 100
+	Width       func() int // of the terminal; nil: 100
 
 	DefaultKey session.Key
 	Session    string           // what the user wants to open; "": the session used last

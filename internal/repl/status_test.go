@@ -30,7 +30,7 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{screen: &screen{out: io.Discard, notes: io.Discard, width: func() int { return 80 }, columns: func() int { return 80 }}, moved: make(chan struct{}, 1)}
+	return &board{screen: &screen{out: io.Discard, notes: io.Discard, columns: func() int { return 80 }}, moved: make(chan struct{}, 1)}
 }
 
 func (b *board) Status(s Status) {

@@ -37,7 +37,7 @@ func newView(o Options) *view {
 	if v.screen = o.Display; v.screen != nil {
 		return v
 	}
-	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, live: o.Live, width: v.width, columns: v.columns}
+	v.screen = &screen{out: terminal.NewWriter(o.Out), notes: terminal.NewWriter(o.Err), style: o.Style, columns: v.columns}
 	return v
 }
 

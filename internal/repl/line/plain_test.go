@@ -1,6 +1,7 @@
 package line
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -23,5 +24,33 @@ func TestCutOff(t *testing.T) {
 		if got, err := p.ReadLine(t.Context(), ""); got != want || err != nil {
 			t.Errorf("read %q, %v, want %q", got, err, want)
 		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	type read struct {
+		text string
+		err  error
+	}
+	for name, c := range map[string]struct {
+		in   string
+		want []read
+	}{
+		"lines":       {"a\n\nb\n", []read{{"a", nil}, {"", nil}, {"b", nil}, {"", io.EOF}, {"", io.EOF}}},
+		"no line end": {"a", []read{{"a", nil}, {"", io.EOF}}},
+		"continued":   {"a\\\nb\\\nc\nd\n", []read{{"a\nb\nc", nil}, {"d", nil}}},
+		"cut short":   {"a\\\n", []read{{"a\n", nil}, {"", io.EOF}}},
+		"windows":     {"a\r\nb\r\n", []read{{"a", nil}, {"b", nil}}},
+		"not text":    {"a\xff\n", []read{{"a\uFFFD", nil}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := NewPlain(strings.NewReader(c.in), nil)
+			for i, want := range c.want {
+				got, err := p.ReadLine(context.Background(), "> ")
+				if got != want.text || err != want.err {
+					t.Errorf("line %d is %q, %v; want %q, %v", i, got, err, want.text, want.err)
+				}
+			}
+		})
 	}
 }
