@@ -70,6 +70,9 @@ func TestRewindAtATerminal(t *testing.T) {
 	p.See("\n>")
 	p.Press("/rewind\r")
 	p.See("> second question")
+	p.Await("the message in the input", func(text string, _, col int) bool {
+		return strings.Contains(text, "as they are now.\n> second question\n") && col == len("> second question")
+	})
 	p.Press(", please\r")
 	p.See("> second question, please\none\n")
 	p.Press("/quit\r")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"goclaw/internal/repl/line"
 	"goclaw/internal/repl/ptytest"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -66,11 +67,29 @@ func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ..
 		a.ask = chat.Approve
 	}
 	ui.Connect(chat)
+	return p, ends(t, p, func() error {
+		return ui.Run(ctx, func(ctx context.Context) error { return chat.Run(ctx, ui) })
+	})
+}
+
+// sitPlain is sitAt with plain lines.
+func (b *bench) sitPlain(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *ptytest.Person, over func()) {
+	t.Helper()
+	p = ptytest.New(t, cols, rows)
+	o := b.options(p.TTY, p.TTY)
+	o.Interactive, o.Width = true, func() int { return cols }
+	for _, f := range opts {
+		f(&o)
+	}
+	chat := New(o)
+	return p, ends(t, p, func() error { return chat.Run(ctx, line.NewPlain(p.TTY, p.TTY)) })
+}
+
+// ends runs a chat; over waits for its end.
+func ends(t *testing.T, p *ptytest.Person, run func() error) (over func()) {
 	done := make(chan error, 1)
-	go func() {
-		done <- ui.Run(ctx, func(ctx context.Context) error { return chat.Run(ctx, ui) })
-	}()
-	return p, func() {
+	go func() { done <- run() }()
+	return func() {
 		t.Helper()
 		select {
 		case err := <-done:
@@ -138,6 +157,7 @@ func TestTerminalTalk(t *testing.T) {
 func TestTerminalEscape(t *testing.T) {
 	b := newBench(hang("so far so good"))
 	p, over := b.sit(t, context.Background())
+	p.Rests()
 	p.Press("go\r")
 	p.See("so far so good")
 	p.Press("\x1b")
@@ -153,6 +173,7 @@ func TestTerminalCtrlC(t *testing.T) {
 	t.Run("stops the answer", func(t *testing.T) {
 		b := newBench(hang("so far so good"))
 		p, over := b.sit(t, context.Background())
+		p.Rests()
 		p.Press("go\r")
 		p.See("so far so good")
 		p.Press("\x03")
@@ -175,6 +196,7 @@ func TestTerminalCtrlC(t *testing.T) {
 	t.Run("keeps what was typed ahead", func(t *testing.T) {
 		b := newBench(hang("so far"))
 		p, over := b.sit(t, context.Background())
+		p.Rests()
 		p.Press("go\r")
 		p.See("so far")
 		p.Press("and then?\r")
@@ -194,6 +216,7 @@ func TestTerminalCtrlC(t *testing.T) {
 	t.Run("twice quits", func(t *testing.T) {
 		b := newBench(hang("so far"))
 		p, over := b.sit(t, context.Background())
+		p.Rests()
 		p.Press("go\r")
 		p.See("so far")
 		p.Press("\x03\x03")
@@ -214,6 +237,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		}
 		aborted := make(chan struct{}, 8)
 		p, over := newBench(deaf).sit(t, context.Background(), func(o *Options) { o.Abort = func() { aborted <- struct{}{} } })
+		p.Rests()
 		p.Press("go\r")
 		p.See("deaf")
 		p.Press("\x03\x03\x03")
@@ -228,6 +252,7 @@ func TestTerminalCtrlC(t *testing.T) {
 	t.Run("before a word", func(t *testing.T) {
 		b := newBench(hang(""))
 		p, over := b.sit(t, context.Background())
+		p.Rests()
 		p.Press("go\r")
 		p.See("waiting for test/one")
 		p.Press("\x03")
@@ -245,6 +270,7 @@ func TestTerminalSignals(t *testing.T) {
 			b := newBench(step)
 			ctx, cancel := context.WithCancel(context.Background())
 			p, over := b.sit(t, ctx)
+			p.Rests()
 			p.Press("go\r")
 			p.See("so far")
 			if name == "at the prompt" {
@@ -288,19 +314,28 @@ func TestTerminalApproval(t *testing.T) {
 	p, over := b.sit(t, context.Background(), func(o *Options) {
 		o.Remember = func(r tool.Rule) error { allowed = append(allowed, r.Exact); return errors.New("disk full") }
 	})
-	p.Press("first\ry\r") // what is typed ahead is no leave
-	p.See("bash wants to run in /w:\n  rm -r build\n[y]es, this [s]ession, [a]lways here, [N]o")
-	p.Press("y\r")
-	p.See("one\n\n>")
-	p.Press("second\r")
-	p.Await("a second question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 2 })
-	p.Press("a\r")
+	p.Rests()
+	question := func() {
+		t.Helper()
+		p.See("bash wants to run in /w:\n  rm -r build\n")
+		p.See("a  yes, always here\n❯ n  no")
+		time.Sleep(time.Second) // a key counts when the user has seen the question and types nothing else
+	}
+	p.Press("first\ry") // what is typed ahead is no leave
+	question()
+	p.Press("y")
+	p.See("one\n\n> y")
+	p.Press("\x7fsecond\r")
+	question()
+	p.Press("a")
 	p.See("this is allowed until goclaw exits, but could not be saved: disk full")
 	p.See("two\n\n>")
+	p.Rests()
 	p.Press("third\r")
-	p.Await("a third question", func(s string, _, _ int) bool { return strings.Count(s, "[N]o") == 3 })
+	question()
 	p.Press("\x03")
 	p.See("[stopped; everything so far is saved]")
+	p.Rests()
 	p.Press("\x04")
 	over()
 	if len(allowed) != 1 || allowed[0] != "rm -r build" {
@@ -332,10 +367,11 @@ func TestTerminalSpinner(t *testing.T) {
 	}
 	b := newBench(slow, llmtest.Say("and there"))
 	p, over := b.sit(t, context.Background())
+	p.Rests()
 	p.Press("go\r")
 	p.See(" waiting for test/one")
 	close(gate)
-	p.See("> go\nhere\n→ look()\n  seen\n← 1.0 s\nand there\n\n>")
+	p.See("> go\nhere\n✓ look()  1s\n  seen\nand there\n\n>")
 	p.Press("\x04")
 	over()
 }
@@ -360,14 +396,17 @@ func TestTerminalLiveOutput(t *testing.T) {
 	gate := make(chan struct{})
 	b.tools = printing{gate: gate}
 	p, over := b.sit(t, context.Background(), func(o *Options) { o.Width = func() int { return 80 } })
+	p.Rests()
 	p.Press("go\r")
-	p.See("> go\n→ look()\n  one\n")
+	p.See(" look()")
+	p.See("\n  one\n")
 	gate <- struct{}{}
-	p.See("→ look()\n  \uFFFD[2Jtwo three\n  4\n  5\n  6\n  long long long long long long long long long long long long long long long l…\n")
+	p.See("\n  \uFFFD[2Jtwo")
+	p.See("\n  4\n  5\n  6\n  long long long")
 	gate <- struct{}{}
-	p.See("→ look()\n  7\n")
+	p.See("\n  7\n")
 	gate <- struct{}{}
-	p.See("> go\n→ look()\n  1\n  2\n← 1.0 s\ndone\n\n>")
+	p.See("> go\n✓ look()  1s\n  1\n  2\ndone\n\n>")
 	p.Press("\x04")
 	over()
 }

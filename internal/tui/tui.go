@@ -15,6 +15,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func (u *UI) Width() int { return int(u.width.Load()) }
 // its error.
 func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	options := []tea.ProgramOption{
-		tea.WithInput(u.o.In), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
+		tea.WithInput(u.input()), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
 		tea.WithFilter(u.filter), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
 	}
 	u.model.editor = newEditor(u.o, u.model.chat, u.model.history, u.model.files)
@@ -124,6 +125,32 @@ func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	u.flushRest()
 	return failed
 }
+
+// input returns the terminal to read from. If it goes away the program ends:
+// Bubble Tea would wait forever for a key.
+func (u *UI) input() io.Reader {
+	if runtime.GOOS == "windows" { // a console is not read as a file
+		return u.o.In
+	}
+	return watched{u.o.In, func() { go u.prog.Quit() }}
+}
+
+// watched is a terminal, of which gone says that it has gone away.
+type watched struct {
+	*os.File
+	gone func()
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.File.Read(p)
+	if err != nil {
+		w.gone()
+	}
+	return n, err
+}
+
+// Terminal returns the terminal, for programs that need it themselves.
+func (w watched) Terminal() *os.File { return w.File }
 
 // rescue gives the terminal back if the work panics.
 func (u *UI) rescue() {

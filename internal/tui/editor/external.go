@@ -89,7 +89,12 @@ func (e *Editor) edited(m edited) {
 // refuse to work.
 type onTerminal struct{ *exec.Cmd }
 
-func (c onTerminal) SetStdin(r io.Reader) { c.Stdin = r }
+func (c onTerminal) SetStdin(r io.Reader) {
+	if t, ok := r.(interface{ Terminal() *os.File }); ok {
+		r = t.Terminal()
+	}
+	c.Stdin = r
+}
 
 func (c onTerminal) SetStdout(w io.Writer) {
 	if t, ok := w.(interface{ Terminal() *os.File }); ok {
