@@ -27,9 +27,10 @@ func TestShortcutsOnATerminal(t *testing.T) {
 	}
 	p, cmd := atTerminal(t, home, "--model", "offline")
 	p.See("/help lists the commands.")
-	p.Press("/tid\t") // as far as both agree
-	p.See("> /tidy-")
-	p.Press("u\t desk\r")
+	p.Press("/tidy")
+	p.See("/tidy-skill") // both are offered
+	p.See("/tidy-up")
+	p.Press("-u\t desk\r")
 	p.See("/tidy-up sends ~/.claude/commands/tidy-up.md (1 line)")
 	p.Press("/skill:sec\t\r")
 	p.See("/skill:second-skill sends ~/.agents/skills/second-skill/SKILL.md (4 lines)")
