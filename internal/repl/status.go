@@ -94,6 +94,7 @@ func (t *teller) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	same := t.id == c.cur.ID && c.cur.ID != ""
+	begun := t.id == "" // what was said last began the session
 	if !same {
 		t.id, t.spent, t.before, t.known = c.cur.ID, false, 0, asOf{}
 		t.count++
@@ -102,7 +103,11 @@ func (t *teller) tell() {
 	t.opened = nil
 	t.changed(func(s *Status) {
 		if !same {
+			last := s.Last
 			*s = Status{Used: s.Used} // until the new one is known
+			if begun && c.cur.ID != "" {
+				s.Last = last
+			}
 		}
 		s.Model, s.Folder, s.Window = m.Name, c.o.Folder, m.Budget.Window
 		if s.Title == "" || c.cur.Info.Title != "" {

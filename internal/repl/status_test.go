@@ -122,7 +122,7 @@ func used(text string, in, out int) llmtest.Step {
 
 // The status is what the next request takes, what was spent, and what happens.
 func TestStatus(t *testing.T) {
-	b := newBench(used("fine", 300, 40), used("good", 360, 40))
+	b := newBench(used("fine", 300, 40), used("good", 360, 40), used("new", 50, 30))
 	b.seed(t, "s1", "main:cli:user", User("Why is the sky blue? Tell me in a few words."), Answer("Rayleigh."))
 	d := newBoard()
 	o := b.options(io.Discard, io.Discard)
@@ -166,6 +166,12 @@ func TestStatus(t *testing.T) {
 			got := d.await(t, "in a new session", func(s Status) bool { return s.Total == 0 && s.Used > 0 && s.Used < 100 })
 			if got.Last != 0 || got.Background != "" {
 				t.Errorf("in a new session: %+v", got)
+			}
+		}, "hello"},
+		{func() {
+			got := d.await(t, "after its first turn", func(s Status) bool { return s.Total == 0.5 })
+			if got.Last != 0.03 {
+				t.Errorf("after its first turn: %+v", got)
 			}
 		}, ""},
 	}}
