@@ -78,6 +78,19 @@ func TestSearchScreens(t *testing.T) {
 	}
 }
 
+// A hit that has no word of what was typed says so, also without colours.
+func TestNearHit(t *testing.T) {
+	o, ids := searched(t)
+	o.Find = func(context.Context, string) ([]recall.Hit, string, []string, error) {
+		return []recall.Hit{{Session: ids[0], Seq: 2, Role: "user", Text: "the sea mammal", Near: true}}, "walrus", nil, nil
+	}
+	p := open(t, pick.NewSearch(context.Background(), o), 80, 24)
+	p.press("walrus")
+	if got := p.screen(); !strings.Contains(got, "#2 user (near) the sea mammal") {
+		t.Errorf("it shows\n%s", got)
+	}
+}
+
 func TestHitIsChosen(t *testing.T) {
 	o, ids := searched(t)
 	for _, c := range []struct {

@@ -96,8 +96,9 @@ func (s *Search) table(width, height int) (out []string) {
 			label = fmt.Sprintf(":%d ", h.Line)
 		}
 		code := ""
-		if h.Near {
+		if h.Near { // it has no word of what was typed
 			code = cDim
+			label += "(near) "
 		}
 		text, marks := h.Snippet(s.text, max(width-4-len(label), 8))
 		out = append(out, "  "+mark+" "+paint(cDim, label)+marked(text, marks, code))
