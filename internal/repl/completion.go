@@ -62,7 +62,11 @@ func (r Remote) Completions() (out []Completion) {
 	}
 	return append(out, r.Chat.completions.while("", func() (out []Completion) {
 		for _, s := range c.short.list() {
-			out = append(out, Completion{Text: "/" + c.short.callName(s.Name, s.Skill), Args: s.Args, Help: s.Help, Runs: s.Args == ""})
+			called := c.short.callName(s.Name, s.Skill)
+			out = append(out, Completion{Text: "/" + called, Args: s.Args, Help: s.Help, Runs: s.Args == ""})
+			if long := "skill:" + s.Name; s.Skill && called != long {
+				out = append(out, Completion{Text: "/" + long, Args: s.Args, Help: "the same as /" + called, Runs: s.Args == "", Also: true})
+			}
 		}
 		return out
 	})...)
