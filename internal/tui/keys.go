@@ -117,6 +117,8 @@ func up(m *model) (bool, tea.Cmd) {
 
 func escape(m *model) (bool, tea.Cmd) {
 	switch {
+	case m.halted: // a second Ctrl-C would quit, a second Esc does not
+		m.hint = "stopping; Ctrl-C quits"
 	case m.working > 0 || m.reader == nil:
 		m.interrupt()
 	case !m.editor.Empty():

@@ -18,6 +18,7 @@ type live struct {
 	light   bool   // the background
 	calls   calls
 	working int    // how much work is under way
+	halted  bool   // it was told to stop
 	label   string // what it waits for
 	since   time.Time
 	beat    int // of the spinner
@@ -51,7 +52,7 @@ func (v *live) idle() (over bool) {
 	}
 	v.finish()
 	v.abandon()
-	v.label = ""
+	v.label, v.halted = "", false
 	return true
 }
 

@@ -105,6 +105,7 @@ func (t *outbox) send(m editor.Message) {
 // listen hands the chat the next message when there is one.
 func (t *outbox) listen(reader chan typed) {
 	again := t.again
+	t.log.halted = false
 	t.reader, t.stopped, t.again = reader, false, false
 	if again {
 		t.interrupt()
@@ -157,6 +158,7 @@ func (t *outbox) interrupt() {
 	case t.stopped: // the second Ctrl-C came before the chat knew of the first
 		t.again = true
 	default:
+		t.log.halted = true
 		t.takeBack()
 		t.chat.Interrupt()
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -150,4 +151,36 @@ func TestWrittenWithoutALineEnd(t *testing.T) {
 	p, over := show(t, 80, 24, func(_ context.Context, ui *tui.UI) { ui.Write("one\ntw"); ui.Write("o") })
 	<-over
 	p.See("one\ntwo")
+}
+
+// counted is a chat that counts how often it was interrupted.
+type counted struct {
+	nobody
+	n *atomic.Int64
+}
+
+func (c counted) Interrupt() { c.n.Add(1) }
+
+// Who presses Esc again because an answer takes its time to stop does not quit,
+// as with Ctrl-C.
+func TestEscDoesNotQuit(t *testing.T) {
+	var n atomic.Int64
+	end := make(chan struct{})
+	p, over := show(t, 80, 24, func(context.Context, *tui.UI) { <-end }, func(ui *tui.UI) {
+		ui.Attach(counted{n: &n})
+		ui.Busy("working")
+	})
+	p.See("working")
+	for _, key := range []string{"\x1b", "\x1b", "\x1b"} {
+		p.Press(key)
+		p.Read()
+	}
+	p.See("stopping; Ctrl-C quits")
+	if n.Load() != 1 {
+		t.Errorf("the chat was interrupted %d times by Esc", n.Load())
+	}
+	p.Press("\x03")
+	p.Await("Ctrl-C", func(string, int, int) bool { return n.Load() == 2 })
+	close(end)
+	<-over
 }
