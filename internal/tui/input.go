@@ -87,7 +87,7 @@ type Workspace interface {
 
 // newEditor returns the input of a chat.
 func newEditor(o Options, c Chat, h *history.History, w Workspace) *editor.Editor {
-	eo := editor.Options{History: h, Getenv: environ(o.Environ), Placeholder: "Ask anything; / commands, @ files, ! shell, ? help"}
+	eo := editor.Options{History: h, Getenv: environ(o.Environ), Placeholder: "Ask anything, or ? for help; / commands, @ files, ! shell"}
 	if w != nil {
 		eo.Files, eo.Read = w.Files, w.ReadFile
 	}
