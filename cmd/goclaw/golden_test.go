@@ -37,12 +37,14 @@ var vary = []struct {
 }{
 	{regexp.MustCompile(`[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]`), "⠋"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`), "0s"},
+	{regexp.MustCompile(`(?m)^(⠋ .{20}).*$`), "$1…"}, // how long it takes is shown after a while
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d|\b\d\d:\d\d\b`), "00:00"},
 	{regexp.MustCompile(`\$0\.\d+`), "$$0.01"},
 	{regexp.MustCompile(` +\d[\d.]*k?( +<?\d+%)`), " N$1"},
 	{regexp.MustCompile(`\d[\d.]*k?( of \d+k)?( |\n)tokens`), "N$1${2}tokens"},
 	{regexp.MustCompile(`(?m)^((?:goes|stays|    ) .*) \d+$`), "$1 N"},
 	{regexp.MustCompile(`, \d+ out`), ", N out"},
+	{regexp.MustCompile(`\d[\d.]*k? → about`), "N → about"},
 	{regexp.MustCompile(`\b(\d+ s|\d+ min|a moment|just now|now)( ago)?\b`), "now"},
 }
 

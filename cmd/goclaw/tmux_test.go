@@ -195,7 +195,7 @@ func TestTmuxResize(t *testing.T) {
 	s.rests()
 	s.once(1, 120)
 	s.Enter("/quit")
-	s.Await("the shell", func(string) bool { return strings.HasSuffix(s.Screen(), "\n$") })
+	s.shell()
 	s.once(1, 120)
 }
 
@@ -203,7 +203,12 @@ func TestTmuxResize(t *testing.T) {
 // terminal: nothing that was said is lost or shown twice.
 func TestTmuxDay(t *testing.T) {
 	s := newStage(t, 100, 30)
+	if err := os.Remove(filepath.Join(s.home, ".goclaw/config.json")); err != nil {
+		t.Fatal(err)
+	}
 	s.Enter("goclaw")
+	s.See("goclaw is an agent") // the first start explains itself
+	s.See("anthropic ($ANTHROPIC_API_KEY)")
 	s.See("New session")
 	s.rests()
 
@@ -263,7 +268,7 @@ func TestTmuxDay(t *testing.T) {
 
 	// Quit and come back; kill -9 in the middle, and come back.
 	s.Press("C-d")
-	s.Await("the shell", func(string) bool { return strings.HasSuffix(s.Screen(), "\n$") })
+	s.shell()
 	s.Enter("goclaw -c")
 	s.Await("the session again", func(text string) bool { return strings.Count(text, "Restored: ") == 1 })
 	s.rests()
@@ -276,7 +281,56 @@ func TestTmuxDay(t *testing.T) {
 	s.Enter("clear; goclaw -c")
 	s.See("The last turn was interrupted")
 	s.SeeNow("Continue it?")
-	s.Press("n")
-	s.See("/continue resumes it later")
+	s.Press("y")
+	s.await("after 25")
+	s.goOn <- struct{}{}
+	s.See("line 0050")
 	s.rests()
+	s.once(1, 50)
+	s.Press("C-d")
+	s.shell()
+
+	// Pick, fork.
+	s.Enter("clear; goclaw -r")
+	s.SeeNow("Sessions  1")
+	s.Type("fleet")
+	s.SeeNow("wc -l fleet.txt") // its title
+	s.Press("C-f")
+	s.SeeNow("Sessions  2")
+	s.Press("Enter")
+	s.See("Restored: ")
+	s.rests()
+
+	// Search, and open what stands around a hit.
+	s.Press("C-f")
+	s.SeeNow("Search")
+	s.Type("queued one")
+	s.SeeNow("echo: queued one")
+	s.Press("Enter")
+	s.SeeNow("steer left")
+	s.Press("Escape")
+	s.Press("Escape")
+	s.rests()
+
+	// Compaction, first as a picture; undo.
+	s.Enter("/compact --dry-run")
+	s.SeeNow("Compact now?")
+	s.Press("n")
+	s.See("nothing was compacted")
+	s.rests()
+	s.Enter("/compact --dry-run")
+	s.SeeNow("Compact now?")
+	s.Press("y")
+	s.See("/undo brings them back")
+	s.rests()
+	s.Enter("/undo")
+	s.SeeNow("undone")
+	s.Enter("/quit")
+	s.shell()
+}
+
+// shell waits until the shell waits for a command.
+func (s *stage) shell() {
+	s.t.Helper()
+	s.Await("the shell", func(string) bool { return strings.HasSuffix(s.Screen(), "$") })
 }

@@ -37,6 +37,7 @@ var (
 	rate     = flag.Int("rate", 500, "tokens a second")
 	keep     = flag.String("keep", "", "a folder for the stores, used again if they are there")
 	look     = flag.Bool("look", false, "print the last screen")
+	program  = flag.String("bin", "", "the program, if it is built already")
 )
 
 func main() {
@@ -79,12 +80,15 @@ func run() (bool, error) {
 		}
 		defer os.RemoveAll(dir)
 	}
-	bin := filepath.Join(dir, "goclaw")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/goclaw")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, err
+	bin := *program
+	if bin == "" {
+		bin = filepath.Join(dir, "goclaw")
+		build := exec.Command("go", "build", "-o", bin, "./cmd/goclaw")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return false, err
+		}
 	}
 	many, long := filepath.Join(dir, "many"), filepath.Join(dir, "long")
 	if err := fill(bin, many, *sessions, 6); err != nil {
@@ -253,8 +257,8 @@ func stream(bin, home string) ([]figure, error) {
 		return nil, fmt.Errorf("the answer did not end; the terminal shows\n%s", t.Screen())
 	}
 	written := float64(len(t.All())-before) / float64(shown(t)-text)
-	if !t.UntilCells(20*time.Second, prompt) {
-		return nil, fmt.Errorf("no prompt after the answer; the terminal shows\n%s", t.Screen())
+	if !t.UntilCells(20*time.Second, tuitest.Resting) {
+		return nil, fmt.Errorf("the chat does not rest; the terminal shows\n%s", t.Screen())
 	}
 
 	t.Send("long\r")
@@ -281,8 +285,8 @@ func stream(bin, home string) ([]figure, error) {
 		size = max(size, resident(cmd.Process.Pid))
 	}
 	close(quiet)
-	if !t.UntilCells(20*time.Second, prompt) { // an interrupted turn would change the next measurement with -keep
-		return nil, fmt.Errorf("no prompt after the answer; the terminal shows\n%s", t.Screen())
+	if !t.UntilCells(20*time.Second, tuitest.Resting) { // an interrupted turn would change the next measurement with -keep
+		return nil, fmt.Errorf("the chat does not rest; the terminal shows\n%s", t.Screen())
 	}
 	return []figure{
 		{fmt.Sprintf("a key drawn while %d tokens/s stream, median", *rate), quantile(took, 0.5), "ms", 16},
