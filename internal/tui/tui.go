@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -99,7 +100,7 @@ func (u *UI) Width() int { return int(u.width.Load()) }
 func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	options := []tea.ProgramOption{
 		tea.WithInput(u.input()), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
-		tea.WithFilter(u.filter), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
+		tea.WithFilter(u.filter), tea.WithFPS(120), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
 	}
 	u.model.editor = newEditor(u.o, u.model.chat, u.model.history, u.model.files)
 	defer func() { u.model.editor.Close() }()
@@ -237,12 +238,20 @@ func (l *loop) take() []func(m *model) {
 // awake tells the program that there are actions.
 type awake struct{}
 
+// pause is the shortest time between two times that the chat's actions change
+// the model. What a model says in the meantime is drawn at once; keys do not wait.
+const pause = 25 * time.Millisecond
+
 // pump wakes the program, so that whoever calls do never waits for the terminal.
 func (l *loop) pump() {
 	for {
 		select {
 		case <-l.signal:
 			l.prog.Send(awake{})
+			select {
+			case <-time.After(pause):
+			case <-l.over:
+			}
 		case <-l.over:
 			return
 		}
