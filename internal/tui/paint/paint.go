@@ -188,7 +188,9 @@ func (s *Sheet) rewrite(b *strings.Builder, i int, r *Row) {
 	if s.x > x && !certain(r.cells[from:to]) || to == len(r.cells) {
 		s.x = -1 // at the end of a row, terminals differ in where the cursor is
 	}
-	r.wide = max(r.wide, old.wide)
+	if len(r.cells) > 0 { // else nothing is left of what was there
+		r.wide = max(r.wide, old.wide)
+	}
 	if i == len(s.rows) {
 		s.rows = append(s.rows, *r)
 	} else {

@@ -170,3 +170,28 @@ func TestDisputedWidth(t *testing.T) {
 		}
 	}
 }
+
+// A row that was wider counts as wide on tmux, unless all of it was erased.
+func TestEraseAfterAResize(t *testing.T) {
+	wide := strings.Repeat("x", 30)
+	for _, c := range []struct {
+		first, then     string
+		reflows, sticky bool
+		want            string
+	}{
+		{wide, wide, true, false, "\r\x1b[3A\x1b[J"},
+		{wide, wide, false, false, "\r\x1b[A\x1b[J"},
+		{wide, "short", true, true, "\r\x1b[3A\x1b[J"},
+		{wide, "short", true, false, "\r\x1b[A\x1b[J"},
+		{wide, "", true, true, "\r\x1b[A\x1b[J"},
+	} {
+		var s Sheet
+		var b strings.Builder
+		s.Paint(&b, nil, rowsOf([]string{c.first, "> "}), 2, 1, 8)
+		s.Paint(&b, nil, rowsOf([]string{c.then, "> "}), 2, 1, 8)
+		b.Reset()
+		if s.Erase(&b, 10, c.reflows, c.sticky); b.String() != c.want {
+			t.Errorf("%q, then %q: %q, want %q", c.first, c.then, b.String(), c.want)
+		}
+	}
+}
