@@ -183,34 +183,6 @@ func (c command) takesText() bool {
 	return slices.Contains([]string{"[label]", "[text]", "[--all] [text|all]"}, c.args)
 }
 
-// complete returns what before can become: commands, and their arguments.
-func (c *commands) complete(before string) (from int, options []string) {
-	if !strings.HasPrefix(before, "/") || strings.HasPrefix(before, "//") {
-		return 0, nil
-	}
-	name, arg, ok := strings.Cut(before[1:], " ")
-	if !ok {
-		for _, cmd := range c.list {
-			for _, n := range cmd.names {
-				if strings.HasPrefix(n, name) && len(n) > 1 {
-					options = append(options, "/"+n)
-				}
-			}
-		}
-		return 0, append(options, c.short.complete(name)...)
-	}
-	cmd := c.named(name)
-	if cmd == nil || cmd.complete == nil {
-		return 0, nil
-	}
-	for _, o := range cmd.complete() {
-		if strings.HasPrefix(o, arg) && !slices.Contains(options, o) {
-			options = append(options, o)
-		}
-	}
-	return len(before) - len(arg), options
-}
-
 // keys returns the keys of all sessions, without those that cannot be typed.
 func (c *commands) keys() []string {
 	var out []string

@@ -15,9 +15,6 @@ type Remote struct{ Chat *Chat }
 // Interrupt stops what is under way, as Ctrl-C does.
 func (r Remote) Interrupt() { r.Chat.Interrupt() }
 
-// Complete returns what before can become, from its byte from on.
-func (r Remote) Complete(before string) (from int, options []string) { return r.Chat.Complete(before) }
-
 // Commands returns the commands with their arguments, each with what it does.
 func (r Remote) Commands() (rows [][2]string) {
 	for _, cmd := range r.Chat.commands.list {

@@ -255,11 +255,6 @@ func (c *Chat) read(ctx context.Context, read func(context.Context, string) (str
 // called from any goroutine.
 func (c *Chat) Interrupt() { c.stop.press() }
 
-// Complete is the line.Completer of the chat: commands and their arguments.
-func (c *Chat) Complete(before string) (from int, options []string) {
-	return c.commands.complete(before)
-}
-
 var commandLike = regexp.MustCompile(`^/([a-zA-Z?-][a-zA-Z0-9?_-]*)?$`)
 
 // handle does what a line says: a command, or a message for the model.

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -939,31 +940,33 @@ func TestApprove(t *testing.T) {
 	})
 }
 
-func TestComplete(t *testing.T) {
+func TestArguments(t *testing.T) {
 	b := newBench()
 	b.seed(t, "s1", "main:cli:user", talk...)
 	b.seed(t, "s2", "ops:cli:user", talk...)
 	b.seed(t, "s3", "ops:cli:user", talk...)
-	chat := New(b.options(io.Discard, io.Discard))
-	for before, c := range map[string]struct {
-		from    int
-		options []string
-	}{
-		"/s":            {0, []string{"/sessions", "/switch", "/search", "/skills", "/show"}},
-		"/li":           {0, []string{"/list"}},
-		"/switch ":      {8, []string{"main:cli:user", "ops:cli:user"}},
-		"/delete op":    {8, []string{"ops:cli:user"}},
-		"/model test/t": {7, []string{"test/two"}},
-		"/export m":     {8, []string{"markdown"}},
-		"/thinking o":   {10, []string{"on", "off"}},
-		"/title x":      {0, nil},
-		"/zzz x":        {0, nil},
-		"hello /s":      {0, nil},
-		"//s":           {0, nil},
+	r := Remote{New(b.options(io.Discard, io.Discard))}
+	texts := func(list []Completion) (out []string) {
+		for _, c := range list {
+			out = append(out, c.Text)
+		}
+		return out
+	}
+	for command, want := range map[string][]string{
+		"delete":   {"main:cli:user", "ops:cli:user"},
+		"export":   {"claw0", "markdown", "native"},
+		"thinking": {"off", "on"},
+		"title":    nil,
+		"zzz":      nil,
 	} {
-		from, options := chat.Complete(before)
-		if d := cmp.Diff(c.options, options); d != "" || from != c.from {
-			t.Errorf("%q: from %d, want %d; options (-want +got):\n%s", before, from, c.from, d)
+		if d := cmp.Diff(want, slices.Compact(slices.Sorted(slices.Values(texts(r.Arguments(command)))))); d != "" {
+			t.Errorf("/%s (-want +got):\n%s", command, d)
+		}
+	}
+	commands := texts(r.Completions())
+	for _, want := range []string{"/sessions", "/list", "/switch", "/search", "/skills", "/show"} {
+		if !slices.Contains(commands, want) {
+			t.Errorf("%s is missing in %q", want, commands)
 		}
 	}
 }

@@ -71,19 +71,6 @@ func (c *shortcuts) send(ctx context.Context, name, args string) error {
 	return nil
 }
 
-// complete returns the shortcuts that begin with name.
-func (c *shortcuts) complete(name string) (out []string) {
-	for _, s := range c.list() {
-		if c.commands.named(strings.ToLower(s.Name)) == nil && strings.HasPrefix(s.Name, name) {
-			out = append(out, "/"+s.Name)
-		}
-		if called := "skill:" + s.Name; s.Skill && name != "" && strings.HasPrefix(called, name) {
-			out = append(out, "/"+called)
-		}
-	}
-	return out
-}
-
 // callName is what a shortcut is called by: one that has the name of a command
 // by its long name.
 func (c *shortcuts) callName(name string, skill bool) string {
