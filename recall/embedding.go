@@ -136,7 +136,7 @@ func (e *embedding) reset() error {
 func (e *embedding) keepUp(ctx context.Context) {
 	lowPriority()
 	p := &pace{window: 1024, batch: 16, wait: func() {
-		for e.ix.searching.Load() > 0 && ctx.Err() == nil {
+		for e.ix.held.Load() > 0 && ctx.Err() == nil {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}}

@@ -166,6 +166,28 @@ func TestBackgroundEnds(t *testing.T) {
 	}
 }
 
+// TestHold: while somebody holds the background, it makes no vectors of messages.
+func TestHold(t *testing.T) {
+	m := &counting{}
+	w := worlds["sqlite"](t, Options{Embedder: m})
+	release := w.ix.Hold()
+	say(t, w, "a", "user: the lighthouse is white")
+	if err := w.ix.Sync(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	w.ix.Background()
+	time.Sleep(50 * time.Millisecond) // it has begun
+	if got := m.asked(); len(got) > 0 {
+		t.Errorf("vectors of %q were made", got)
+	}
+	release()
+	for end := time.Now().Add(10 * time.Second); len(m.asked()) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no vectors were made after that")
+		}
+	}
+}
+
 // TestWrittenJustNow: what a search finds is what the files are, however
 // shortly before they were written, also where size and time do not tell.
 func TestWrittenJustNow(t *testing.T) {

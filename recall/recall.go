@@ -79,7 +79,7 @@ type Index struct {
 	vectors  embedding
 	codes    vectors.Codes // of the messages
 
-	searching  atomic.Int32 // how many searches run
+	holding
 	background background
 }
 
@@ -282,6 +282,16 @@ func (ix *Index) Background() {
 			ix.memory.Watch(ctx, w, &ix.mu, func() { _, _ = ix.vectors.ofNotes(ctx, &pace{batch: 64}) })
 		})
 	}
+}
+
+// holding counts those for whose sake Background waits.
+type holding struct{ held atomic.Int32 }
+
+// Hold keeps Background from making vectors of messages, which takes a processor
+// for itself, until release is called: somebody waits for something else.
+func (h *holding) Hold() (release func()) {
+	h.held.Add(1)
+	return func() { h.held.Add(-1) }
 }
 
 // end ends the work, and waits for its end.

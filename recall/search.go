@@ -151,8 +151,7 @@ const MaxLimit = 200
 // to date, a damaged one is repaired; where that is impossible, the result says
 // what is missing.
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
-	ix.searching.Add(1)
-	defer ix.searching.Add(-1)
+	defer ix.Hold()()
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}

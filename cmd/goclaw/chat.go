@@ -158,7 +158,7 @@ func (x *searcher) inChat(o *repl.Options, ui *tui.UI) (stop func()) {
 	if x.ix == nil {
 		return func() {}
 	}
-	o.Search = x.ix
+	o.Search, o.Busy = x.ix, x.ix.Hold
 	if ui != nil {
 		x.indexing.draw = ui.Wait
 	}

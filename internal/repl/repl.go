@@ -148,8 +148,11 @@ type Options struct {
 	Export func(ctx context.Context, id session.ID, format, path string) error
 	// Search finds what was said before. nil: there is no search.
 	Search Searcher
-	Hint   func(error) string // what to do about an error; nil: no hints
-	Abort  func()             // ends the program when a turn does not end; nil: wait for the turn
+	// Busy is called when a turn begins, and what it returns when it is over. nil:
+	// nobody wants to know.
+	Busy  func() (over func())
+	Hint  func(error) string // what to do about an error; nil: no hints
+	Abort func()             // ends the program when a turn does not end; nil: wait for the turn
 }
 
 // Chat is a conversation at a terminal or in a pipe.

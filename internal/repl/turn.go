@@ -31,6 +31,9 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 			c.view.note("%s", line)
 		}
 	}
+	if c.o.Busy != nil {
+		defer c.o.Busy()()
+	}
 	c.status.begin()
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
