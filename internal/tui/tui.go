@@ -46,7 +46,7 @@ type Chat interface {
 	Completions() []repl.Completion
 	Arguments(command string) []repl.Completion
 	Commands() [][2]string
-	NextMode() (meaning string)
+	NextMode()
 	ToggleThinking() (shown bool)
 }
 
