@@ -104,9 +104,10 @@ type conversation struct {
 	seat    Seat
 	title   string
 
-	turn sync.Mutex // held while a turn runs
-	mu   sync.Mutex
-	stop context.CancelFunc // of the turn
+	turn   sync.Mutex // held while a turn runs
+	mu     sync.Mutex
+	stop   context.CancelFunc // of the turn
+	number int                // of its prompt
 }
 
 func (a *editor) close() {
@@ -244,10 +245,17 @@ func (a *editor) ListSessions(ctx context.Context, p acp.ListSessionsRequest) (a
 	return out, nil
 }
 
-// Cancel stops the turn of a session.
+// Cancel stops the turn of a session, unless its prompt came after the
+// cancellation, which the library may hand over late.
 func (a *editor) Cancel(_ context.Context, p acp.CancelNotification) error {
-	if c := a.get(p.SessionId); c != nil {
-		c.cancel()
+	c := a.get(p.SessionId)
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil && a.order.withdrawn(c.id, c.number) {
+		c.stop()
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (c *conversation) prompt(ctx context.Context, withdrawn <-chan struct{}, nu
 		}
 	}()
 	c.mu.Lock()
-	c.stop = stop
+	c.stop, c.number = stop, number
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
