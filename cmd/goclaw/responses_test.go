@@ -143,7 +143,7 @@ func TestModelsOnATerminal(t *testing.T) {
 	p.Rests()
 	p.Press("/model opus-5-5\r")
 	p.See("now using anthropic/claude-opus-5-5")
-	p.Press("/think \t\t")
+	p.Press("/think ")
 	p.See("xhigh")
 	p.Press("max\r")
 	p.See("thinking: max (set for this session)")

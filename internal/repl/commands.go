@@ -54,9 +54,9 @@ func newCommands(chat *Chat) *commands {
 	c.list = []command{
 		{[]string{"new"}, "[label]", "start a new session", c.new, nil},
 		{[]string{"sessions", "list"}, "[--all] [text|all]", "list the sessions, most recently used first; --all: subagents' as well", c.sessions, nil},
-		{[]string{"switch"}, "[KEY]", "switch to another session: its number in the last list, or a part of its key or title", c.switchTo, c.keys},
+		{[]string{"switch"}, "[KEY]", "switch to another session: its number in the last list, or a part of its key or title", c.switchTo, nil},
 		{[]string{"history"}, "[n|all]", "show the last turns of this session", c.history, nil},
-		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, c.keys},
+		{[]string{"delete"}, "KEY", "move a session to the trash", c.delete, nil},
 		{[]string{"search", "find"}, searchArgs, "search conversations and notes, with goclaw search's filters (--here, --since ...)", find.search, nil},
 		{[]string{"open"}, "N", "open hit N of the last search, with what surrounds it", find.open, nil},
 		{[]string{"context"}, "", "show what fills the model's window", c.context, nil},
@@ -181,21 +181,6 @@ func (c command) flags() []string {
 // takesText reports whether the argument is plain text from its first word on.
 func (c command) takesText() bool {
 	return slices.Contains([]string{"[label]", "[text]", "[--all] [text|all]"}, c.args)
-}
-
-// keys returns the keys of all sessions, without those that cannot be typed.
-func (c *commands) keys() []string {
-	var out []string
-	for in, err := range c.o.Store.List(context.Background(), session.Query{}) {
-		if err != nil {
-			return out
-		}
-		if k := string(in.Key); !in.Subagent() && cell(k, len(k)) == k {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (c *commands) help(context.Context, string) error {

@@ -19,31 +19,37 @@ type Completion struct {
 	Also bool // another name of a command
 }
 
-// completions are asked for by any goroutine. What they are made of belongs to
-// the chat, which keeps idle locked while it is doing something; meanwhile they
-// are what they were before.
+// completions are what the chat offered last. It makes them whenever it begins to
+// wait for a line, because what they are made of is its own; any goroutine may ask
+// for them, at once and at any time.
 type completions struct {
-	idle   sync.Mutex
-	mu     sync.Mutex
-	before map[string][]Completion // by command; "": the commands
+	mu        sync.Mutex
+	shortcuts []Completion
+	arguments map[*command][]Completion
 }
 
-// while calls f unless the chat is doing something, and returns the last result.
-func (c *completions) while(command string, f func() []Completion) []Completion {
-	if c.idle.TryLock() {
-		got := f()
-		c.idle.Unlock()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.before == nil {
-			c.before = map[string][]Completion{}
-		}
-		c.before[command] = got
-		return got
+// offer makes the completions anew.
+func (c *Chat) offer() {
+	if !c.o.Interactive {
+		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.before[command]
+	short, args := c.commands.short.completions(), map[*command][]Completion{}
+	for i := range c.commands.list {
+		cmd := &c.commands.list[i]
+		if cmd.complete == nil {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, o := range cmd.complete() {
+			if !seen[o] {
+				seen[o] = true
+				args[cmd] = append(args[cmd], Completion{Text: o, Runs: cmd.names[0] != "export"})
+			}
+		}
+	}
+	c.completions.mu.Lock()
+	defer c.completions.mu.Unlock()
+	c.completions.shortcuts, c.completions.arguments = short, args
 }
 
 // Completions returns the commands, and what else /name stands for.
@@ -60,36 +66,26 @@ func (r Remote) Completions() (out []Completion) {
 			}
 		}
 	}
-	return append(out, r.Chat.completions.while("", func() (out []Completion) {
-		for _, s := range c.short.list() {
-			called := c.short.callName(s.Name, s.Skill)
-			out = append(out, Completion{Text: "/" + called, Args: s.Args, Help: s.Help, Runs: s.Args == ""})
-			if long := "skill:" + s.Name; s.Skill && called != long {
-				out = append(out, Completion{Text: "/" + long, Args: s.Args, Help: "the same as /" + called, Runs: s.Args == "", Also: true})
-			}
-		}
-		return out
-	})...)
+	offered := &r.Chat.completions
+	offered.mu.Lock()
+	defer offered.mu.Unlock()
+	return append(out, offered.shortcuts...)
 }
 
-// Arguments returns what the argument of a command can be.
-func (r Remote) Arguments(command string) (out []Completion) {
-	c := r.Chat.commands
-	cmd := c.named(command)
-	switch {
-	case cmd == nil || cmd.complete == nil:
-		return nil
-	case strings.Contains(cmd.args, "KEY"):
-		return c.sessionKeys()
+// Arguments returns what the argument of a command can be. If that takes time,
+// later returns it.
+func (r Remote) Arguments(command string) (now []Completion, later func() []Completion) {
+	cmd := r.Chat.commands.named(command)
+	if cmd == nil {
+		return nil, nil
 	}
-	return r.Chat.completions.while(command, func() (out []Completion) {
-		for _, o := range cmd.complete() {
-			if !slices.ContainsFunc(out, func(c Completion) bool { return c.Text == o }) {
-				out = append(out, Completion{Text: o, Runs: command != "export"})
-			}
-		}
-		return out
-	})
+	if strings.Contains(cmd.args, "KEY") {
+		return nil, r.Chat.commands.sessionKeys
+	}
+	offered := &r.Chat.completions
+	offered.mu.Lock()
+	defer offered.mu.Unlock()
+	return offered.arguments[cmd], nil
 }
 
 // sessionKeys returns the keys of the sessions, the one used last first, with

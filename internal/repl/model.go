@@ -52,6 +52,7 @@ func (c *modelCommands) model(ctx context.Context, arg string) error {
 		return err
 	}
 	c.chat.asked, c.chat.told = m.Name, c.cur.ID // by the note below
+	c.chat.offer()                               // it may think at other levels
 	c.view.note("now using %s", m.Name)
 	return nil
 }

@@ -199,8 +199,6 @@ var ErrFailed = errors.New("repl: a turn has failed")
 func (c *Chat) Run(ctx context.Context, in Input) error {
 	c.in = in
 	defer c.status.close()
-	c.completions.idle.Lock()
-	defer c.completions.idle.Unlock()
 	if c.o.First != nil {
 		c.o.First(ctx, Welcome{c})
 	}
@@ -214,9 +212,8 @@ func (c *Chat) Run(ctx context.Context, in Input) error {
 	for !c.leaving && ctx.Err() == nil {
 		text, err := c.given, error(nil)
 		if c.given = ""; text == "" {
-			c.completions.idle.Unlock()
+			c.offer()
 			text, err = c.read(ctx, c.in.ReadLine, prompt)
-			c.completions.idle.Lock()
 		}
 		switch {
 		case errors.Is(err, line.ErrInterrupt):

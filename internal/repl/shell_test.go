@@ -102,8 +102,17 @@ func TestCompletions(t *testing.T) {
 	o.Shortcuts = func() []Shortcut {
 		return []Shortcut{{Name: "review", Args: "FILE", Help: "look at it"}, {Name: "new"}}
 	}
+	o.Interactive = true
 	c := New(o)
+	c.offer()
 	r := Remote{c}
+	arguments := func(command string) []Completion {
+		now, later := r.Arguments(command)
+		if later != nil {
+			return later()
+		}
+		return now
+	}
 	find := func(list []Completion, text string) string {
 		for _, o := range list {
 			if o.Text == text {
@@ -117,10 +126,9 @@ func TestCompletions(t *testing.T) {
 	want(t, "/delete", find(all1, "/delete"), "KEY|move a session to the trash|false")
 	want(t, "/review", find(all1, "/review"), "FILE|look at it|false")
 	want(t, "/prompts:new", find(all1, "/prompts:new"), "||true")
-	want(t, "models", fmt.Sprint(len(r.Arguments("model"))), "2")
-	want(t, "sessions", find(r.Arguments("switch"), "main:cli:trip")[:1], "|")
-	want(t, "nothing", fmt.Sprint(len(r.Arguments("quit"))+len(r.Arguments("nonsense"))), "0")
-	c.completions.idle.Lock() // while the chat works, it is as it was before
-	c.o.Shortcuts = func() []Shortcut { t.Error("the chat's own state is used while it works"); return nil }
+	want(t, "models", fmt.Sprint(len(arguments("model"))), "2")
+	want(t, "sessions", find(arguments("switch"), "main:cli:trip")[:1], "|")
+	want(t, "nothing", fmt.Sprint(len(arguments("quit"))+len(arguments("nonsense"))), "0")
+	c.o.Shortcuts = func() []Shortcut { t.Error("the chat's own state is used by another goroutine"); return nil }
 	want(t, "/review later", find(r.Completions(), "/review"), "FILE|look at it|false")
 }

@@ -40,6 +40,18 @@ func (c *shortcuts) list() []Shortcut {
 	return c.o.Shortcuts()
 }
 
+// completions are what the input offers.
+func (c *shortcuts) completions() (out []Completion) {
+	for _, s := range c.list() {
+		called := c.callName(s.Name, s.Skill)
+		out = append(out, Completion{Text: "/" + called, Args: s.Args, Help: s.Help, Runs: s.Args == ""})
+		if long := "skill:" + s.Name; s.Skill && called != long {
+			out = append(out, Completion{Text: "/" + long, Args: s.Args, Help: "the same as /" + called, Runs: s.Args == "", Also: true})
+		}
+	}
+	return out
+}
+
 // callable is what the name of a shortcut may be.
 var callable = regexp.MustCompile(`^/[A-Za-z0-9][A-Za-z0-9_.:-]*$`)
 

@@ -93,7 +93,13 @@ func newEditor(o Options, c Chat, h *history.History, w Workspace) *editor.Edito
 	}
 	if c != nil {
 		eo.Commands = func() []editor.Option { return options(c.Completions()) }
-		eo.Arguments = func(command string) []editor.Option { return options(c.Arguments(command)) }
+		eo.Arguments = func(command string) ([]editor.Option, func() []editor.Option) {
+			now, later := c.Arguments(command)
+			if later == nil {
+				return options(now), nil
+			}
+			return options(now), func() []editor.Option { return options(later()) }
+		}
 	}
 	return editor.New(eo)
 }

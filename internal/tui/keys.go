@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"io"
 	"slices"
 	"time"
 
@@ -56,7 +55,7 @@ func bindings() []binding {
 
 // key handles a key, or a paste.
 func (m *model) key(msg tea.Msg) tea.Cmd {
-	m.hint = ""
+	m.hint, m.leave = "", false
 	o := m.top()
 	k, pressed := msg.(tea.KeyPressMsg)
 	again := pressed && k.String() == "enter" && time.Since(m.answered) < midWord
@@ -146,8 +145,9 @@ func ctrlD(m *model) (bool, tea.Cmd) {
 	if !m.editor.Empty() {
 		return false, nil
 	}
-	if m.reader != nil {
-		m.answer(typed{err: io.EOF})
+	m.leave = true
+	if m.deliver(); m.leave {
+		m.hint = "quits when this is done; any key: stay"
 	}
 	return true, nil
 }

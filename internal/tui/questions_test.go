@@ -25,10 +25,12 @@ type nobody struct {
 	stop context.CancelCauseFunc
 }
 
-func (n nobody) Interrupt()                       { n.stop(line.ErrInterrupt) }
-func (nobody) Completions() []repl.Completion     { return nil }
-func (nobody) Arguments(string) []repl.Completion { return nil }
-func (nobody) Commands() [][2]string              { return nil }
+func (n nobody) Interrupt()                   { n.stop(line.ErrInterrupt) }
+func (nobody) Completions() []repl.Completion { return nil }
+func (nobody) Arguments(string) (now []repl.Completion, later func() []repl.Completion) {
+	return nil, nil
+}
+func (nobody) Commands() [][2]string { return nil }
 
 // show runs a UI on a terminal, prepared by with, while work uses it.
 func show(t *testing.T, cols, rows int, work func(ctx context.Context, ui *tui.UI), with ...func(ui *tui.UI)) (p *tuitest.Person, over <-chan struct{}) {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"io"
 	"strings"
 	"sync"
 
@@ -59,6 +60,7 @@ type outbox struct {
 
 	stopped bool // the chat was interrupted and has not read since
 	again   bool // and is to be once more
+	leave   bool // as soon as the chat waits for a line and none is queued
 }
 
 // steerNow sends what is in the input into the running turn. If none runs, it is
@@ -116,7 +118,14 @@ func (t *outbox) listen(reader chan typed) {
 
 // deliver hands the first message of the queue to the chat, if it waits for one.
 func (t *outbox) deliver() {
-	if t.reader == nil || len(t.queue) == 0 {
+	switch {
+	case t.reader == nil:
+		return
+	case len(t.queue) == 0 && t.leave:
+		t.leave = false
+		t.answer(typed{err: io.EOF})
+		return
+	case len(t.queue) == 0:
 		return
 	}
 	m := t.queue[0]

@@ -184,3 +184,31 @@ func TestEscDoesNotQuit(t *testing.T) {
 	close(end)
 	<-over
 }
+
+// Ctrl-D while the chat works quits when it is done, unless another key follows.
+func TestCtrlDWhileTheChatWorks(t *testing.T) {
+	next, got := make(chan struct{}), make(chan error, 2)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for range 2 {
+			<-next
+			_, err := ui.ReadLine(ctx, "")
+			got <- err
+		}
+	})
+	p.See("? for help")
+	p.Press("\x04")
+	p.See("quits when this is done; any key: stay")
+	p.Press("stay\r")
+	p.See("» stay")
+	next <- struct{}{}
+	if err := await(t, p, got); err != nil {
+		t.Error(err)
+	}
+	p.Press("\x04")
+	p.See("quits when this is done")
+	next <- struct{}{}
+	if err := await(t, p, got); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	<-over
+}

@@ -44,7 +44,7 @@ type Options struct {
 type Chat interface {
 	Interrupt()
 	Completions() []repl.Completion
-	Arguments(command string) []repl.Completion
+	Arguments(command string) (now []repl.Completion, later func() []repl.Completion)
 	Commands() [][2]string
 	NextMode()
 	ToggleThinking() (shown bool)

@@ -35,9 +35,9 @@ type Option struct {
 type Options struct {
 	History *history.History
 	// Commands are those that begin with a slash, Arguments what one of them takes
-	// as its argument. They are called in goroutines of their own.
+	// as its argument: at once, or in a goroutine of its own what takes longer.
 	Commands  func() []Option
-	Arguments func(command string) []Option
+	Arguments func(command string) (now []Option, later func() []Option)
 	// Files visits the files and folders of the workspace.
 	Files func(ctx context.Context, visit func(path string, folder bool) error) error
 	// Read reads a file of the workspace, if it is not longer than max bytes. The

@@ -157,9 +157,13 @@ func (m *menu) lookUp(o *Options, f *files) tea.Cmd {
 	p := m.place
 	switch {
 	case p.kind == kindCommand && o.Commands != nil:
-		return func() tea.Msg { return offered{p, o.Commands()} }
+		m.offered(offered{p, o.Commands()}) // at once: the next key may be Tab
 	case p.kind == kindArgument && o.Arguments != nil:
-		return func() tea.Msg { return offered{p, o.Arguments(p.command)} }
+		now, later := o.Arguments(p.command)
+		m.offered(offered{p, now})
+		if later != nil {
+			return func() tea.Msg { return offered{p, later()} }
+		}
 	case p.kind.files() && o.Files != nil:
 		cmd := f.scan()
 		m.looking = f.count() == 0

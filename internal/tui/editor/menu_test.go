@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"goclaw/llm"
 )
 
@@ -25,11 +27,14 @@ func menuOptions() Options {
 				{Text: "/review", Help: "hostile \x1b[31mhelp\u202e", Runs: true},
 			}
 		},
-		Arguments: func(command string) []Option {
-			if command != "mode" {
-				return nil
+		Arguments: func(command string) (now []Option, later func() []Option) {
+			switch command {
+			case "mode":
+				return []Option{{Text: "ask", Runs: true}, {Text: "edits", Help: "edits are not asked about", Runs: true}, {Text: "plan", Runs: true}, {Text: "all", Runs: true}}, nil
+			case "switch":
+				return nil, func() []Option { return []Option{{Text: "main:cli:trip", Runs: true}} }
 			}
-			return []Option{{Text: "ask", Runs: true}, {Text: "edits", Help: "edits are not asked about", Runs: true}, {Text: "plan", Runs: true}, {Text: "all", Runs: true}}
+			return nil, nil
 		},
 		Files: testFiles("README.md", "cmd/", "cmd/goclaw/", "cmd/goclaw/chat.go", "cmd/goclaw/chat_test.go", "internal/", "internal/tui/", "internal/tui/editor/",
 			"internal/tui/editor/editor.go", "internal/repl/", "internal/repl/repl.go", "docs/", "docs/with space.md", "a\nb", "Makefile"),
@@ -52,6 +57,7 @@ func TestCommands(t *testing.T) {
 	h.write("/mode ").keys("tab").want("/mode ask |").keys("enter")
 	h.write("/quit").keys("enter")
 	h.write("/nothing").keys("enter").write("//quit").keys("enter")
+	h.write("/switch tr").keys("tab").want("/switch main:cli:trip |").keys("ctrl+u")
 	var got []string
 	for _, m := range h.sent {
 		got = append(got, m.Text)
@@ -176,5 +182,18 @@ func TestShellHint(t *testing.T) {
 	h.Ran("ls", "a")
 	if h.keys("backspace"); !h.Empty() {
 		t.Errorf("one backspace leaves %q", h.at())
+	}
+}
+
+// TestTabAtOnce: keys that come in one read with the beginning of a command do
+// not have to wait for the list.
+func TestTabAtOnce(t *testing.T) {
+	e := New(menuOptions())
+	for _, r := range "/rev" {
+		e.Update(tea.KeyPressMsg{Code: r, Text: string(r)}) // and nothing that it asks for is done
+	}
+	e.Update(press("tab"))
+	if got := e.Value(); got != "/review" {
+		t.Errorf("the input is %q, want /review", got)
 	}
 }
