@@ -39,8 +39,8 @@ func exits(t *testing.T, cmd *exec.Cmd) int {
 	go func() { cmd.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the program did not end in 20 seconds")
+	case <-time.After(testPatience):
+		t.Fatal("the program does not end")
 	}
 	return cmd.ProcessState.ExitCode()
 }

@@ -63,8 +63,8 @@ func (s *summaries) wait(t *testing.T) string {
 	select {
 	case m := <-s.asked:
 		return m
-	case <-time.After(30 * time.Second):
-		t.Fatal("nobody asked for a summary in 30 s")
+	case <-time.After(testPatience):
+		t.Fatal("nobody asked for a summary")
 		return ""
 	}
 }
@@ -86,8 +86,8 @@ const soon = `{"session": {"checkpoint": {"turnThreshold": 2, "minTokensForGen":
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for begin := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s: not in 30 s", what)
+		if time.Since(begin) > testPatience {
+			t.Fatalf("waited in vain: %s", what)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (s *screens) golden(name string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if !s.Until(10*time.Second, func(string, int, int) bool { return s.normal() == string(want) }) {
+	if !s.Until(testPatience, func(string, int, int) bool { return s.normal() == string(want) }) {
 		s.t.Errorf("%s is not as in %s (-update writes it):\n%s", name, path, cmp.Diff(string(want), s.normal()))
 	}
 }

@@ -299,7 +299,7 @@ func showsText(t *testing.T, home string, args []string, tty, pipe bool) {
 			}
 			over := make(chan struct{})
 			go func() { cmd.Wait(); close(over) }()
-			for open, deadline := true, time.After(time.Minute); open; {
+			for open, deadline := true, time.After(testPatience); open; {
 				select {
 				case <-over:
 					open = false

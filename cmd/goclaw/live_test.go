@@ -60,7 +60,7 @@ func TestCommandIsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(15 * time.Second); runs(pid); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(testPatience); runs(pid); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("process %d still runs", pid)
 				syscall.Kill(pid, syscall.SIGKILL)

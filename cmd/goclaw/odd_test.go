@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // What lies where a file is expected and is no file, by kind.
@@ -108,7 +107,7 @@ func TestOddFiles(t *testing.T) {
 // limited runs the program with a deadline and a limit on its memory.
 func limited(t *testing.T, home string, args ...string) (out, errOut string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "goclaw", args...)
 	cmd.Dir = home

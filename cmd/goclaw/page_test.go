@@ -61,7 +61,7 @@ func browse(t *testing.T, in context.Context, s *server) *browser {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(in, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx, s: s}
 	watch(b, chromedp.Console(ctx), func(m chromedp.ConsoleMessage) string {
@@ -140,7 +140,7 @@ func (b *browser) see(selector, text string) {
 // until waits until an expression is true in the page.
 func (b *browser) until(js string) {
 	b.t.Helper()
-	b.do(chromedp.Poll[chromedp.Void]("!!("+js+")", chromedp.WithPollingTimeout(20*time.Second)))
+	b.do(chromedp.Poll[chromedp.Void]("!!("+js+")", chromedp.WithPollingTimeout(testPatience)))
 }
 
 // js runs a script in the page.

@@ -149,7 +149,7 @@ func copyKilled(t *testing.T, home string, args, env []string, src, dst session.
 	total, kills := count(src), 0
 	for share := 5; share < 100; share += 25 {
 		wait, kill := run()
-		for begin := time.Now(); count(dst)*100 < total*share && time.Since(begin) < 20*time.Second; time.Sleep(time.Millisecond) {
+		for begin := time.Now(); count(dst)*100 < total*share && time.Since(begin) < testPatience; time.Sleep(time.Millisecond) {
 		}
 		kill()
 		if _, err := wait(); err != nil {

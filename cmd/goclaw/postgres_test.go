@@ -443,7 +443,7 @@ func TestPostgresKilled(t *testing.T) {
 		if _, err := os.Stat(ran); err == nil {
 			break
 		}
-		if time.Since(begin) > 20*time.Second {
+		if time.Since(begin) > testPatience {
 			cmd.Process.Kill()
 			cmd.Wait()
 			t.Fatalf("the tool does not run: %s", errOut)

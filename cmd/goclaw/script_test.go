@@ -9,9 +9,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// testPatience is how long a test waits for what must happen. It only ends a test that
+// hangs: a busy machine is slow.
+const testPatience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	testscript.Main(program{m}, map[string]func(){"goclaw": main})

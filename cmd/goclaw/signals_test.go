@@ -63,9 +63,9 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 				go func() { ended <- cmd.Wait() }()
 				select {
 				case <-ended:
-				case <-time.After(time.Minute):
+				case <-time.After(testPatience):
 					_ = cmd.Process.Kill()
-					t.Errorf("it goes on for a minute after %v\n%s", sig, errOut)
+					t.Errorf("it goes on after %v\n%s", sig, errOut)
 					<-ended
 				}
 				if strings.Contains(errOut.String(), "panic") {

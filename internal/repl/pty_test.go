@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/repl/line"
 	"goclaw/internal/repl/ptytest"
 	"goclaw/internal/transcript"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/session"
@@ -96,8 +97,8 @@ func ends(t *testing.T, p *ptytest.Person, run func() error) (over func()) {
 			if err != nil {
 				t.Errorf("the chat ends with %v, want nil", err)
 			}
-		case <-time.After(20 * time.Second):
-			t.Fatalf("the chat did not end in 20 seconds; all that came: %q", p.All())
+		case <-time.After(tuitest.Patience):
+			t.Fatalf("the chat does not end; all that came: %q", p.All())
 		}
 	}
 }
@@ -243,7 +244,7 @@ func TestTerminalCtrlC(t *testing.T) {
 		p.Press("\x03\x03\x03")
 		select {
 		case <-aborted:
-		case <-time.After(20 * time.Second):
+		case <-time.After(tuitest.Patience):
 			t.Fatal("the third Ctrl-C does not end the program")
 		}
 		close(release)

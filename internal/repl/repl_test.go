@@ -562,7 +562,7 @@ func TestHeldSession(t *testing.T) {
 	if !errors.Is(err, ErrFailed) || !strings.Contains(errs, "held by another chat") {
 		t.Errorf("without waiting: %v, %q", err, errs)
 	}
-	b.wait = 20 * time.Second
+	b.wait = time.Minute
 	var o strings.Builder
 	in := line.NewPlain(strings.NewReader("hi\n"), nil)
 	opts := b.options(&o, writerFunc(func(p []byte) (int, error) {
@@ -1022,7 +1022,7 @@ func TestInterruptBetweenLines(t *testing.T) {
 	}))
 	o.Interactive = true
 	chat = New(o)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := chat.Run(ctx, &onceLines{}); err != nil || ctx.Err() != nil {
 		t.Errorf("the chat ends with %v, %v; want that the second Ctrl-C ends it", err, ctx.Err())

@@ -54,7 +54,7 @@ func (b *board) DrawCompaction(r compact.Report, _ window.Budget) {
 // await waits until the status is as ok wants it.
 func (b *board) await(t *testing.T, what string, ok func(s Status) bool) Status {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		b.mu.Lock()
 		s := b.status

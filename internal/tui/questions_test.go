@@ -58,7 +58,7 @@ func await[T any](t *testing.T, p *tuitest.Person, from <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-from:
-	case <-time.After(20 * time.Second):
+	case <-time.After(tuitest.Patience):
 		p.Hangup()
 		t.Fatalf("nothing came; the terminal shows\n%s", p.Text())
 	}
@@ -225,7 +225,7 @@ func TestEscTwice(t *testing.T) {
 	p.Press("\x1b\x1b")
 	select {
 	case <-over:
-	case <-time.After(20 * time.Second):
+	case <-time.After(tuitest.Patience):
 		t.Errorf("the terminal shows\n%s", p.Text())
 	}
 }

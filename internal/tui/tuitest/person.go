@@ -12,8 +12,9 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// patience is how long the terminal may take to show something.
-const patience = 20 * time.Second
+// Patience is how long anything may take in a test that waits for it. It only
+// ends a test that hangs: a busy machine is slow.
+const Patience = 90 * time.Second
 
 // Person sits before a terminal in a test, which fails when something is not
 // seen in time.
@@ -62,7 +63,7 @@ func (p *Person) Drag(cols, rows int) {
 // place is that on the screen.
 func (p *Person) Await(what string, ok func(text string, row, col int) bool) {
 	p.t.Helper()
-	if !p.Until(patience, ok) {
+	if !p.Until(Patience, ok) {
 		row, col := p.Cursor()
 		p.t.Fatalf("waited for %s; the terminal shows, with the cursor at %d,%d:\n%s\nall that came: %q", what, row, col, p.Text(), p.All())
 	}
@@ -84,7 +85,7 @@ func (p *Person) Shows(want string, row, col int) {
 // cursor is in an empty input.
 func (p *Person) Rests() {
 	p.t.Helper()
-	if !p.UntilCells(patience, Resting) {
+	if !p.UntilCells(Patience, Resting) {
 		row, col := p.Cursor()
 		p.t.Fatalf("waited for the chat to rest; the terminal shows, with the cursor at %d,%d:\n%s\nall that came: %q", row, col, p.Text(), p.All())
 	}

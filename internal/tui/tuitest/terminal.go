@@ -105,6 +105,7 @@ func (t *Terminal) watch() {
 		t.mu.Lock()
 		t.all.Write(buf[:n])
 		t.show(buf[:n])
+		t.vt.InputPipe().Write(nil) // until answer has sent what there was to answer
 		close(t.grown)
 		t.grown = make(chan struct{})
 		t.mu.Unlock()
@@ -146,7 +147,9 @@ func (t *Terminal) forget(n int) {
 	}
 }
 
-// answer sends the program what the emulator has to say to it.
+// answer sends the program what the emulator has to say to it. Whoever sees what
+// is on the screen knows that the questions that came with it are answered: keys
+// that are pressed then come after the answers.
 func (t *Terminal) answer() {
 	buf := make([]byte, 4096)
 	for {
@@ -154,7 +157,9 @@ func (t *Terminal) answer() {
 		if err != nil {
 			return
 		}
-		t.master.Write(buf[:n])
+		if n > 0 {
+			t.master.Write(buf[:n])
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package tuitest
 
 import (
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -60,7 +61,7 @@ func TestFrames(t *testing.T) {
 	p := New(t, 20, 4)
 	fmt.Fprint(p.TTY, "\x1b[?2026hhalf")
 	seen := make(chan string, 1)
-	go p.Until(patience, func(text string, _, _ int) bool { seen <- text; return true })
+	go p.Until(Patience, func(text string, _, _ int) bool { seen <- text; return true })
 	fmt.Fprint(p.TTY, " and half\x1b[?2026l")
 	p.See("half and half")
 	if got := <-seen; got != "half and half" && got != "" {
@@ -81,6 +82,26 @@ func TestAnswers(t *testing.T) {
 	for _, want := range []string{"E[?62;1;6;22c", "E[?2026;2$y", "E[1;1R", "E]11;rgb:0000/0000/0000"} {
 		if !strings.Contains(p.Screen(), want) {
 			t.Errorf("no %s in the answers: %s", want, p.Screen())
+		}
+	}
+}
+
+// A key that is pressed when something is seen comes after the terminal's answer
+// to what the program asked with it.
+func TestAnswersComeFirst(t *testing.T) {
+	p := New(t, 80, 10)
+	if _, err := term.MakeRaw(int(p.TTY.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		seen := fmt.Sprintf("question %d", i)
+		fmt.Fprint(p.TTY, "\x1b[H"+seen+"\x1b[6n")
+		p.See(seen)
+		p.Press("k")
+		want := fmt.Sprintf("\x1b[1;%dRk", len(seen)+1)
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(p.TTY, got); err != nil || string(got) != want {
+			t.Fatalf("%s: the program reads %q, %v; want %q", seen, got, err, want)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (m *Tmux) Text() string {
 // Await looks at the scrollback and the screen until ok says yes.
 func (m *Tmux) Await(what string, ok func(text string) bool) {
 	m.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(Patience); ; time.Sleep(15 * time.Millisecond) {
 		text := m.Text()
 		if ok(text) {
 			return
