@@ -67,7 +67,7 @@ func Ended(c Call, width int, st transcript.Style) []string {
 		mark = st.Red("✗")
 	}
 	took := ""
-	if c.Took >= 100*time.Millisecond {
+	if c.Took >= 100*time.Millisecond && !refused(c.Result) { // what did not run took no time
 		took = duration(c.Took)
 	}
 	return append([]string{headline(mark, c.Title, out.summary, took, width, st)}, out.rows()...)

@@ -76,7 +76,7 @@ func TestEnded(t *testing.T) {
 		ended(tool("bash", `{"command":"make all"}`), 72*time.Second, numbers(318)+"[exit code 0]", false),
 		ended(tool("bash", `{"command":"go test ./...","timeout":60}`), 3400*time.Millisecond, numbers(40)+"FAIL\n[exit code 1]", true),
 		ended(tool("bash", `{"command":"true"}`), 0, "(no output)\n[exit code 0]", false),
-		ended(tool("bash", `{"command":"rm -r build"}`), 0, "not done: the user did not allow this, and says: not today", true),
+		ended(tool("bash", `{"command":"rm -r build"}`), 300*time.Millisecond, "not done: the user did not allow this, and says: not today", true),
 		ended(tool("write_file", `{"path":"notes.md","content":"# Notes\n\n\tone\n"}`), 0, "made notes.md with 14 bytes", false),
 		ended(tool("mcp__db__query", `{"sql":"select 1","limit":5}`), 0, "1", false),
 		ended(tool("nope", `{}`), 0, "there is no tool nope", true),
