@@ -243,6 +243,7 @@ func TestTmuxDay(t *testing.T) {
 	s.Press("C-u")
 	s.Gone("queued two")
 	s.Type("steer left")
+	s.SeeNow("Enter queues · Ctrl-S sends it into this answer")
 	s.Press("C-s")
 	s.SeeNow("steer left")
 	s.goOn <- struct{}{}
@@ -252,6 +253,14 @@ func TestTmuxDay(t *testing.T) {
 	if strings.Contains(s.Text(), "echo: queued two") {
 		t.Error("what was taken back was sent")
 	}
+
+	// What is done without asking.
+	for _, mode := range []string{"edits: changes files unasked", "plan: only reads", "all: changes files and runs", "ask: asks before"} {
+		s.Press("BTab")
+		s.SeeNow("mode " + mode)
+	}
+	s.Press("C-u") // the status line again
+	s.SeeNow("mode ask ")
 
 	// Stop, rewind.
 	s.Enter("wait again")

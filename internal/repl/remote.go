@@ -27,17 +27,19 @@ func (r Remote) Commands() (rows [][2]string) {
 	return rows
 }
 
-// NextMode changes to the next mode of what is done without asking.
-func (r Remote) NextMode() {
+// NextMode changes to the next mode of what is done without asking, and says what
+// it is; "" if there are no tools.
+func (r Remote) NextMode() string {
 	modes := r.Chat.o.Modes
 	if modes == nil {
-		return
+		return ""
 	}
 	next := modeNames[(slices.Index(modeNames, modes.Mode().String())+1)%len(modeNames)]
 	if m, err := tool.ParseMode(next); err == nil {
 		modes.SetMode(m)
 	}
 	r.Chat.status.change(func(s *Status) { s.Mode = modes.Mode().String() })
+	return "mode " + modes.Mode().String() + ": " + unasked(modes)
 }
 
 // Working says that a checkpoint is being made in the background for the session

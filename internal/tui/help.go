@@ -86,5 +86,9 @@ func (h *helpView) View(width, height int) string {
 	h.page, h.lines = max(height-2, 1), len(out)
 	h.from = min(max(h.from, 0), max(h.lines-h.page, 0))
 	end := min(h.from+h.page, len(out))
-	return strings.Join(append(out[h.from:end:end], "", "↑ ↓ scroll, any other key closes"), "\n")
+	hint := "↑ ↓ scroll, any other key closes"
+	if end < len(out) && width >= 60 {
+		hint = "↑ ↓ PgDn scroll: the commands are below; any other key closes"
+	}
+	return strings.Join(append(out[h.from:end:end], "", hint), "\n")
 }

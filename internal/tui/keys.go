@@ -45,7 +45,7 @@ func bindings() []binding {
 		{nil, "Ctrl-_, Alt-/", "undo, redo", nil},
 		{[]string{"ctrl+o"}, "Ctrl-O", "open the last output of a tool in full", lastOutput},
 		{[]string{"ctrl+t"}, "Ctrl-T", "show or hide the model's thinking", done(thinking)},
-		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.chat.NextMode() })},
+		{[]string{"shift+tab"}, "Shift-Tab", "change what is done without asking", done(func(m *model) { m.hint = m.chat.NextMode() })},
 		{[]string{"ctrl+p"}, "Ctrl-P", "choose a session", command("/sessions")},
 		{[]string{"ctrl+f"}, "Ctrl-F", "search conversations and notes", command("/search")},
 		{[]string{"ctrl+z"}, "Ctrl-Z", "suspend; fg comes back", suspend},

@@ -18,6 +18,7 @@ type live struct {
 	light   bool   // the background
 	calls   calls
 	working int    // how much work is under way
+	typing  bool   // there is something in the input
 	halted  bool   // it was told to stop
 	label   string // what it waits for
 	since   time.Time
@@ -62,7 +63,7 @@ func (v *live) now(waiting bool) (out []string) {
 	out = append(out, v.text.drawn(v.width)...)
 	out = append(out, v.calls.drawn(v.beat, v.width, v.style)...)
 	if v.working > 0 && v.label != "" && waiting && len(v.calls.open) == 0 {
-		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width))))
+		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width, v.typing))))
 	}
 	return out
 }

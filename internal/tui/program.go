@@ -206,6 +206,7 @@ func clip(text string, n int) string {
 
 // alive returns the lines of what is under way, and of what waits.
 func (m *model) alive() []string {
+	m.typing = !m.editor.Empty()
 	out := m.now(len(m.overs) == 0)
 	if len(out) > 0 {
 		out = append(out, "")
@@ -233,15 +234,20 @@ func (m *model) waiting() (out []string) {
 // frames of the spinner.
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-func spinner(n int, label string, took time.Duration, width int) string {
+func spinner(n int, label string, took time.Duration, width int, typing bool) string {
 	seconds := ""
 	if took >= time.Second {
 		seconds = fmt.Sprintf(" %ds", int(took.Seconds()))
 	}
-	const stop = " · Esc stops"
 	line := fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
-	if ansi.StringWidth(line+stop) < width {
-		line += stop
+	keys := []string{" · Esc stops"}
+	if typing {
+		keys = []string{" · Enter queues", " · Ctrl-S sends it into this answer", keys[0]}
+	}
+	for _, k := range keys {
+		if ansi.StringWidth(line+k) < width {
+			line += k
+		}
 	}
 	return line
 }

@@ -46,7 +46,7 @@ type Chat interface {
 	Completions() []repl.Completion
 	Arguments(command string) (now []repl.Completion, later func() []repl.Completion)
 	Commands() [][2]string
-	NextMode()
+	NextMode() (meaning string)
 	ToggleThinking() (shown bool)
 }
 
