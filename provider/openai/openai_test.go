@@ -523,7 +523,7 @@ func TestCancel(t *testing.T) {
 			cancel()
 		}
 	}
-	if last != context.Canceled || time.Since(start) > 2*time.Second {
+	if last != context.Canceled || time.Since(start) > time.Minute { // silence would end it after five
 		t.Errorf("got %v after %s", last, time.Since(start))
 	}
 }
@@ -540,7 +540,7 @@ func TestReaderLeaves(t *testing.T) {
 	}
 	select {
 	case <-left:
-	case <-time.After(2 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the call was not ended")
 	}
 }
