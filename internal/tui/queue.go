@@ -58,9 +58,10 @@ type outbox struct {
 	queue   []editor.Message // to send next
 	steered []editor.Message // for the turn that runs
 
-	stopped bool // the chat was interrupted and has not read since
-	again   bool // and is to be once more
-	leave   bool // as soon as the chat waits for a line and none is queued
+	stopped bool   // the chat was interrupted and has not read since
+	again   bool   // and is to be once more
+	leave   bool   // as soon as the chat waits for a line and none is queued
+	wanted  string // a command that a key stands for, likewise
 }
 
 // steerNow sends what is in the input into the running turn. If none runs, it is
@@ -121,6 +122,10 @@ func (t *outbox) deliver() {
 	switch {
 	case t.reader == nil:
 		return
+	case len(t.queue) == 0 && t.wanted != "":
+		t.answer(typed{text: t.wanted})
+		t.wanted = ""
+		return
 	case len(t.queue) == 0 && t.leave:
 		t.leave = false
 		t.answer(typed{err: io.EOF})
@@ -142,13 +147,14 @@ func (t *outbox) sent(m editor.Message) {
 	}
 }
 
-// command has the chat run a command that a key stands for, if it waits for a
-// line. It is not echoed.
+// command has the chat run a command that a key stands for, as soon as it waits
+// for a line; while it works, it does not. The command is not echoed.
 func (t *outbox) command(text string) bool {
-	if t.reader == nil {
+	if t.reader == nil && t.log.working > 0 {
 		return false
 	}
-	t.answer(typed{text: text})
+	t.wanted = text
+	t.deliver()
 	return true
 }
 
@@ -160,6 +166,7 @@ func (t *outbox) answer(x typed) {
 
 // interrupt is Ctrl-C, and Escape while something runs.
 func (t *outbox) interrupt() {
+	t.wanted = ""
 	switch {
 	case t.reader != nil:
 		t.stopped = true

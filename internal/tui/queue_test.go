@@ -5,6 +5,7 @@ package tui_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -209,6 +210,37 @@ func TestCtrlDWhileTheChatWorks(t *testing.T) {
 	next <- struct{}{}
 	if err := await(t, p, got); !errors.Is(err, io.EOF) {
 		t.Error(err)
+	}
+	<-over
+}
+
+// Keys that come when the chat has ended its work, and does not wait for the next
+// line yet, are what they are when it waits: Esc does not quit, nor does it count
+// as Ctrl-C, and what a key opens is opened.
+func TestKeysBetweenTwoLines(t *testing.T) {
+	var n atomic.Int64
+	next, got := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for range 2 {
+			<-next
+			text, err := ui.ReadLine(ctx, "")
+			got <- fmt.Sprint(text, " ", err)
+		}
+	}, func(ui *tui.UI) { ui.Attach(counted{n: &n}) })
+	p.See("? for help")
+	p.Press("\x1b")
+	p.See("Esc again")
+	p.Press("\x1b")
+	p.Await("Esc", func(s string, _, _ int) bool { return !strings.Contains(s, "Esc again") })
+	next <- struct{}{}
+	if text := await(t, p, got); text != "/rewind <nil>" || n.Load() > 0 {
+		t.Errorf("Esc twice is %q, and interrupted the chat %d times", text, n.Load())
+	}
+	p.Press("\x10and")
+	p.See("and") // both were seen
+	next <- struct{}{}
+	if text := await(t, p, got); text != "/sessions <nil>" {
+		t.Errorf("Ctrl-P is %q", text)
 	}
 	<-over
 }
