@@ -63,6 +63,9 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 	if again { // "y Enter" answers one question, not the next as well
 		return nil
 	}
+	if o != nil && pressed && o.foreign(k) {
+		m.desk.typed = time.Now() // the rest of it does not answer either
+	}
 	if o != nil && !m.early(o) {
 		done, cmd := o.v.Update(msg)
 		m.desk.typed = time.Time{}

@@ -40,6 +40,13 @@ func (o *opened) cursor() *tea.Cursor {
 	return nil
 }
 
+// foreign reports whether a key is none of those that answer a question: it
+// begins a message.
+func (o *opened) foreign(k tea.KeyPressMsg) bool {
+	a, ok := o.v.(interface{ Answers(tea.KeyPressMsg) bool })
+	return o.asks && ok && !a.Answers(k)
+}
+
 // Open shows v until it is done, or ctx ends.
 func (u *UI) Open(ctx context.Context, v Overlay) error { return u.show(ctx, v, false) }
 

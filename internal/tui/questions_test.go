@@ -112,6 +112,36 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 	<-over
 }
 
+// Who writes a message although a question is open answers nothing, whatever
+// letters it has.
+func TestMessageAtAQuestion(t *testing.T) {
+	answers := make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		yes, err := ui.Yes(ctx, "Continue it?", true)
+		answers <- fmt.Sprint(yes, " ", err)
+		text, _ := ui.ReadLine(ctx, "")
+		answers <- text
+	})
+	p.See("Continue it?")
+	p.Press("/continue any\r")
+	select {
+	case a := <-answers:
+		t.Fatalf("a message answered %q", a)
+	case <-time.After(700 * time.Millisecond): // a pause
+	}
+	p.Press("n")
+	if got := await(t, p, answers); got != "false <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	p.See("> /continue any")
+	p.Read() // "n Enter" would be one answer
+	p.Press("\r")
+	if got := await(t, p, answers); got != "/continue any" {
+		t.Errorf("the input had %q", got)
+	}
+	<-over
+}
+
 // Nor does what is typed into a viewer when a question comes.
 func TestTypedIntoAViewer(t *testing.T) {
 	ready, answers := make(chan struct{}), make(chan string, 1)

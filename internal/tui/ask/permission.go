@@ -4,6 +4,7 @@ package ask
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/textinput"
@@ -107,6 +108,12 @@ func (p *Permission) Update(msg tea.Msg) (done bool, cmd tea.Cmd) {
 		}
 	}
 	return false, nil
+}
+
+// Answers reports whether a key means something here.
+func (p *Permission) Answers(k tea.KeyPressMsg) bool {
+	means := func(c choice) bool { return strings.ToLower(k.Text) == c.key }
+	return p.reason != nil || k.Text == "" || strings.Contains("jk ", k.Text) || slices.ContainsFunc(p.choices, means)
 }
 
 func (p *Permission) choose(c choice) (done bool, cmd tea.Cmd) {

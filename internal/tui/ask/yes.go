@@ -54,6 +54,11 @@ func (y *Yes) Update(msg tea.Msg) (done bool, cmd tea.Cmd) {
 	return true, nil
 }
 
+// Answers reports whether a key means something here.
+func (y *Yes) Answers(k tea.KeyPressMsg) bool {
+	return k.Text == "" || strings.Contains("yn", strings.ToLower(k.Text))
+}
+
 // View implements tui.Overlay.
 func (y *Yes) View(width, height int) string {
 	out := wrapped(y.style.Yellow(y.question), width)
