@@ -20,15 +20,15 @@ var realSessions = []string{"testdata/real-usage.jsonl", "../../shared/fixtures/
 
 // The estimate before each call, against what the provider then reported.
 func TestEstimateOfRealSessions(t *testing.T) {
-	for _, path := range realSessions {
+	for i, path := range realSessions {
+		data, err := os.ReadFile(path)
+		if i > 0 && os.IsNotExist(err) { // it is only beside our own clones
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if os.IsNotExist(err) && path != realSessions[0] {
-				t.Skip("not here")
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
 			for _, c := range []struct {
 				name  string
 				tok   window.Tokenizer
