@@ -12,8 +12,8 @@ import (
 )
 
 // askTimeout is how long Ask takes at most. A server that is not there refuses
-// at once; one that is elsewhere needs more than timeout.
-const askTimeout = time.Second
+// at once; one that is elsewhere needs more than timeout. Tests set another.
+var askTimeout = time.Second
 
 // Address is a server with an API like OpenAI's or Anthropic's.
 type Address struct {

@@ -101,6 +101,8 @@ func TestAskWithAKey(t *testing.T) {
 
 // A server that hangs, or is not there, holds nobody up for long.
 func TestAskGivesUp(t *testing.T) {
+	defer func(was time.Duration) { askTimeout = was }(askTimeout)
+	askTimeout = 50 * time.Millisecond
 	hang := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {

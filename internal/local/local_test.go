@@ -6,13 +6,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain gives servers more time than a busy machine needs to answer.
+func TestMain(m *testing.M) {
+	Patience, askTimeout = "1m", time.Minute
+	goleak.VerifyTestMain(m)
+}
 
 // serve answers "METHOD /path" with a body; everything else is 404.
 func serve(t *testing.T, answers map[string]string) string {
@@ -86,24 +91,49 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A server that hangs costs the timeout and hides no other.
+// roundTrip answers requests without a network.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A server that hangs costs the timeout and hides no other. Time is virtual: the
+// other has an answer in no time, however busy the machine is.
 func TestHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "hangs" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			w := httptest.NewRecorder()
+			io.WriteString(w, props)
+			return w.Result(), nil
+		})}
+		start := time.Now()
+		got, ok := first(Addresses{Ollama: "http://hangs", LMStudio: "http://hangs", LlamaCpp: "http://llama"}.Find(t.Context(), client))
+		if took := time.Since(start); took != timeout() {
+			t.Errorf("took %s", took)
+		}
+		if !ok || got.Name != "llamacpp" {
+			t.Errorf("found %+v, %v", got, ok)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		start = time.Now()
+		if found := (Addresses{Ollama: "http://hangs"}).Find(ctx, client); len(found) > 0 || time.Since(start) > 0 {
+			t.Errorf("found %v after %s with a context that had ended", found, time.Since(start))
+		}
+	})
+}
+
+// A real server that hangs is given up.
+func TestHangingServer(t *testing.T) {
+	defer func(was string) { Patience = was }(Patience)
+	Patience = "50ms"
 	hang := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer hang.Close()
-	llama := serve(t, map[string]string{"GET /props": props})
-	start := time.Now()
-	got, ok := first(Addresses{Ollama: hang.URL, LMStudio: hang.URL, LlamaCpp: llama}.Find(t.Context(), nil))
-	if took := time.Since(start); took > timeout()+100*time.Millisecond {
-		t.Errorf("took %s", took)
-	}
-	if !ok || got.Name != "llamacpp" {
-		t.Errorf("found %+v, %v", got, ok)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	start = time.Now()
-	if found := (Addresses{Ollama: hang.URL}).Find(ctx, nil); len(found) > 0 || time.Since(start) > 100*time.Millisecond {
-		t.Errorf("found %v after %s with a context that had ended", found, time.Since(start))
+	if found := (Addresses{Ollama: hang.URL, LMStudio: hang.URL}).Find(t.Context(), nil); len(found) > 0 {
+		t.Errorf("found %+v", found)
 	}
 }
 

@@ -67,17 +67,17 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// A connection that never finishes its headers ends, and as many as there may be
-// keep no one out who has the token.
-func TestConnections(t *testing.T) {
+// limitedServer serves on this machine as serve does, with so many connections at
+// most and the time for headers given. Who sends Authorization is known.
+func limitedServer(t *testing.T, most int, headers time.Duration) *limited {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 8
 	lim := limit(l, most)
 	srv := &http.Server{
-		ReadHeaderTimeout: 50 * time.Millisecond,
+		ReadHeaderTimeout: headers,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "" {
 				r.Context().Value(connKey{}).(*conn).known.Store(true)
@@ -87,32 +87,45 @@ func TestConnections(t *testing.T) {
 		ConnContext: connContext,
 	}
 	go srv.Serve(lim)
-	defer srv.Close()
-	dial := func(text string) net.Conn {
-		t.Helper()
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		io.WriteString(c, text)
-		return c
+	t.Cleanup(func() { srv.Close() })
+	return lim
+}
+
+// dial connects to l and sends text.
+func dial(t *testing.T, l net.Listener, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
-	slow := dial("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-	io.ReadAll(slow) // until the server closes it
-	known := dial("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: me\r\n\r\n")
+	t.Cleanup(func() { c.Close() })
+	io.WriteString(c, text)
+	return c
+}
+
+// A connection that never finishes its headers ends.
+func TestSlowHeaders(t *testing.T) {
+	lim := limitedServer(t, 8, 50*time.Millisecond)
+	io.ReadAll(dial(t, lim, "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")) // until the server closes it
+}
+
+// As many connections as there may be keep no one out who has the token.
+func TestConnections(t *testing.T) {
+	const most = 8
+	lim := limitedServer(t, most, time.Minute) // those who know the token may be slow here
+	known := dial(t, lim, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: me\r\n\r\n")
 	buf := make([]byte, 1000)
 	if _, err := known.Read(buf); err != nil {
 		t.Fatal(err)
 	}
 	for range 5 * most { // strangers who say nothing
-		dial("")
+		dial(t, lim, "")
 	}
 	io.WriteString(known, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: me\r\n\r\n")
 	if _, err := known.Read(buf); err != nil {
 		t.Errorf("a known client was thrown out: %v", err)
 	}
-	resp, err := http.Get("http://" + l.Addr().String())
+	resp, err := http.Get("http://" + lim.Addr().String())
 	if err != nil || resp.StatusCode != 200 {
 		t.Errorf("a new client: %v %v", resp, err)
 	}
