@@ -26,9 +26,10 @@ type bash struct {
 	sandbox    Sandbox
 	noSandbox  func() string // why there is none here
 	mode       func() Mode
-	grace      time.Duration // from asking a group to end to killing it
-	linger     time.Duration // from the shell's end to the end of listening
-	also       io.Writer     // gets all output as well; nil: nobody
+	grace      time.Duration                        // from asking a group to end to killing it
+	linger     time.Duration                        // from the shell's end to the end of listening
+	also       io.Writer                            // gets all output as well; nil: nobody
+	alarm      func(time.Duration) <-chan time.Time // time.After
 
 	mu    sync.Mutex
 	bwrap *string           // nil: not looked for yet
@@ -51,6 +52,7 @@ func newBash(dir string, o Options, mode func() Mode) *bash {
 		sandbox: o.Sandbox, mode: mode,
 		grace:  2 * time.Second,
 		linger: 250 * time.Millisecond,
+		alarm:  time.After,
 		pipes:  map[*os.File]bool{},
 	}
 	b.noSandbox = b.lacks
@@ -149,15 +151,16 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 		to = io.MultiWriter(out, b.also)
 	}
 	silent := b.listen(r, to)
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		err = cmd.Wait()
+	}()
 
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	var why string
 	select {
-	case err = <-exited:
-	case <-timer.C:
+	case <-exited:
+	case <-b.alarm(timeout):
 		why = fmt.Sprintf("ended after %s, when its time was up", timeout)
 	case <-ctx.Done():
 		why = "interrupted"
@@ -165,9 +168,7 @@ func (b *bash) run(ctx context.Context, call llm.ToolCall, command string, timeo
 	if why != "" {
 		endGroup(cmd, b.grace, silent)
 		endStrays(mark)
-		select {
-		case err = <-exited:
-		case <-time.After(b.grace):
+		if !within(exited, b.grace) {
 			// Killed but not gone: blocked in a system call.
 			return llm.Failed(call, withNote(out.String(), "["+why+"; it does not end]")), ctx.Err()
 		}
@@ -247,13 +248,18 @@ func (b *bash) close() {
 	}
 }
 
+// within reports whether c is closed within d. It counts steps, so that a pause
+// of the whole machine is one of them, however long it was.
 func within(c <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
+	const steps = 25
+	t := time.NewTicker(d / steps)
 	defer t.Stop()
-	select {
-	case <-c:
-		return true
-	case <-t.C:
-		return false
+	for range steps {
+		select {
+		case <-c:
+			return true
+		case <-t.C:
+		}
 	}
+	return false
 }

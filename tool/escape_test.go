@@ -157,7 +157,8 @@ func TestNoEscapeBySwapping(t *testing.T) {
 		}
 	}()
 	read, wrote := 0, 0
-	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+	// Longer where the machine is so busy that nothing has succeeded by then.
+	for begin := time.Now(); time.Since(begin) < 500*time.Millisecond || (read == 0 || wrote == 0) && time.Since(begin) < time.Minute; {
 		if r := run(t, s, "read_file", o{"path": "d/secret"}); !r.IsError {
 			read++
 			contains(t, r.Text(), "inside")
@@ -214,7 +215,7 @@ func TestSpecialFiles(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("a call hangs")
 	}
 	if info, err := os.Lstat(at("fifo")); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
@@ -261,7 +262,7 @@ func TestOpenNeverBlocks(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute): // 4000 calls
 		t.Error("a call hangs")
 	}
 	close(stop)

@@ -235,6 +235,7 @@ func TestSandboxEnds(t *testing.T) {
 	if !here {
 		return
 	}
+	alarm(t, s, "p")
 	fails(t, s, "bash", o{"command": "setsid sleep 300 & echo $! > p; sleep 300; true", "timeout": 1.5}, "ended after 1.5s")
 	gone(t, pid(t, filepath.Join(base, "ws/p")))
 	if err := syscall.Kill(os.Getpid(), 0); err != nil {
@@ -267,9 +268,7 @@ func TestBubblewrap(t *testing.T) {
 	contains(t, run(t, s, "bash", o2("echo x > ../outside/new")).Text(), "the sandbox", "lets it write only")
 	contains(t, ok(t, s, "bash", o2("sleep 300 > /dev/null 2>&1 & echo started")), "started\n") // and ended with its namespace
 	fails(t, s, "bash", o{"command": "setsid sleep 300 & sleep 300; true", "timeout": 0.5}, "ended after 500ms")
-	if left := strays("BASE=" + base + "\x00"); len(left) > 0 {
-		t.Errorf("%v still run", left)
-	}
+	gone(t, strays("BASE="+base+"\x00")...)
 	if got := get(t, filepath.Join(base, "home/config.json")); got != apiKey {
 		t.Errorf("the configuration is %q", got)
 	}

@@ -26,11 +26,10 @@ func TestDaemon(t *testing.T) {
 	})
 	t.Run("time was up", func(t *testing.T) {
 		s := open(t, Options{Ask: yes}, nil)
-		s.bash.grace = 300 * time.Millisecond
-		fails(t, s, "bash", o{"command": daemon + `; setsid sleep 300; true`, "timeout": 2}, "started\n", "[ended after 2s, when its time was up]")
+		s.bash.grace = 10 * time.Second // a shell that is slow to end is no deaf one
+		alarm(t, s, "ready")
+		fails(t, s, "bash", o{"command": daemon + `; setsid bash -c 'echo > ready; exec sleep 300'; true`, "timeout": 2}, "started\n", "[ended after 2s, when its time was up]")
 		gone(t, pid(t, filepath.Join(s.ws.dir, "p")))
-		if left := strays(fmt.Sprintf("PWD=%s\x00", s.ws.dir)); len(left) > 0 {
-			t.Errorf("%v still run", left)
-		}
+		gone(t, strays(fmt.Sprintf("PWD=%s\x00", s.ws.dir))...)
 	})
 }
