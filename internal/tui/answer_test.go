@@ -74,3 +74,34 @@ func TestAnswerIsAlive(t *testing.T) {
 	u.Finish()
 	p.See("Finished.\n\nSome words that are not finished yet,\nand a few more of them.\n")
 }
+
+// As soon as a terminal has said that it can, it shows an update that is not
+// short at once, with the cursor in its place.
+func TestUpdatesAreShownAtOnce(t *testing.T) {
+	p, u, over := open(t, 80, 24)
+	whole := func(i int) bool {
+		name := fmt.Sprintf("paragraph %d", i)
+		u.Said("This is " + name + strings.Repeat(", with words that make it long", 4) + ".\n\n")
+		p.See(name)
+		all := p.All()
+		begin, end := strings.LastIndex(all[:strings.LastIndex(all, name)], ansi.SetModeSynchronizedOutput), strings.LastIndex(all[:strings.LastIndex(all, name)], ansi.ResetModeSynchronizedOutput)
+		return begin > end
+	}
+	i := 0
+	for !whole(i) {
+		if i++; i == 100 {
+			t.Fatalf("no update is one of a synchronised terminal: %q", p.All())
+		}
+	}
+	for range 20 {
+		if i++; !whole(i) {
+			t.Errorf("paragraph %d is not", i)
+		}
+	}
+	u.Finish()
+	over()
+	all := p.All()
+	if set, reset := strings.Count(all, ansi.SetModeSynchronizedOutput), strings.Count(all, ansi.ResetModeSynchronizedOutput); set != reset {
+		t.Errorf("%d updates begin and %d end", set, reset)
+	}
+}
