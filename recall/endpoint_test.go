@@ -53,6 +53,7 @@ func TestEndpointChanges(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/MEMORY.md", "- the harbour is old\n")
 	w := worlds["sqlite"](t, Options{Workspace: dir, Embedder: Endpoint{URL: srv.URL, Model: "m"}})
+	w.ix.vectors.patience = time.Minute // the server is slow where the machine is
 	for _, id := range []string{"a", "b"} {
 		say(t, w, id, "user: the harbour opens at nine, says "+id, "assistant: fine")
 	}

@@ -216,7 +216,14 @@ func TestKilledEmbedding(t *testing.T) {
 		return ix
 	}
 	if path := os.Getenv("RECALL_KILL_EMBEDDING"); path != "" {
-		ix := open(path, hashing{func() { fmt.Println("batch"); time.Sleep(time.Millisecond) }})
+		left := 100 // then it waits to be killed: 8 messages each are not all of them
+		ix := open(path, hashing{func() {
+			fmt.Println("batch")
+			time.Sleep(time.Millisecond)
+			if left--; left == 0 {
+				time.Sleep(time.Hour)
+			}
+		}})
 		if _, err := ix.vectors.all(t.Context(), &pace{window: 256, batch: 8}); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +260,11 @@ func TestKilledEmbedding(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(20 * time.Second); !out.has("batch") && !out.has("PASS") && time.Now().Before(end); {
+		begun := 1
+		if round%2 == 1 {
+			begun = 40 // it has written the first 256
+		}
+		for end := time.Now().Add(time.Minute); out.count("batch") < begun && !out.has("PASS") && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond)

@@ -53,7 +53,7 @@ func notesAre(t *testing.T, ix *Index, what string, want ...string) {
 	t.Helper()
 	var got []string
 	var vectors int64
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		got = []string{}
 		ix.mu.Lock()
 		for _, f := range ix.memory.All {
@@ -181,7 +181,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("vectors of %q were made", got)
 	}
 	release()
-	for end := time.Now().Add(10 * time.Second); len(m.asked()) == 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(m.asked()) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no vectors were made after that")
 		}

@@ -282,7 +282,7 @@ func TestFollow(t *testing.T) {
 	st := memory.New()
 	r := newRunner(st, llmtest.New())
 	turn(t, r, "one")
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	id := load(t, st).ID
 	go func() { turnQuiet(newRunner(st, llmtest.New()), "two") }()

@@ -415,7 +415,7 @@ func TestFollow(t *testing.T) {
 			}()
 			var got []session.Seq
 			damages := 0
-			stop, cancel := context.WithTimeout(ctx, 10*time.Second)
+			stop, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			for r, err := range session.Follow(stop, wrap(mem), ID, 1) {
 				if err != nil {

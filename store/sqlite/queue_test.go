@@ -6,51 +6,56 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"goclaw/session"
 )
 
+// Time is virtual: whoever was served has asked again before the next round ends,
+// however busy the machine is.
 func TestQueueShares(t *testing.T) {
-	var rounds, most atomic.Int64
-	q := queue{after: func() {}}
-	q.serve = func(ctx context.Context, take func() []*request) error {
-		reqs := take()
-		rounds.Add(1)
-		most.Store(max(most.Load(), int64(len(reqs))))
-		time.Sleep(time.Millisecond)
-		for _, r := range reqs {
-			if r.id == "bad" {
-				r.err = session.ErrConflict
+	synctest.Test(t, func(t *testing.T) {
+		var rounds, most atomic.Int64
+		q := queue{after: func() {}}
+		q.serve = func(ctx context.Context, take func() []*request) error {
+			reqs := take()
+			rounds.Add(1)
+			most.Store(max(most.Load(), int64(len(reqs))))
+			time.Sleep(time.Millisecond)
+			for _, r := range reqs {
+				if r.id == "bad" {
+					r.err = session.ErrConflict
+				}
 			}
+			return nil
 		}
-		return nil
-	}
-	var wg sync.WaitGroup
-	for i := range 64 {
-		wg.Go(func() {
-			for range 10 {
-				id := session.ID("good")
-				if i%8 == 0 {
-					id = "bad"
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				for range 10 {
+					id := session.ID("good")
+					if i%8 == 0 {
+						id = "bad"
+					}
+					if err := q.put(context.Background(), &request{id: id}); errors.Is(err, session.ErrConflict) != (id == "bad") {
+						t.Errorf("%s: %v", id, err)
+					}
 				}
-				if err := q.put(context.Background(), &request{id: id}); errors.Is(err, session.ErrConflict) != (id == "bad") {
-					t.Errorf("%s: %v", id, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if rounds.Load() > 200 || most.Load() < 8 {
-		t.Errorf("640 requests took %d rounds, %d at most in one", rounds.Load(), most.Load())
-	}
-	served := false
-	if err := q.close(&request{do: func() error { served = true; return nil }}); err != nil || served {
-		t.Errorf("close: %v; do is for serve to call", err)
-	}
-	if err := q.put(context.Background(), &request{}); !errors.Is(err, session.ErrClosed) {
-		t.Errorf("put after close: %v", err)
-	}
+			})
+		}
+		wg.Wait()
+		if rounds.Load() > 200 || most.Load() < 8 {
+			t.Errorf("640 requests took %d rounds, %d at most in one", rounds.Load(), most.Load())
+		}
+		served := false
+		if err := q.close(&request{do: func() error { served = true; return nil }}); err != nil || served {
+			t.Errorf("close: %v; do is for serve to call", err)
+		}
+		if err := q.put(context.Background(), &request{}); !errors.Is(err, session.ErrClosed) {
+			t.Errorf("put after close: %v", err)
+		}
+	})
 }
 
 func TestQueueContext(t *testing.T) {

@@ -116,12 +116,13 @@ func child(open Opener, what, dir string, args []string) error {
 	case "write":
 		return write(st, args[0])
 	case "contend":
-		d, err := time.ParseDuration(args[1])
-		if err != nil {
-			return err
-		}
+		var over atomic.Bool
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			over.Store(true)
+		}()
 		w := &writer{st: st, id: "shared", name: args[0]}
-		for end := time.Now().Add(d); time.Now().Before(end); {
+		for !over.Load() {
 			id, err := w.append()
 			if err != nil {
 				return err
@@ -217,7 +218,15 @@ func whole(r session.Record) error {
 // start runs the test binary as a child and calls each with its lines until it
 // ends.
 func start(each func(line string), args ...string) (cmd *exec.Cmd, done <-chan error, err error) {
+	return startWith(nil, each, args...)
+}
+
+// startWith is start with an input for the child.
+func startWith(stdin *os.File, each func(line string), args ...string) (cmd *exec.Cmd, done <-chan error, err error) {
 	cmd = exec.Command(os.Args[0], append([]string{childArg}, args...)...)
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -393,14 +402,23 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 	if err := st.Append(bg, "shared", header("shared", "k")); err != nil {
 		return "", err
 	}
+	// Both go on until this is closed.
+	goOn, over, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer goOn.Close()
+	defer over.Close()
 	acks := make([][]string, 2)
 	ends := make([]<-chan error, 2)
+	var wrote [2]atomic.Int64
 	for i := range acks {
-		_, ends[i], err = start(func(line string) {
+		_, ends[i], err = startWith(goOn, func(line string) {
 			if f := strings.Fields(line); len(f) == 3 && f[0] == "ack" {
 				acks[i] = append(acks[i], f[2])
+				wrote[i].Add(1)
 			}
-		}, "contend", dir, fmt.Sprintf("p%d", i), d.String())
+		}, "contend", dir, fmt.Sprintf("p%d", i))
 		if err != nil {
 			return "", err
 		}
@@ -419,6 +437,23 @@ func together(open Opener, dir string, d time.Duration) (string, error) {
 		}
 		followed <- nil
 	}()
+	// For d, and for longer where one was slow to start, or the machine has paused
+	// it: one that starves does not get its share in the end either.
+	for start, both := time.Now(), time.Now(); time.Since(start) < d+soon; time.Sleep(10 * time.Millisecond) {
+		a, b := wrote[0].Load(), wrote[1].Load()
+		if min(a, b) == 0 {
+			both = time.Now()
+		}
+		if time.Since(both) > d && min(a, b)*25 >= a+b {
+			break
+		}
+		if len(ends[0])+len(ends[1]) > 0 {
+			break // one has failed
+		}
+	}
+	if err := over.Close(); err != nil {
+		return "", err
+	}
 	for i, end := range ends {
 		if err := <-end; err != nil {
 			return "", fmt.Errorf("process %d: %w", i, err)
