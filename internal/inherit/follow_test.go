@@ -32,7 +32,7 @@ func TestFollow(t *testing.T) {
 	turns := func(id session.ID, want int) {
 		t.Helper()
 		var in session.Info
-		for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+		for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 			if in, _ = session.Stat(ctx, st, id); in.Turns == want {
 				return
 			}
@@ -59,7 +59,7 @@ func TestFollow(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	write(t, filepath.Join(dir, "sessions.json"), `{"agent:main:main":{"sessionId":"c"}}`)
 	var in session.Info
-	for begin := time.Now(); in.Key != "agent:main:main" && time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); in.Key != "agent:main:main" && time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		in, _ = session.Stat(ctx, st, "c")
 	}
 	if in.Key != "agent:main:main" {
@@ -135,7 +135,7 @@ func TestFollowRows(t *testing.T) {
 	write(t, filepath.Join(filepath.Dir(r.path), "snapshot/a/objects/rows.jsonl"), "the user's own\n")
 	r.do("INSERT INTO session VALUES ('ses_1', 'global', NULL, 'slug', '/home/me/proj', 'A title', '1.18', NULL, 1, 1, NULL, NULL)")
 	st := openStore(t, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	k := 0
 	turn := func() {

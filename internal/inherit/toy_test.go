@@ -141,7 +141,7 @@ func TestSeventhProgram(t *testing.T) {
 	if diff := cmp.Diff(append(want, "user still?", "assistant no"), said()); diff != "" {
 		t.Errorf("grown (-want +got):\n%s", diff)
 	}
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	defer stop()
 	add("Q: and now?\nA: sun\n")
 	got := 0

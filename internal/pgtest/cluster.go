@@ -175,7 +175,7 @@ func (s *Server) Resume() error { return s.signal(cont) }
 func (s *Server) Rejoin(primary *Server) error {
 	select {
 	case <-s.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		return errors.New("the server that is to be a standby still runs")
 	}
 	if err := os.RemoveAll(s.Dir); err != nil {

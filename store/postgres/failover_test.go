@@ -272,7 +272,7 @@ func (l *traffic) end() {
 			behind += len(l.acked[id]) - len(l.seen[id])
 		}
 		l.mu.Unlock()
-		if behind <= 0 || time.Since(begin) > 30*time.Second {
+		if behind <= 0 || time.Since(begin) > 2*time.Minute {
 			break
 		}
 	}
@@ -376,7 +376,7 @@ func listening(t *testing.T, s *pgtest.Server, want int) {
 		if n == fmt.Sprint(want) {
 			return
 		}
-		if time.Since(begin) > 30*time.Second {
+		if time.Since(begin) > 2*time.Minute {
 			t.Fatalf("%s connections listen, want %d", n, want)
 		}
 	}
