@@ -34,6 +34,7 @@ type Terminal struct {
 	all     bytes.Buffer
 	frame   bool // inside of a synchronised update: the screen is half drawn
 	deletes bool // a sequence that deletes lines, which do not scroll away
+	kept    int  // how many lines had scrolled away before it
 	grown   chan struct{}
 }
 
@@ -55,7 +56,10 @@ func Open(cols, rows int) (*Terminal, error) {
 		EnableMode:  func(m ansi.Mode) { t.frame = t.frame || m == ansi.ModeSynchronizedOutput },
 		DisableMode: func(m ansi.Mode) { t.frame = t.frame && m != ansi.ModeSynchronizedOutput },
 	})
-	t.vt.RegisterCsiHandler('M', func(ansi.Params) bool { t.deletes = true; return false })
+	t.vt.RegisterCsiHandler('M', func(ansi.Params) bool {
+		t.deletes, t.kept = true, t.vt.ScrollbackLen()
+		return false
+	})
 	// Modes that were set once are known, and reported when a program asks for them.
 	t.vt.WriteString(ansi.ResetModeSynchronizedOutput + ansi.ResetModeUnicodeCore)
 	go t.watch()
@@ -124,12 +128,11 @@ func (t *Terminal) show(b []byte) {
 		if n == 0 {
 			n = len(b)
 		}
-		before := t.vt.ScrollbackLen()
 		t.vt.Write(b[:n])
 		b = b[n:]
 		if t.deletes {
 			t.deletes = false
-			t.forget(t.vt.ScrollbackLen() - before)
+			t.forget(t.vt.ScrollbackLen() - t.kept)
 		}
 	}
 }

@@ -41,6 +41,16 @@ func TestScrollback(t *testing.T) {
 	p.See("end\nMORE")
 }
 
+// What scrolls away and what is deleted may come at once, if the machine is slow.
+func TestScrollbackAtOnce(t *testing.T) {
+	p := New(t, 20, 4)
+	fmt.Fprint(p.TTY, "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\x1b[H\x1b[Mend")
+	p.See("end")
+	if got, want := p.Text(), "line 0\nline 1\nende 3\nline 4\nline 5"; got != want {
+		t.Errorf("the terminal has %q, want %q", got, want)
+	}
+}
+
 // A smaller terminal keeps its last lines on the screen.
 func TestResize(t *testing.T) {
 	p := New(t, 20, 6)
