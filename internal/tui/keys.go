@@ -58,13 +58,13 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 	m.hint, m.leave = "", false
 	o := m.top()
 	k, pressed := msg.(tea.KeyPressMsg)
-	again := pressed && k.String() == "enter" && time.Since(m.answered) < midWord
+	again := pressed && k.String() == "enter" && m.clock().Sub(m.answered) < midWord
 	m.answered = time.Time{}
 	if again { // "y Enter" answers one question, not the next as well
 		return nil
 	}
 	if o != nil && pressed && o.foreign(k) {
-		m.desk.typed = time.Now() // the rest of it does not answer either
+		m.desk.typed = m.clock() // the rest of it does not answer either
 	}
 	if o != nil && !m.early(o) {
 		done, cmd := o.v.Update(msg)
@@ -73,10 +73,10 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 		case done:
 			m.dismiss(o.v)
 			if o.asks && pressed && k.Text != "" {
-				m.answered = time.Now()
+				m.answered = m.clock()
 			}
 		case !o.asks: // a question may come while something is searched for
-			m.desk.typed = time.Now()
+			m.desk.typed = m.clock()
 		}
 		return cmd
 	}
@@ -102,7 +102,7 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 			}
 		}
 	}
-	m.desk.typed = time.Now()
+	m.desk.typed = m.clock()
 	if pressed && k.String() == "enter" { // the end of what was typed
 		m.desk.typed = time.Time{}
 	}
@@ -136,7 +136,7 @@ func escape(m *model) (bool, tea.Cmd) {
 }
 
 func ctrlC(m *model) {
-	if !m.editor.Empty() && m.reader != nil {
+	if !m.editor.Empty() && (m.reader != nil || m.working == 0) {
 		m.editor.Clear()
 		m.hint = "↑ brings it back"
 		return

@@ -71,6 +71,7 @@ func (u *UI) show(ctx context.Context, v Overlay, asks bool) error {
 // desk is what is open, the last on top.
 type desk struct {
 	*paper
+	clock    func() time.Time // when keys come
 	overs    []*opened
 	typed    time.Time // when a key was typed into the input last
 	answered time.Time // when a letter answered a question, if no key came since
@@ -149,7 +150,7 @@ const midWord = 500 * time.Millisecond
 // Whoever begins with a picker types nothing else.
 func (d *desk) early(o *opened) bool {
 	_, picks := o.v.(*pick.Sessions)
-	return o.asks && (!o.ready || !picks && time.Since(d.typed) < midWord)
+	return o.asks && (!o.ready || !picks && d.clock().Sub(d.typed) < midWord)
 }
 
 // question is an Overlay that asks for a line.

@@ -38,7 +38,7 @@ type model struct {
 func newModel(l *loop, o Options, width, height int) *model {
 	p := &paper{loop: l, width: width, height: height}
 	log := &live{paper: p, style: o.Style}
-	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: editor.New(editor.Options{})}, desk: &desk{paper: p}}
+	return &model{loop: l, style: o.Style, paper: p, live: log, outbox: &outbox{loop: l, log: log, editor: editor.New(editor.Options{})}, desk: &desk{paper: p, clock: time.Now}}
 }
 
 func environ(env []string) func(string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +66,24 @@ func await[T any](t *testing.T, p *tuitest.Person, from <-chan T) (v T) {
 	return v
 }
 
+// clock says when keys come. It stands still until the user pauses, however long
+// the machine takes.
+type clock struct{ paused atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Unix(1_000_000_000+c.paused.Load(), 0) }
+
+func (c *clock) pause() { c.paused.Add(1) }
+
+// typed waits until the input ends with text, which a question hides.
+func typed(t *testing.T, p *tuitest.Person, ui *tui.UI, text string) {
+	t.Helper()
+	for begin := time.Now(); !strings.HasSuffix(ui.InputText(), text); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > tuitest.Patience {
+			t.Fatalf("the input has %q, want %q; the terminal shows\n%s", ui.InputText(), text, p.Text())
+		}
+	}
+}
+
 func ended(name, args, text string) repl.Call {
 	c := llm.ToolCall{ID: name + args, Name: name, Args: []byte(args)}
 	return repl.Call{ToolCall: c, Title: transcript.CallLine(c), State: repl.CallRecorded, Result: llm.Result(c, text)}
@@ -74,6 +93,8 @@ func ended(name, args, text string) repl.Call {
 // middle of a word, does not answer it.
 func TestTypedBeforeTheQuestion(t *testing.T) {
 	ready, answers := make(chan struct{}), make(chan string, 3)
+	var c clock
+	var ui *tui.UI
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		defer ui.Busy("working")()
 		<-ready
@@ -83,7 +104,7 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 		}
 		text, _ := ui.ReadLine(ctx, "")
 		answers <- text
-	})
+	}, func(u *tui.UI) { ui = u; u.SetClock(c.now) })
 	p.See("working")
 	p.Press("yes say")
 	p.See("yes say")
@@ -91,11 +112,8 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 	p.Press("any") // the question comes now
 	p.See("| tee log")
 	p.Press("yyy")
-	select {
-	case a := <-answers:
-		t.Fatalf("what was being typed answered %q", a)
-	case <-time.After(700 * time.Millisecond): // a pause
-	}
+	typed(t, p, ui, "yes sayanyyyy")
+	c.pause()
 	p.Press("s")
 	if got := await(t, p, answers); got != "session <nil>" {
 		t.Errorf("the answer is %q", got)
@@ -116,27 +134,26 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 // letters it has.
 func TestMessageAtAQuestion(t *testing.T) {
 	answers := make(chan string, 1)
+	var c clock
+	var ui *tui.UI
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		yes, err := ui.Yes(ctx, "Continue it?", true)
 		answers <- fmt.Sprint(yes, " ", err)
 		text, _ := ui.ReadLine(ctx, "")
 		answers <- text
-	})
+	}, func(u *tui.UI) { ui = u; u.SetClock(c.now) })
 	p.See("Continue it?")
-	p.Press("/continue any\r")
-	select {
-	case a := <-answers:
-		t.Fatalf("a message answered %q", a)
-	case <-time.After(700 * time.Millisecond): // a pause
-	}
+	p.Press("/continue any\rthing")
+	typed(t, p, ui, "/continue anything")
+	c.pause()
 	p.Press("n")
 	if got := await(t, p, answers); got != "false <nil>" {
 		t.Errorf("the answer is %q", got)
 	}
-	p.See("> /continue any")
-	p.Read() // "n Enter" would be one answer
+	p.See("> /continue anything")
+	c.pause() // "n Enter" would be one answer
 	p.Press("\r")
-	if got := await(t, p, answers); got != "/continue any" {
+	if got := await(t, p, answers); got != "/continue anything" {
 		t.Errorf("the input had %q", got)
 	}
 	<-over
@@ -145,6 +162,8 @@ func TestMessageAtAQuestion(t *testing.T) {
 // Nor does what is typed into a viewer when a question comes.
 func TestTypedIntoAViewer(t *testing.T) {
 	ready, answers := make(chan struct{}), make(chan string, 1)
+	var c clock
+	var ui *tui.UI
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		closed := make(chan struct{})
 		go func() {
@@ -155,7 +174,7 @@ func TestTypedIntoAViewer(t *testing.T) {
 		<-ready
 		d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "rm -r build", Dir: "/work", Rule: tool.Exactly("x")})
 		answers <- fmt.Sprint(d, " ", err)
-	})
+	}, func(u *tui.UI) { ui = u; u.SetClock(c.now) })
 	p.See("q leaves")
 	p.Press("/sa")
 	p.See("/sa")
@@ -163,11 +182,8 @@ func TestTypedIntoAViewer(t *testing.T) {
 	p.Press("y")
 	p.See("rm -r build")
 	p.Press("yaya")
-	select {
-	case a := <-answers:
-		t.Fatalf("what was being typed answered %q", a)
-	case <-time.After(700 * time.Millisecond): // a pause
-	}
+	typed(t, p, ui, "yaya")
+	c.pause()
 	p.Press("n")
 	if got := await(t, p, answers); got != "no <nil>" {
 		t.Errorf("the answer is %q", got)
@@ -275,12 +291,13 @@ func TestNoHelpAtAQuestion(t *testing.T) {
 // in the input.
 func TestAnswerAndEnter(t *testing.T) {
 	answers := make(chan string, 3)
+	var c clock
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		for _, command := range []string{"the first", "the second"} {
 			d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: command, Dir: "/work", Rule: tool.Exactly("x")})
 			answers <- fmt.Sprint(d, " ", err)
 		}
-	})
+	}, func(ui *tui.UI) { ui.SetClock(c.now) })
 	p.See("the first")
 	p.Press("y")
 	if got := await(t, p, answers); got != "once <nil>" {

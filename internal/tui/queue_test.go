@@ -236,8 +236,15 @@ func TestKeysBetweenTwoLines(t *testing.T) {
 	if text := await(t, p, got); text != "/rewind <nil>" || n.Load() > 0 {
 		t.Errorf("Esc twice is %q, and interrupted the chat %d times", text, n.Load())
 	}
+	p.Press("not this")
+	p.See("> not this")
+	p.Press("\x03")
+	p.See("↑ brings it back")
+	if n.Load() > 0 {
+		t.Error("Ctrl-C interrupts the chat, and the input had something to clear")
+	}
 	p.Press("\x10and")
-	p.See("and") // both were seen
+	p.See("> and") // both were seen
 	next <- struct{}{}
 	if text := await(t, p, got); text != "/sessions <nil>" {
 		t.Errorf("Ctrl-P is %q", text)
