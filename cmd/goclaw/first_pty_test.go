@@ -72,6 +72,7 @@ func TestFirstStartInATerminal(t *testing.T) {
 	p.Press("/sessions all\r")
 	p.See("hello")
 	p.Press("\x1b")
+	p.Rests() // a key right after Esc would be taken with Alt
 	p.Press("/quit\r")
 	if code := exits(t, cmd); code != 0 {
 		t.Errorf("exit code %d", code)

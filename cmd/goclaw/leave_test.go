@@ -171,15 +171,16 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 		question string
 		answer   string
 		then     string
+		draws    bool // what was typed is in the input
 	}{
-		"a server, in ask":    {[]string{"ask", "hello"}, nil, "Send conversations to it? [y/N]", "n\n", "because you said no"},
-		"a server, in chat":   {nil, nil, "Send conversations to it?\n  y yes  ❯ n no", "n", "because you said no"},
-		"an interrupted turn": {nil, refused, "Continue it?\n❯ y yes    n no", "n", "/continue resumes it later."},
+		"a server, in ask":    {[]string{"ask", "hello"}, nil, "Send conversations to it? [y/N]", "n\n", "because you said no", false},
+		"a server, in chat":   {nil, nil, "Send conversations to it?\n  y yes  ❯ n no", "n", "because you said no", true},
+		"an interrupted turn": {nil, refused, "Continue it?\n❯ y yes    n no", "n", "/continue resumes it later.", true},
 		"an interrupted turn on a dumb terminal": {nil, func(t *testing.T, home string) []string {
 			return append(refused(t, home), "TERM=dumb")
-		}, "Continue it? [Y/n]", "n\n", "/continue resumes it later."},
-		"which session":                 {[]string{"-r"}, two, "Esc back", "cli one\r", "Restored: 1 previous turn of main:cli:one"},
-		"which session, in plain lines": {[]string{"-r", "--plain"}, two, "Which one? [1-2, or a part of its name]", "one\n", "Restored: 1 previous turn of main:cli:one"},
+		}, "Continue it? [Y/n]", "n\n", "/continue resumes it later.", false},
+		"which session":                 {[]string{"-r"}, two, "Esc back", "cli one\r", "Restored: 1 previous turn of main:cli:one", true},
+		"which session, in plain lines": {[]string{"-r", "--plain"}, two, "Which one? [1-2, or a part of its name]", "one\n", "Restored: 1 previous turn of main:cli:one", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -204,6 +205,9 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 			p.See(c.then)
 			if len(c.args) == 0 || c.args[0] == "-r" {
 				p.See("\n>")
+				if c.draws {
+					p.See("\n> y\n  y\n  1\n  y\n")
+				}
 				p.Press("\x03")
 				p.Await("an empty input", func(_ string, _, col int) bool { return col == len("> ") })
 				p.Press("\x04")

@@ -105,7 +105,7 @@ func pageTalk(t *testing.T, in context.Context) {
 	forward.FlushInterval = -1
 	var busy atomic.Bool
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if busy.Swap(false) {
+		if busy.Load() {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(529)
 			fmt.Fprint(w, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
@@ -172,6 +172,7 @@ func pageTalk(t *testing.T, in context.Context) {
 	busy.Store(true)
 	b.say("hello again")
 	b.see(".notice-line", "again in")
+	busy.Store(false)
 	b.see(".item.assistant", "echo: hello again")
 
 	// Pictures: one is chosen, one is pasted, one is removed.

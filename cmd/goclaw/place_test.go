@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
@@ -33,10 +33,17 @@ func openClawHome(t *testing.T, config string) (home string) {
 // at runs a command in a home and returns what it wrote.
 func at(t *testing.T, home, stdin string, args ...string) (code int, out, errOut string) {
 	t.Helper()
+	e := &noticing{}
+	code, out = atNoticing(home, stdin, e, args...)
+	return code, out, e.String()
+}
+
+// atNoticing is at with a standard error that is looked at.
+func atNoticing(home, stdin string, errOut io.Writer, args ...string) (code int, out string) {
 	env := map[string]string{"HOME": home, "GOCLAW_NO_LOCAL": "1", "NO_COLOR": "1"}
-	var o, e bytes.Buffer
-	code = run(args, strings.NewReader(stdin), &o, &e, func(k string) string { return env[k] })
-	return code, o.String(), e.String()
+	var o bytes.Buffer
+	code = run(args, strings.NewReader(stdin), &o, errOut, func(k string) string { return env[k] })
+	return code, o.String()
 }
 
 // theirs is everything in OpenClaw's home but goclaw's own folder.
@@ -156,8 +163,9 @@ func TestShared(t *testing.T) {
 	if err := os.WriteFile(file+".lock", lock, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(3*time.Second, func() { os.Remove(file + ".lock") }) // long enough to start on a busy machine
-	code, _, errOut := at(t, home, "hello there\n", "--model", "offline")
+	e := &noticing{text: "waiting: this session has been locked by", do: func() { os.Remove(file + ".lock") }}
+	code, _ := atNoticing(home, "hello there\n", e, "--model", "offline")
+	errOut := e.String()
 	if code != 0 || !strings.Contains(errOut, "Restored: 13 previous turns of agent:main:main") || !strings.Contains(errOut, "waiting: this session has been locked by") || strings.Contains(errOut, "found") {
 		t.Errorf("exit code %d:\n%s", code, errOut)
 	}
