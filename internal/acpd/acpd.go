@@ -56,8 +56,8 @@ type Seat interface {
 	Close()
 }
 
-// CallOf returns the call that an Approver is asked about, if ctx has it.
-func CallOf(ctx context.Context) (llm.ToolCall, bool) {
+// callOf returns the call that an Approver is asked about, if ctx has it.
+func callOf(ctx context.Context) (llm.ToolCall, bool) {
 	call, ok := ctx.Value(callKey{}).(llm.ToolCall)
 	return call, ok
 }

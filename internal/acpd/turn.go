@@ -290,7 +290,7 @@ func (c *conversation) approve(ctx context.Context, r tool.Request) (tool.Decisi
 		title = "Change " + r.Path
 	}
 	q := acp.ToolCallUpdate{ToolCallId: "question", Title: acp.Ptr(title), Kind: acp.Ptr(kindOf(r.Tool)), Status: acp.Ptr(acp.ToolCallStatusPending)}
-	if call, ok := CallOf(ctx); ok {
+	if call, ok := callOf(ctx); ok {
 		q.ToolCallId, q.RawInput = acp.ToolCallId(call.ID), rawOf(call)
 	}
 	if r.Diff != "" {

@@ -16,16 +16,16 @@ const callWidth = 160
 // ./...`, and of a tool that is not known here name(argument: value, ...).
 func CallLine(c llm.ToolCall) string {
 	name := OneLine(Name(c.Name), 64)
-	if about, ok := About(c); ok {
-		return OneLine(name+" "+about, callWidth)
+	if what, ok := about(c); ok {
+		return OneLine(name+" "+what, callWidth)
 	}
 	return fmt.Sprintf("%s(%s)", name, OneLine(arguments(c.Args), 120))
 }
 
-// About says what a call of one of goclaw's tools is about, in one line: a file, a
+// about says what a call of one of goclaw's tools is about, in one line: a file, a
 // command, an address. ok is false for other tools, and for arguments that the
 // tool does not take.
-func About(c llm.ToolCall) (about string, ok bool) {
+func about(c llm.ToolCall) (what string, ok bool) {
 	say, known := abouts[c.Name]
 	if !known {
 		return "", false
@@ -34,8 +34,8 @@ func About(c llm.ToolCall) (about string, ok bool) {
 	if json.Unmarshal(c.Args, &a) != nil {
 		return "", false
 	}
-	about = strings.TrimSpace(Name(strings.ReplaceAll(strings.TrimSpace(say(a)), "\n", " ⏎ ")))
-	return about, about != ""
+	what = strings.TrimSpace(Name(strings.ReplaceAll(strings.TrimSpace(say(a)), "\n", " ⏎ ")))
+	return what, what != ""
 }
 
 // callArgs are the arguments of goclaw's tools that say what a call is about.

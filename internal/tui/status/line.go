@@ -207,7 +207,7 @@ func (d drawing) cost() piece {
 	if !d.Priced {
 		return texts(d.st.Dim, "price not known", "no price", "")
 	}
-	turn, all := Dollars(d.Last), Dollars(d.Total)
+	turn, all := dollars(d.Last), dollars(d.Total)
 	return texts(plain, turn+" last turn, "+all+" in all", "last "+turn+", all "+all, turn+"/"+all, all, "")
 }
 
@@ -245,8 +245,8 @@ func (d drawing) events() piece {
 	return piece{}
 }
 
-// Dollars writes a small sum as people read it.
-func Dollars(usd float64) string {
+// dollars writes a small sum as people read it.
+func dollars(usd float64) string {
 	switch {
 	case usd <= 0:
 		return "$0"

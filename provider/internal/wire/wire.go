@@ -25,9 +25,9 @@ import (
 	"goclaw/llm"
 )
 
-// DefaultIdle is how long a server may be silent. Models that think before
+// defaultIdle is how long a server may be silent. Models that think before
 // they speak keep the line alive with pings; local ones may load for minutes.
-const DefaultIdle = 5 * time.Minute
+const defaultIdle = 5 * time.Minute
 
 // maxErrorBody bounds how much of an error body is read.
 const maxErrorBody = 1 << 20
@@ -42,13 +42,13 @@ type Client struct {
 }
 
 // NewClient wraps hc, or a new client if hc is nil. Idle is the longest
-// silence allowed; 0 is DefaultIdle.
+// silence allowed; 0 is defaultIdle.
 func NewClient(hc *http.Client, idle time.Duration) *Client {
 	if hc == nil {
 		hc = &http.Client{}
 	}
 	if idle == 0 {
-		idle = DefaultIdle
+		idle = defaultIdle
 	}
 	own := *hc
 	if own.CheckRedirect == nil {
@@ -76,16 +76,16 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return fmt.Sprintf("HTTP %d", e.Status) }
 
-// IdleError says that not a byte came for the time given.
-type IdleError struct{ After time.Duration }
+// idleError says that not a byte came for the time given.
+type idleError struct{ After time.Duration }
 
-func (e *IdleError) Error() string { return fmt.Sprintf("nothing came for %s", e.After) }
+func (e *idleError) Error() string { return fmt.Sprintf("nothing came for %s", e.After) }
 
 // Do sends req. The body of the response must be closed.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watch{cancel: cancel, ctx: ctx, idle: c.idle}
-	w.timer = time.AfterFunc(c.idle, func() { cancel(&IdleError{After: c.idle}) })
+	w.timer = time.AfterFunc(c.idle, func() { cancel(&idleError{After: c.idle}) })
 	res, err := c.http.Do(req.WithContext(ctx))
 	if err != nil {
 		return nil, w.end(err)
@@ -137,7 +137,7 @@ func (w *watch) Read(p []byte) (int, error) {
 // end stops the clock and returns the silence that caused err, or err.
 func (w *watch) end(err error) error {
 	w.timer.Stop()
-	var idle *IdleError
+	var idle *idleError
 	if errors.As(context.Cause(w.ctx), &idle) {
 		err = idle
 	}
@@ -156,7 +156,7 @@ func (w *watch) Close() error {
 // surely fail in the same way.
 func Network(err error) (reason string, again bool) {
 	var (
-		idle   *IdleError
+		idle   *idleError
 		dns    *net.DNSError
 		cert   *tls.CertificateVerificationError
 		record tls.RecordHeaderError

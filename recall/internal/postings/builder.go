@@ -76,7 +76,7 @@ const maxTool = 100
 func (b *Builder) Add(d Doc, text, speaker string, tools ...string) {
 	b.ids = b.ids[:0]
 	n := b.lex.Each(text, func(w words.Word) { b.ids = append(b.ids, w.ID) })
-	d.Words = uint16(min(n, MaxWords))
+	d.Words = uint16(min(n, maxWords))
 	if t := words.Term(speaker); t != "" {
 		b.ids = append(b.ids, b.lex.ID(SpeakerTerm(t)))
 		d.Flags |= Named

@@ -174,7 +174,7 @@ func TestBlocks(t *testing.T) {
 func TestDocs(t *testing.T) {
 	var docs []Doc
 	for i, at := range []int64{0, 1_785_578_400, -1, -2_000_000_000, time.Time{}.Unix(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix(), 1 << 32, 1<<39 - 1} {
-		d := Doc{Group: uint32(i / 3), Seq: uint32(i), Words: MaxWords - uint16(i), Flags: User}.At(at)
+		d := Doc{Group: uint32(i / 3), Seq: uint32(i), Words: maxWords - uint16(i), Flags: User}.At(at)
 		if d.Time() != at {
 			t.Errorf("%d: got %d", at, d.Time())
 		}

@@ -18,13 +18,13 @@ type Doc struct {
 	Group    uint32 // the session or the file; only those of one group are neighbours
 	Seq      uint32 // the record, or the line
 	timeLow  uint32
-	Words    uint16 // or more, if it is MaxWords
+	Words    uint16 // or more, if it is maxWords
 	timeHigh int8
 	Flags    Flags
 }
 
-// MaxWords is how many words of a doc are counted.
-const MaxWords = math.MaxUint16
+// maxWords is how many words of a doc are counted.
+const maxWords = math.MaxUint16
 
 // Time returns when it was said, in seconds since 1970.
 func (d Doc) Time() int64 { return int64(d.timeHigh)<<32 | int64(d.timeLow) }
@@ -363,7 +363,7 @@ func decodeDocs(b []byte) ([]Doc, error) {
 		b = b[size:]
 		at += t
 		last = last.At(at)
-		last.Words = uint16(min(number(), MaxWords))
+		last.Words = uint16(min(number(), maxWords))
 		if bad || len(b) == 0 {
 			return nil, errDocs
 		}

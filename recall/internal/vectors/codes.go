@@ -257,7 +257,7 @@ func (c *Codes) Nearest(query Vector, segs []*postings.Segment, allow func(posti
 	if c.order == nil {
 		c.order = slices.SortedFunc(maps.Values(c.by), func(a, b *coded) int { return cmp.Compare(a.n, b.n) })
 	}
-	signs := SignsOf(query)
+	signs := signsOf(query)
 	sieves := cores.Each((len(c.order)+atOnce-1)/atOnce, func(s *sieve, i int) {
 		if s.want == 0 {
 			s.want, s.most = rough*k, codeBits

@@ -44,7 +44,7 @@ type Made struct {
 func (t Table) Put(made []Made) error {
 	chunks, of := map[int64][]byte{}, map[int64]*coded{}
 	for _, m := range made {
-		chunk, signs := chunkOf(m.N, m.Seq), SignsOf(Reduce(m.V))
+		chunk, signs := chunkOf(m.N, m.Seq), signsOf(Reduce(m.V))
 		entry := append(chunks[chunk], byte(m.Seq&(chunkSize-1)))
 		for _, w := range signs {
 			entry = binary.LittleEndian.AppendUint64(entry, w)

@@ -53,8 +53,8 @@ func Unit(v []float32) Vector {
 	return out
 }
 
-// SignsOf returns the signs of a reduced vector.
-func SignsOf(v Vector) Signs {
+// signsOf returns the signs of a reduced vector.
+func signsOf(v Vector) Signs {
 	var s Signs
 	for i, x := range v {
 		if x > 0 {

@@ -28,7 +28,7 @@ func TestCosine(t *testing.T) {
 		if got := decode(encode(Unit(a))).Cosine(Unit(a)); math.Abs(got-1) > 0.01 {
 			t.Errorf("%d numbers: a note and itself: %.3f", n, got)
 		}
-		if self, far := SignsOf(Reduce(a)).Cosine(Reduce(a)), SignsOf(Reduce(a)).Cosine(Reduce(other)); n > 2 && (self < 0.7 || math.Abs(far) > 0.3) {
+		if self, far := signsOf(Reduce(a)).Cosine(Reduce(a)), signsOf(Reduce(a)).Cosine(Reduce(other)); n > 2 && (self < 0.7 || math.Abs(far) > 0.3) {
 			t.Errorf("%d numbers: a message and itself: %.2f, and another: %.2f", n, self, far)
 		}
 	}
@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 	if err := table.Put([]Made{{n, 2, random(rng, 512)}}); err != nil { // another was faster
 		t.Fatal(err)
 	}
-	if code(2) != Code(SignsOf(Reduce(v))) || code(35) == nil || code(3) != nil {
+	if code(2) != Code(signsOf(Reduce(v))) || code(35) == nil || code(3) != nil {
 		t.Errorf("read %v, %v and %v", code(2), code(35), code(3))
 	}
 	var codes Codes

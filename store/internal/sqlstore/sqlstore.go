@@ -34,28 +34,25 @@ var (
 // Statements with parameters $1, $2 ... in the order in which they first appear.
 var (
 	// InsertSession takes Values.
-	InsertSession = fmt.Sprintf("INSERT INTO sessions (%s) VALUES (%s)", strings.Join(columns(), ", "), params(1, len(columns())))
+	InsertSession = fmt.Sprintf("INSERT INTO sessions (%s) VALUES (%s)", strings.Join(Columns(), ", "), params(1, len(Columns())))
 	// UpdateSession takes Growing and the number of the session.
 	UpdateSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(growing), len(growing)+1)
 	// RewriteSession takes Values and the number of the session.
-	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(columns()), len(columns())+1)
+	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(Columns()), len(Columns())+1)
 	// SelectSession takes an id. Scan reads its rows.
-	SelectSession = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE id = $1", strings.Join(columns(), ", "))
+	SelectSession = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE id = $1", strings.Join(Columns(), ", "))
 	// SelectNumber takes the number of a session. Scan reads its rows.
-	SelectNumber = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE n = $1", strings.Join(columns(), ", "))
+	SelectNumber = fmt.Sprintf("SELECT n, trashed, %s FROM sessions WHERE n = $1", strings.Join(Columns(), ", "))
 
 	TrashSession = "UPDATE sessions SET trashed = $1 WHERE id = $2"
 	DropSession  = "DELETE FROM sessions WHERE n = $1"
 )
 
 // ScanColumns returns the columns that Scan expects, in its order.
-func ScanColumns() []string { return append([]string{"n", "trashed"}, columns()...) }
+func ScanColumns() []string { return append([]string{"n", "trashed"}, Columns()...) }
 
-// Columns returns the columns of Values, GrowingColumns those of Growing.
-func Columns() []string        { return columns() }
-func GrowingColumns() []string { return slices.Clone(growing) }
-
-func columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
+// Columns returns the columns of Values.
+func Columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
 
 func params(from, n int) string {
 	var p []string
@@ -104,14 +101,14 @@ func Scan(r Row) (n int64, in session.Info) {
 	text := func() string { col++; return r.Text(col - 1) }
 	n = r.Int(0)
 	if t := text(); t != "" {
-		in.Trashed = ParseStamp(t)
+		in.Trashed = parseStamp(t)
 	}
 	in.ID, in.Key = session.ID(text()), session.Key(text())
 	storekit.SetProgram(&in.Origin, text())
 	in.Origin.Path = text()
 	in.Origin.Key, in.Origin.ID, in.Origin.Seq = session.Key(text()), session.ID(text()), session.Seq(num())
-	in.Parent, in.CWD, in.Created = text(), text(), ParseStamp(text())
-	in.Title, in.Updated = text(), ParseStamp(text())
+	in.Parent, in.CWD, in.Created = text(), text(), parseStamp(text())
+	in.Title, in.Updated = text(), parseStamp(text())
 	if in.Updated.Before(in.Created) {
 		in.Updated = in.Created // rows of forks may hold an older time
 	}
@@ -130,7 +127,7 @@ func Scan(r Row) (n int64, in session.Info) {
 // would prepare the statement again for each limit.
 func SelectSessions(q session.Query) (sql string, args []any) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(columns(), ", "))
+	fmt.Fprintf(&b, "SELECT n, trashed, %s FROM sessions WHERE trashed IS ", strings.Join(Columns(), ", "))
 	if q.Trash {
 		b.WriteString("NOT ")
 	}
@@ -181,8 +178,8 @@ func Stamp(t time.Time) string {
 	return s
 }
 
-// ParseStamp parses a Stamp. Anything else is the zero time.
-func ParseStamp(s string) time.Time {
+// parseStamp parses a Stamp. Anything else is the zero time.
+func parseStamp(s string) time.Time {
 	year, base := 0, 0
 	switch {
 	case strings.HasPrefix(s, lateMark) && len(s) > 7:

@@ -29,7 +29,7 @@ func TestStamp(t *testing.T) {
 	var stamps []string
 	for _, at := range times {
 		s := Stamp(at)
-		if got := ParseStamp(s); !got.Equal(at) {
+		if got := parseStamp(s); !got.Equal(at) {
 			t.Errorf("%v became %q and then %v", at, s, got)
 		}
 		stamps = append(stamps, s)
@@ -38,7 +38,7 @@ func TestStamp(t *testing.T) {
 		t.Errorf("the stamps are out of order: %q", stamps)
 	}
 	for _, s := range []string{"", "never", "~", "-", "2026-11-15", "~~~~~~~~~~", "2026-11-15T00:32:00Z", "x\x00"} {
-		if got := ParseStamp(s); !got.IsZero() {
+		if got := parseStamp(s); !got.IsZero() {
 			t.Errorf("%q is %v, want the zero time", s, got)
 		}
 	}
@@ -67,8 +67,8 @@ func TestScanValues(t *testing.T) {
 	if _, got := Scan(append(line{int64(42), ""}, Values(old)...)); !got.Updated.Equal(in.Created) {
 		t.Errorf("a session of %s was updated at %s", got.Created, got.Updated)
 	}
-	if len(Values(in)) != len(columns()) || len(Growing(in)) != len(growing) {
-		t.Errorf("%d values for %d columns, %d for %d that grow", len(Values(in)), len(columns()), len(Growing(in)), len(growing))
+	if len(Values(in)) != len(Columns()) || len(Growing(in)) != len(growing) {
+		t.Errorf("%d values for %d columns, %d for %d that grow", len(Values(in)), len(Columns()), len(Growing(in)), len(growing))
 	}
 }
 
