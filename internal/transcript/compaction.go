@@ -34,7 +34,7 @@ func Price(u llm.Usage) string {
 	}
 	text := fmt.Sprintf("about %s tokens in, %s out", window.Short(u.Prompt()), window.Short(u.Output))
 	if u.Cost.Total > 0 {
-		text += ", " + dollars(u.Cost.Total)
+		text += ", " + Dollars(u.Cost.Total)
 	}
 	return text
 }

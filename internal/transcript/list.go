@@ -131,7 +131,7 @@ func (l *list) cell(i int, c column) string {
 	case cUsed:
 		return Ago(l.now.Sub(in.Updated))
 	case cAge:
-		return age(l.now.Sub(in.Updated))
+		return Age(l.now.Sub(in.Updated))
 	case cFolder:
 		return Name(Tilde(in.CWD))
 	case cModel:
@@ -171,11 +171,6 @@ func full(in Row) string {
 	return fmt.Sprintf("%d%%", in.Used*100/in.Window)
 }
 
-// age is Ago in few columns.
-func age(d time.Duration) string {
-	return strings.Replace(strings.TrimSuffix(Ago(d), " ago"), " months", "mo", 1)
-}
-
 // squeezed returns the widths of columns that fit a terminal: the widest is cut
 // first, titles last. ok is false if they do not fit.
 func squeezed(cells [][]string, cols []column, least map[column]int, width int) (widths []int, ok bool) {
@@ -202,16 +197,7 @@ func cut(cell string, w int, c column) string {
 	if c != cFolder {
 		return displaywidth.TruncateString(cell, w, "…")
 	}
-	r := []rune(cell)
-	for n := range r {
-		if displaywidth.String(string(r[n:])) <= w-min(n, 1) {
-			if n == 0 {
-				return cell
-			}
-			return "…" + string(r[n:])
-		}
-	}
-	return cell
+	return KeepEnd(cell, w)
 }
 
 // narrow lists sessions in two lines each: what it is about, or the key, and the
@@ -223,7 +209,7 @@ func (l *list) narrow(st Style, width int) []string {
 		pad := strings.Repeat(" ", displaywidth.String(n)+1)
 		room := max(width-len(pad), 8)
 		out = append(out, n+" "+displaywidth.TruncateString(cmp.Or(title(in.Info), Name(in.Key)), room, "…"))
-		about := []string{age(l.now.Sub(in.Updated)), Count(in.Turns, "turn")}
+		about := []string{Age(l.now.Sub(in.Updated)), Count(in.Turns, "turn")}
 		if f := full(in); f != "" {
 			about = append(about, f)
 		}

@@ -371,14 +371,6 @@ func htmlText(s string) string {
 // Silent explains why no answer is shown.
 const Silent = "the model answered NO_REPLY: it has nothing to say"
 
-// dollars formats an amount of money; small ones get more digits.
-func dollars(usd float64) string {
-	if usd > 0 && usd < 0.1 {
-		return fmt.Sprintf("$%.4f", usd)
-	}
-	return fmt.Sprintf("$%.2f", usd)
-}
-
 // Model says that a session uses another model than before.
 func Model(name, before string) string {
 	return fmt.Sprintf("model: %s (this session last used %s)", Name(name), Name(before))

@@ -52,7 +52,7 @@ func Window(x window.Breakdown, width int) []string {
 	spent := x.Spent
 	cost := fmt.Sprintf("  spent so far: %s tokens in, %s out", window.Short(spent.Prompt()), window.Short(spent.Output))
 	if x.Cost > 0 {
-		cost += ", about " + dollars(x.Cost)
+		cost += ", about " + Dollars(x.Cost)
 	}
 	return append(out, cost)
 }

@@ -55,6 +55,50 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%d months ago", d/(30*24*time.Hour))
 }
 
+// Age is Ago in few columns.
+func Age(d time.Duration) string {
+	return strings.Replace(strings.TrimSuffix(Ago(d), " ago"), " months", "mo", 1)
+}
+
+// Took says how long something took.
+func Took(d time.Duration) string {
+	switch {
+	case d < 10*time.Second && d%time.Second != 0:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Dollars formats an amount of money; small ones get more digits.
+func Dollars(usd float64) string {
+	switch {
+	case usd <= 0:
+		return "$0"
+	case usd < 0.01:
+		return fmt.Sprintf("$%.4f", usd)
+	case usd < 0.1:
+		return fmt.Sprintf("$%.3f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// KeepEnd cuts the beginning of a text that has more than width columns: of a
+// folder, the end tells more.
+func KeepEnd(text string, width int) string {
+	if displaywidth.String(text) <= width {
+		return text
+	}
+	r := []rune(text)
+	for len(r) > 0 && displaywidth.String(string(r)) > width-1 {
+		r = r[1:]
+	}
+	return displaywidth.TruncateString("…"+string(r), max(width, 0), "")
+}
+
 // Stamp returns t as JSON output has it: in UTC, "" for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {

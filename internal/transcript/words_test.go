@@ -70,7 +70,7 @@ func TestWouldFold(t *testing.T) {
 			"no model call: checkpoint e5 has the summary", "identifiers that would be lost (they stay searchable): a.go"}},
 		{compact.Report{Compacted: 9, Kept: 2, Before: 9000, After: 3000, Keep: "e9", Asks: true, Cost: llm.Usage{Input: 6000, Output: 500, Cost: llm.Cost{Total: 0.0123}}, Pinned: 1, Open: []string{"do\nit"}, Lost: many}, []string{
 			"would compact 9 messages and keep 2 messages, from record e9 on", "tokens: 9k now, about 3k afterwards",
-			"for the summary: about 6k tokens in, 500 out, $0.0123", "1 pinned message would be kept word for word", "open request kept: do it",
+			"for the summary: about 6k tokens in, 500 out, $0.012", "1 pinned message would be kept word for word", "open request kept: do it",
 			"identifiers that a summary may lose (they stay searchable): " + strings.Join(many[:20], ", ") + " and 2 more"}},
 		{compact.Report{Compacted: 2, Kept: 2, Before: 900, After: 300, Keep: "e3", Asks: true, Cost: llm.Usage{Input: 600, Output: 50}}, []string{
 			"would compact 2 messages and keep 2 messages, from record e3 on", "tokens: 900 now, about 300 afterwards",

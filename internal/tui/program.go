@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
+	"goclaw/internal/tui/call"
 	"goclaw/internal/tui/editor"
 )
 
@@ -231,15 +232,12 @@ func (m *model) waiting() (out []string) {
 	return out
 }
 
-// frames of the spinner.
-var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-
 func spinner(n int, label string, took time.Duration, width int, typing bool) string {
 	seconds := ""
 	if took >= time.Second {
-		seconds = fmt.Sprintf(" %ds", int(took.Seconds()))
+		seconds = " " + transcript.Took(took.Truncate(time.Second))
 	}
-	line := fmt.Sprintf("%c %s%s", frames[n%len(frames)], transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
+	line := fmt.Sprintf("%s %s%s", call.Spinner(n), transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
 	keys := []string{" · Esc stops"}
 	if typing {
 		keys = []string{" · Enter queues", " · Ctrl-S sends it into this answer", keys[0]}

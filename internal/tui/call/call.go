@@ -31,15 +31,19 @@ type Call struct {
 // tailLines is how many lines of what a running tool prints are drawn.
 const tailLines = 6
 
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// Spinner returns the spinner at a step.
+func Spinner(beat int) string { return string(frames[beat%len(frames)]) }
+
 // Live draws a call that runs, with the last lines that it has printed. beat
 // counts the steps of the spinner.
 func Live(c Call, now time.Time, beat, width int, st transcript.Style) []string {
-	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	took := ""
 	if d := now.Sub(c.Began); d >= time.Second {
-		took = duration(d.Truncate(time.Second))
+		took = transcript.Took(d.Truncate(time.Second))
 	}
-	out := []string{headline(st.Yellow(string(frames[beat%len(frames)])), c.Title, "", took, width, st)}
+	out := []string{headline(st.Yellow(Spinner(beat)), c.Title, "", took, width, st)}
 	tail := strings.TrimRight(c.Tail, "\r\n")
 	if tail == "" {
 		return out
@@ -68,7 +72,7 @@ func Ended(c Call, width int, st transcript.Style) []string {
 	}
 	took := ""
 	if c.Took >= 100*time.Millisecond && !refused(c.Result) { // what did not run took no time
-		took = duration(c.Took)
+		took = transcript.Took(c.Took)
 	}
 	return append([]string{headline(mark, c.Title, out.summary, took, width, st)}, out.rows()...)
 }
@@ -111,18 +115,6 @@ func cut(text string, width int) string {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return ansi.Truncate(text, max(width, 1), "…")
-}
-
-func duration(d time.Duration) string {
-	switch {
-	case d < 10*time.Second && d%time.Second != 0:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // output is what a call has returned, as it is shown.

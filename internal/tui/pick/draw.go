@@ -45,18 +45,6 @@ func cut(s string, w int) string {
 	return displaywidth.TruncateString(s, w, "…")
 }
 
-// cutLeft cuts the beginning of a text, for folders, whose ends tell more.
-func cutLeft(s string, w int) string {
-	if displaywidth.String(s) <= w {
-		return s
-	}
-	r := []rune(s)
-	for len(r) > 0 && displaywidth.String(string(r)) > w-1 {
-		r = r[1:]
-	}
-	return cut("…"+string(r), w)
-}
-
 // cell cuts and fills a text without paint to w columns.
 func cell(s string, w int) string {
 	s = cut(s, w)

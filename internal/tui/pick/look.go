@@ -106,7 +106,7 @@ func (l *look) view(r *row, query string, hit recall.Hit, now time.Time, width, 
 	}
 	about("key", name(r.Key))
 	about("from", transcript.Source(r.Info))
-	about("folder", cutLeft(name(transcript.Tilde(r.CWD)), width-7))
+	about("folder", transcript.KeepEnd(name(transcript.Tilde(r.CWD)), width-7))
 	about("model", name(r.ModelName()))
 	about("used", cmp.Or(age(now, r.Updated), "?")+", "+r.Updated.Local().Format("2006-01-02 15:04"))
 	about("has", fmt.Sprintf("%s, %s", transcript.Count(r.Turns, "turn"), transcript.Count(r.Records, "record")))

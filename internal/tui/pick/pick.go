@@ -11,7 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -85,21 +85,13 @@ func age(now, then time.Time) string {
 	if then.IsZero() {
 		return ""
 	}
-	return strings.Replace(strings.TrimSuffix(transcript.Ago(now.Sub(then)), " ago"), " months", "mo", 1)
+	return transcript.Age(now.Sub(then))
 }
 
 // isKey reports whether msg is one of keys.
 func isKey(msg tea.Msg, keys ...string) bool {
 	k, ok := msg.(tea.KeyPressMsg)
-	if !ok {
-		return false
-	}
-	for _, s := range keys {
-		if k.String() == s {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(keys, k.String())
 }
 
 // helpLines shows keys and what they do, one in a line.

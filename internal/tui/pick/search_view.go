@@ -119,7 +119,7 @@ func (s *Search) where(h recall.Hit, n, width int) string {
 		about = append(about, name(h.Source))
 	}
 	if width >= 60 && h.Folder != "" {
-		about = append(about, cutLeft(name(transcript.Tilde(h.Folder)), width/3))
+		about = append(about, transcript.KeepEnd(name(transcript.Tilde(h.Folder)), width/3))
 	}
 	rest := "  " + strings.Join(about, ", ")
 	return paint(cBold, cut(cmp.Or(name(h.Title), name(h.Key)), max(width-displaywidth.String(rest), 8))) + paint(cDim, rest)

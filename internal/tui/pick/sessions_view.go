@@ -85,7 +85,7 @@ func (s drawing) head(width int) []string {
 	}
 	where := ""
 	if s.rows.here != "" {
-		where = "  in " + cutLeft(name(transcript.Tilde(s.rows.here)), max(width-len("Sessions  in ")-len(count)-2, 8))
+		where = "  in " + transcript.KeepEnd(name(transcript.Tilde(s.rows.here)), max(width-len("Sessions  in ")-len(count)-2, 8))
 	}
 	line, _ := s.field(width)
 	return []string{paint(cHead, "Sessions") + paint(cDim, "  "+count+where), line}
@@ -180,7 +180,7 @@ func (c columns) line(title, from, folder, turns, age string) string {
 	for _, x := range []struct {
 		w    int
 		text string
-	}{{c.from, cell(from, c.from)}, {c.folder, cell(cutLeft(folder, c.folder), c.folder)}, {c.turns, right(turns, c.turns)}, {c.age, right(age, c.age)}} {
+	}{{c.from, cell(from, c.from)}, {c.folder, cell(transcript.KeepEnd(folder, c.folder), c.folder)}, {c.turns, right(turns, c.turns)}, {c.age, right(age, c.age)}} {
 		if x.w > 0 {
 			b.WriteString("  " + x.text)
 		}

@@ -207,7 +207,7 @@ func (d drawing) cost() piece {
 	if !d.Priced {
 		return texts(d.st.Dim, "price not known", "no price", "")
 	}
-	turn, all := dollars(d.Last), dollars(d.Total)
+	turn, all := transcript.Dollars(d.Last), transcript.Dollars(d.Total)
 	return texts(plain, turn+" last turn, "+all+" in all", "last "+turn+", all "+all, turn+"/"+all, all, "")
 }
 
@@ -243,17 +243,4 @@ func (d drawing) events() piece {
 		return texts(d.st.Yellow, "compacted −"+n, "−"+n, "")
 	}
 	return piece{}
-}
-
-// dollars writes a small sum as people read it.
-func dollars(usd float64) string {
-	switch {
-	case usd <= 0:
-		return "$0"
-	case usd < 0.01:
-		return fmt.Sprintf("$%.4f", usd)
-	case usd < 1:
-		return fmt.Sprintf("$%.3f", usd)
-	}
-	return fmt.Sprintf("$%.2f", usd)
 }

@@ -205,7 +205,7 @@ func remarks(x window.Breakdown) (out []string) {
 	}
 	spent := fmt.Sprintf("spent so far: %s tokens in, %s out", window.Short(x.Spent.Prompt()), window.Short(x.Spent.Output))
 	if x.Cost > 0 {
-		spent += ", about " + dollars(x.Cost)
+		spent += ", about " + transcript.Dollars(x.Cost)
 	}
 	return append(out, spent)
 }
