@@ -3,7 +3,9 @@ package recall
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strings"
 
 	"goclaw/internal/parts"
 	"goclaw/recall/internal/ranking"
@@ -68,13 +70,25 @@ func similar(cands []ranking.Candidate, floor float64) []ranking.Candidate {
 	})
 }
 
-// judge notes whether c, which is a hit, says what is asked for.
+// own drops candidates that hold no word of the query, if that is few words and
+// another candidate holds all of them: then what is only near is noise.
+func (s *search) own(cands []ranking.Candidate) []ranking.Candidate {
+	if !fewWords(s.q.Text) || math.IsInf(s.q.balance(), 1) {
+		return cands
+	}
+	s.whole = s.whole || slices.ContainsFunc(cands, func(c ranking.Candidate) bool { return c.Share > 0.99 })
+	return slices.DeleteFunc(cands, func(c ranking.Candidate) bool { return s.whole && !c.Own })
+}
+
+// judge notes whether c, which is a hit, says what is asked for. The vector of
+// a single word is too near to that of any short text to tell.
 func (s *search) judge(c ranking.Candidate) {
 	same := sameFrom
 	if _, ok := c.Code.(vectors.Signs); ok {
 		same *= vectors.OfSigns
 	}
-	s.clear = s.clear || c.Share >= enoughWords || s.floor() > 0 && c.Near >= same
+	means := s.floor() > 0 && c.Near >= same && len(strings.Fields(s.q.Text)) > 1
+	s.clear = s.clear || c.Share >= enoughWords || c.Dated || means
 }
 
 // rank orders the best k messages by their words and those that are near by
@@ -105,7 +119,7 @@ func (s *search) rank(ctx context.Context, asked *ranking.Question, c *ranking.C
 		cands = similar(cands, vectors.OfSigns*s.floor())
 	}
 	s.covered(cands)
-	return ranking.Trim(cands), nil
+	return s.own(ranking.Trim(cands)), nil
 }
 
 // nearNotes returns the notes nearest to the question by their vectors, of

@@ -173,6 +173,10 @@ func TestAbsent(t *testing.T) {
 				"What is the name of my wife's brother?",
 				"capital of Mongolia",
 				"quantum entanglement experiments",
+				"captain",
+				"marathno holidays in 1998",
+				"who won the football world cup in 1998?",
+				"structor", // doctor has two other letters
 			} {
 				if res := ask(text); len(res.Hits) > 0 && !res.Near {
 					t.Errorf("%q found %q, and does not say that it is only near", text, res.Hits[0].Text)
@@ -183,6 +187,8 @@ func TestAbsent(t *testing.T) {
 				"why did the deploy fail?",
 				"When does the flight to Lisbon leave?",
 				"marathon",
+				"marathno",
+				"the kids on 2026-08-01",
 				"how much is the rent in October?",
 			} {
 				if res := ask(text); len(res.Hits) == 0 || res.Near {
@@ -190,5 +196,43 @@ func TestAbsent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFewWords: whoever types one or two words that a message holds gets what
+// holds them, and nothing that is only near. If no message holds them all, what
+// is near may be what is meant.
+func TestFewWords(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", "- The captain likes tea.\n- Of all who sail, the skipper goes last.\n")
+	w := worlds["memory"](t, Options{Workspace: dir, Embedder: Local{}})
+	say(t, w, "a", append(slices.Clone(chatter),
+		"user: hello",
+		"user: Who is the captain of the ship?",
+		"assistant: edit",
+		"user: The observer is stopped by agentObserverCancel in 1d4ed75a24b2df81.",
+		"assistant: Our cat is allergic to poultry.")...)
+	if _, err := w.ix.Embed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]string{
+		"captain":             {"a#9", "MEMORY.md:1"},
+		"captian":             {"a#9", "MEMORY.md:1"},
+		"captain ship":        {"a#9", "MEMORY.md:1"},
+		"agentObserverCancel": {"a#11"},
+		"1d4ed75a":            {"a#11"},
+		"likes tea":           {"MEMORY.md:1"},
+	} {
+		if got := find(t, w.ix, Query{Text: text}); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"feline allergies": "a#12", // only one of the words is there
+		"who is captain?":  "a#10", // a question: what is said next may be the answer
+	} {
+		if got := find(t, w.ix, Query{Text: text}); !slices.Contains(got, want) {
+			t.Errorf("%q finds %v, want %s among them", text, got, want)
+		}
 	}
 }

@@ -346,7 +346,7 @@ func TestOwnWordsFirst(t *testing.T) {
 	w := worlds["sqlite"](t, Options{})
 	say(t, w, "a", "user: how many seats are there?", "assistant: there are 42 of them", "user: that is fine, book the room please", "assistant: done")
 	say(t, w, "b", "user: port 42 is taken", "assistant: I take another one")
-	res, err := w.ix.Search(t.Context(), Query{Text: "42"})
+	res, err := w.ix.Search(t.Context(), Query{Text: "42 chairs"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"goclaw/internal/naming"
@@ -195,6 +196,9 @@ func (ix *Index) search(ctx context.Context, q Query) (Result, error) {
 		return s.res, err
 	}
 	s.res.Hits = interleave(messages, notes, q.Limit, fewWords(q.Text))
+	if s.whole {
+		s.res.Hits = slices.DeleteFunc(s.res.Hits, func(h Hit) bool { return h.Near })
+	}
 	sourcesFirst(s.res.Hits)
 	s.res.Words = s.meaning.v == nil
 	s.res.Near = len(s.res.Hits) > 0 && !s.clear && !s.res.Literal
@@ -208,6 +212,7 @@ type search struct {
 	meaning meaning
 	literal literal
 	clear   bool // a hit says what is asked for
+	whole   bool // the query is few words, and a text holds all of them
 	res     Result
 }
 
@@ -228,9 +233,17 @@ func interleave(a, b []Hit, limit int, ownFirst bool) []Hit {
 	return out
 }
 
-// fewWords reports whether a query is one or two words: whoever types those looks
-// for them.
-func fewWords(query string) bool { return len(words.Set(query)) <= 2 && !asks(query) }
+// fewWords reports whether a query is one or two words, names or paths: whoever
+// types those looks for them.
+func fewWords(query string) bool {
+	n := 0
+	for w := range strings.FieldsSeq(query) {
+		if len(words.Set(w)) > 0 {
+			n++
+		}
+	}
+	return n <= 2 && !asks(query)
+}
 
 // inMemory searches the memory files.
 func (s *search) inMemory(ctx context.Context) ([]Hit, error) {
@@ -288,10 +301,9 @@ func (s *search) notes() ([]Hit, error) {
 		cands = similar(cands, s.floor())
 	}
 	s.covered(cands)
-	s.clear = s.clear || asked.Dated()
 	g := gathered{limit: s.q.Limit, query: s.q.Text}
 	grades := s.grader(asked, vectors.Unit(s.meaning.v))
-	for _, c := range ranking.Trim(cands) {
+	for _, c := range s.own(ranking.Trim(cands)) {
 		h := s.noteHit(all[c.Seg], c.At, 0)
 		h.Near, h.Stand = !c.Own, asked.Stand()
 		s.judge(c)
@@ -372,7 +384,6 @@ func (s *search) found(ctx context.Context, k int) ([]Hit, error) {
 		unlock()
 		return nil, err
 	}
-	s.clear = s.clear || asked.Dated()
 	hits, unread, err := s.read(ctx, best, s.grader(asked, vectors.Reduce(s.meaning.v)))
 	incomplete := s.messages.incomplete(unread)
 	unlock()

@@ -26,20 +26,21 @@ type SearchOptions struct {
 // place.
 type Search struct {
 	message
-	o      SearchOptions
-	ctx    context.Context
-	stop   context.CancelFunc
-	filter field
-	search int // counts the searches: what an older one finds is dropped
-	asked  bool
-	text   string       // that was looked for
-	hits   []recall.Hit // group by group
-	group  []int        // how many hits the group has that begins at this one; 0: none begins
-	list   list
-	open   *around // the hit that is open; nil: none
-	help   bool
-	w, h   int
-	chosen Found
+	o       SearchOptions
+	ctx     context.Context
+	stop    context.CancelFunc
+	filter  field
+	search  int // counts the searches: what an older one finds is dropped
+	asked   bool
+	text    string       // that was looked for
+	remarks []string     // on what was found
+	hits    []recall.Hit // group by group
+	group   []int        // how many hits the group has that begins at this one; 0: none begins
+	list    list
+	open    *around // the hit that is open; nil: none
+	help    bool
+	w, h    int
+	chosen  Found
 }
 
 // Found is a record of a session to go to.
@@ -124,9 +125,7 @@ func (s *Search) take(h hits) {
 		s.fail(h.err)
 		return
 	}
-	if len(h.remarks) > 0 {
-		s.say("%s", name(h.remarks[0]))
-	}
+	s.remarks = h.remarks
 	s.text, s.hits, s.group = h.text, nil, nil
 	for _, g := range recall.Groups(h.hits) {
 		for i, hit := range g.Hits {

@@ -152,3 +152,27 @@ func TestAnySearchKeys(t *testing.T) {
 		}
 	})
 }
+
+// What there is to know about the hits is said whole: that some were not
+// compared, and that these are only near.
+func TestSearchRemarks(t *testing.T) {
+	o, ids := searched(t)
+	o.Find = func(_ context.Context, line string) ([]recall.Hit, string, []string, error) {
+		if line == "walrus" {
+			return []recall.Hit{{Session: ids[0], Seq: 2, Role: "user", Text: "the walrus"}}, line, nil, nil
+		}
+		return []recall.Hit{{Session: ids[0], Seq: 2, Role: "user", Text: "the sea mammal", Near: true}}, line,
+			[]string{"incomplete: 7 messages are not compared by meaning yet", recall.OnlyNear}, nil
+	}
+	p := open(t, pick.NewSearch(context.Background(), o), 80, 24)
+	p.press("captain")
+	for _, want := range []string{"7 messages are not compared", recall.OnlyNear} {
+		if got := p.screen(); !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	p.press("ctrl+u", "walrus")
+	if got := p.screen(); strings.Contains(got, "near") || strings.Contains(got, "compared") {
+		t.Errorf("it goes on saying so:\n%s", got)
+	}
+}

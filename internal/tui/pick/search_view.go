@@ -56,7 +56,7 @@ func (s *Search) View(width, height int) string {
 	}
 	line, _ := s.filter.view("> ", "words, and filters such as --here or --since 7d", width)
 	head := []string{paint(cHead, "Search") + paint(cDim, "  "+count), line}
-	foot := append([]string{s.line("", width)}, hints(searchKeys, width, lines)...)
+	foot := append(s.said(width), hints(searchKeys, width, lines)...)
 	return page(width, height, head, foot, func(h int) []string {
 		switch {
 		case len(s.hits) == 0 && s.text == "" && s.filter.String() == "":
@@ -67,6 +67,23 @@ func (s *Search) View(width, height int) string {
 		return s.table(width, h)
 	})
 }
+
+// said says what went wrong, or else what there is to know about the hits.
+func (s *Search) said(width int) (out []string) {
+	if s.note == "" {
+		for _, r := range s.remarks {
+			out = append(out, cut(name(r), width))
+		}
+	}
+	if out == nil {
+		out = append(out, s.line("", width))
+	}
+	return out[len(out)-min(len(out), maxRemarks):]
+}
+
+// maxRemarks is how many lines the remarks take. The last one is about what the
+// hits are.
+const maxRemarks = 3
 
 // Cursor returns where the cursor is.
 func (s *Search) Cursor() *tea.Cursor {

@@ -29,6 +29,7 @@ const (
 	minTypo      = 4  // letters of a term that may be misspelled
 	twoTypos     = 8  // from how many letters on two are looked for
 	maxVariants  = 64 // words that one word of a question stands for
+	looseFrom    = 5  // with more than one letter in so many changed, it may be another word: submarine, summary
 )
 
 // variant is a list of a term that stands for one of the question.
@@ -43,6 +44,7 @@ type variants struct {
 	by    [][]variant
 	n     int
 	near  bool // it is only found misspelled
+	loose bool // so much that it is likely to be another word
 	terms []string
 }
 
@@ -133,6 +135,7 @@ func (c *Corpus) typos(t asked, v *variants) error {
 		}
 	}
 	v.near = len(found[best]) > 0
+	v.loose = v.near && best*looseFrom > len(t.term)
 	for _, a := range found[best][:min(len(found[best]), maxVariants)] {
 		v.add(a.seg, a.list, a.n, typoFactor)
 		v.terms = append(v.terms, a.term)

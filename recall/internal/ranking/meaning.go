@@ -17,12 +17,18 @@ func (r *ranking) meant(of piece, at int, x *scratch) Candidate {
 	if w.wide != 0 {
 		words += w.wide * float64(value(r.terms, kind, around(of.docs, x.holds, at)))
 	}
-	return Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: w.weigh(r.q, d, words, named), Own: x.holds[at] != 0 || named,
+	return Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: w.weigh(r.q, d, words, named), Own: x.holds[at] != 0 || named, Dated: r.q.said(d.Time()) > 0,
 		Share: share(r.terms, kind, x.holds[at]), Meant: true, w: w}
 }
 
-// share returns how much of what terms count those of holds do.
+// share returns how much of what terms count those of holds do. Where other
+// words may have been found in place of a term, it is not held.
 func share(terms []found, kind int, holds uint64) float64 {
+	for i, t := range terms {
+		if t.loose {
+			holds &^= 1 << i
+		}
+	}
 	if all := value(terms, kind, math.MaxUint64); all > 0 {
 		return float64(value(terms, kind, holds) / all)
 	}

@@ -123,9 +123,6 @@ func (q *Question) Spoken(text string) string {
 	return b.String() + text[end:]
 }
 
-// Dated reports whether the question says when.
-func (q *Question) Dated() bool { return len(q.spans) > 0 }
-
 // Stand returns the terms that stand for others of the question, those that
 // begin with them or that they misspell, each with that one. Look finds them.
 func (q *Question) Stand() map[string]string { return q.stand }

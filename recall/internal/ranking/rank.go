@@ -22,6 +22,7 @@ type Candidate struct {
 	Own   bool // it holds a word of the question itself, or the question names its speaker
 	Code  vectors.Code
 	Meant bool // it is among the candidates for its vector, not for its words
+	Dated bool // it was said when the question says
 	// Share is how much of the question's words it holds itself, by what they
 	// count: 1 all, 0 none. Near is the cosine of its vector and the
 	// question's, 0 where one has none; Fuse sets it.
@@ -244,7 +245,8 @@ func (p *part) offer(r *ranking, of piece, at int) {
 		score = w.weigh(r.q, d, words+w.wide*float64(value(r.terms, kind, around(of.docs, x.holds, at))), named)
 	}
 	if !p.best.full(score) && (r.Allow == nil || r.Allow(*d)) {
-		p.best.offer(Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Share: share(r.terms, kind, x.holds[at]), w: w})
+		p.best.offer(Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Dated: r.q.said(d.Time()) > 0,
+			Share: share(r.terms, kind, x.holds[at]), w: w})
 	}
 }
 
@@ -254,6 +256,7 @@ type found struct {
 	speakers [][]byte    // what those with this name say, by segment; nil: it is no name
 	value    [2]float32  // what it counts, by kind
 	code     bool        // a name in a program, or a hash
+	loose    bool        // what was found may be other words
 }
 
 // value returns what terms count together; bit i of which is for term i.
@@ -314,7 +317,7 @@ func (c *Corpus) look(q *Question) ([]found, error) {
 		if t.fixed {
 			q.stand[t.term] = t.term
 		}
-		f := found{by: v.by, code: t.code}
+		f := found{by: v.by, code: t.code, loose: v.loose}
 		idf := c.idf(v.n)
 		if f.speakers, err = c.speakers(t.term); err != nil {
 			return nil, err
