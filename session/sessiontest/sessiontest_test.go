@@ -49,3 +49,24 @@ func TestClock(t *testing.T) {
 		t.Errorf("1000 calls of Rand gave %d numbers", len(seen))
 	}
 }
+
+func TestDiff(t *testing.T) {
+	log := Log(User("hi"), Call("c1", "read", `{"path":"x"}`), Result("c1", "ok"))
+	alike := Log(User("hi"), Call("c1", "read", `{"path":"x"}`), Result("c1", "ok"))
+	alike[1].Raw = []byte("{}")                        // does not count
+	alike[2].Time = Start.In(time.FixedZone("", 3600)) // the same moment
+	m := alike[3].Body.(session.Message)               // an empty list equals nil
+	m.Details, alike[3].Body = []byte{}, m
+	if d := Diff(log, alike); d != "" {
+		t.Errorf("logs that are alike (-want +got):\n%s", d)
+	}
+	if d := Diff(nil, []session.Record{}); d != "" {
+		t.Errorf("logs without a record (-want +got):\n%s", d)
+	}
+	other := Log(User("hi"), Call("c1", "read", `{"path":"y"}`), Result("c1", "ok"))
+	for name, got := range map[string][]session.Record{"an argument": other, "a record less": log[:3], "none": nil, "another order": {log[0], log[2], log[1], log[3]}} {
+		if Diff(log, got) == "" || Diff(got, log) == "" {
+			t.Errorf("%s: no difference", name)
+		}
+	}
+}

@@ -835,7 +835,7 @@ func TestConversation(t *testing.T) {
 	if a.KeepFrom <= 1 || len(a.Branch) == len(b.Branch) {
 		t.Fatalf("the session keeps from %d, and loads %d of %d records", a.KeepFrom, len(a.Branch), len(b.Branch))
 	}
-	if d := cmp.Diff(b.Branch[len(b.Branch)-len(a.Branch):], a.Branch, sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(b.Branch[len(b.Branch)-len(a.Branch):], a.Branch); d != "" {
 		t.Errorf("the end of the branch differs:\n%s", d)
 	}
 }

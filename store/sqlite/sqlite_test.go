@@ -114,7 +114,7 @@ func TestCloseLeavesOneFile(t *testing.T) {
 	must(t, os.WriteFile(copied, b, 0o600))
 	got, err := sessiontest.Collect(at(t, copied).Read(bg, "s1", 0))
 	must(t, err)
-	if d := cmp.Diff(recs, got, sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(recs, got); d != "" {
 		t.Errorf("the copy (-want +got):\n%s", d)
 	}
 }
@@ -170,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 	r := at(t, path, ReadOnly())
 	got, err := sessiontest.Collect(r.Read(bg, "s1", 0))
 	must(t, err)
-	if d := cmp.Diff(recs, got, sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(recs, got); d != "" {
 		t.Errorf("read (-want +got):\n%s", d)
 	}
 	_, rebuild := r.Rebuild(bg)
@@ -249,7 +249,7 @@ func TestDamage(t *testing.T) {
 	// The places are held, so that everything around them keeps its own.
 	recs[3].Body, recs[3].Time = session.Unknown{Type: "message"}, time.Time{}
 	recs[5] = session.Record{Seq: 6, Link: session.Blank, Body: session.Unknown{}}
-	if d := cmp.Diff(recs, got, sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(recs, got); d != "" {
 		t.Errorf("records (-want +got):\n%s", d)
 	}
 	if string(got[3].Raw) != "{\"\xff" {

@@ -24,7 +24,7 @@ func (s suite) appendRead(t *testing.T) {
 	for after, want := range map[session.Seq]int{-1: 4, 0: 4, 1: 3, 3: 1, 4: 0, 99: 0} {
 		if got := read(t, st, "s1", after); len(got) != want {
 			t.Errorf("reading after %d gave %d records, want %d", after, len(got), want)
-		} else if d := cmp.Diff(recs[4-want:], got, sessiontest.Same); d != "" {
+		} else if d := sessiontest.Diff(recs[4-want:], got); d != "" {
 			t.Errorf("reading after %d (-want +got):\n%s", after, d)
 		}
 	}

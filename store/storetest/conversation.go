@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"goclaw/llm"
@@ -87,13 +88,15 @@ func prose(rng *rand.Rand) string {
 
 // Words cuts n bytes out of a book.
 func Words(rng *rand.Rand, n int) string {
-	off := rng.IntN(len(book) - n)
-	return book[off : off+n]
+	b := book()
+	off := rng.IntN(len(b) - n)
+	return b[off : off+n]
 }
 
 // book is two megabytes of invented words with some line ends and quotes. The
-// words are as frequent as in a language: a few make up most of the text.
-var book = func() string {
+// words are as frequent as in a language: a few make up most of the text. It is
+// made when it is needed: a child of Processes does without.
+var book = sync.OnceValue(func() string {
 	rng := rand.New(rand.NewPCG(1, 1))
 	vocabulary := make([]string, 30_000)
 	for i := range vocabulary {
@@ -117,4 +120,4 @@ var book = func() string {
 		}
 	}
 	return string(b)
-}()
+})

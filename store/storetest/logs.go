@@ -79,7 +79,7 @@ func wantOpen(t testing.TB, st session.Store, id session.ID) {
 	if len(got.Branch) > len(whole.Branch) {
 		t.Fatalf("open of %s has %d records on its branch, replay %d", id, len(got.Branch), len(whole.Branch))
 	}
-	if d := cmp.Diff(whole.Branch[len(whole.Branch)-len(got.Branch):], got.Branch, sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(whole.Branch[len(whole.Branch)-len(got.Branch):], got.Branch); d != "" {
 		t.Errorf("open of %s has another branch (-replayed +opened):\n%s", id, clip(d))
 	}
 }
@@ -171,7 +171,7 @@ func (s suite) randomLogs(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if d := cmp.Diff(recs, got, sessiontest.Same); d != "" {
+		if d := sessiontest.Diff(recs, got); d != "" {
 			rt.Fatalf("the log came back changed (-want +got):\n%s", clip(d))
 		}
 	})
@@ -256,7 +256,7 @@ func (s suite) randomOps(t *testing.T) {
 				if class(gotErr) != class(wantErr) {
 					rt.Fatalf("read: %v, in memory %v", gotErr, wantErr)
 				}
-				if d := cmp.Diff(want, got, sessiontest.Same); d != "" {
+				if d := sessiontest.Diff(want, got); d != "" {
 					rt.Fatalf("read of %s after %d (-memory +got):\n%s", id, after, clip(d))
 				}
 			},

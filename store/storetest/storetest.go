@@ -151,7 +151,7 @@ func list(t testing.TB, st session.Store, q session.Query) []session.Info {
 // wantLog reports a log that is not want.
 func wantLog(t testing.TB, st session.Store, id session.ID, want []session.Record) {
 	t.Helper()
-	if d := cmp.Diff(want, read(t, st, id, 0), sessiontest.Same); d != "" {
+	if d := sessiontest.Diff(want, read(t, st, id, 0)); d != "" {
 		t.Errorf("log %s (-want +got):\n%s", id, clip(d))
 	}
 }
