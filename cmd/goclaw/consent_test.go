@@ -145,7 +145,14 @@ func atTerminal(t *testing.T, home string, args ...string) (*ptytest.Person, *ex
 // talks starts the program on a terminal, with that environment in that folder.
 func talks(t *testing.T, dir string, env []string, args ...string) (*ptytest.Person, *exec.Cmd) {
 	t.Helper()
+	return talksAfter(t, "", dir, env, args...)
+}
+
+// talksAfter is talks with what was typed before the program began.
+func talksAfter(t *testing.T, typed, dir string, env []string, args ...string) (*ptytest.Person, *exec.Cmd) {
+	t.Helper()
 	p := ptytest.New(t, 200, 40)
+	p.Press(typed)
 	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env, cmd.Dir = env, dir

@@ -57,34 +57,44 @@ func piSession(id string, messages, size int) string {
 
 const piFolder = ".pi/agent/sessions/--w--/"
 
+// midImport has the program import that many sessions of pi in a new home, sends it
+// a signal when some of them are there, and waits for its end. If the import has
+// ended before, it begins again.
+func midImport(t *testing.T, sig os.Signal, sessions, messages int, args ...string) (home string, out, errOut *bytes.Buffer) {
+	t.Helper()
+	for range 10 {
+		home = t.TempDir()
+		for i := range sessions {
+			put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), messages, 2000))
+		}
+		cmd, out, errOut := child(t, home, args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		some := func() bool {
+			_, err := os.Stat(filepath.Join(home, "home", "inherit.json"))
+			fi, err2 := os.Stat(filepath.Join(home, "home", "sessions.db-wal"))
+			return err == nil && err2 == nil && fi.Size() > 1<<20
+		}
+		for !some() && len(ended) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		cmd.Process.Signal(sig)
+		if err := <-ended; err != nil {
+			return home, out, errOut
+		}
+	}
+	t.Fatal("the import is always over before it is stopped")
+	return "", nil, nil
+}
+
 // TestFirstStartKilled: a first start that is killed is finished by the next
 // one, which says so, and the one after has nothing to do.
 func TestFirstStartKilled(t *testing.T) {
-	home := t.TempDir()
 	const sessions, messages = 30, 400
-	for i := range sessions {
-		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), messages, 2000))
-	}
-	cmd, _, _ := child(t, home, "sessions")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	memo := filepath.Join(home, "home", "inherit.json")
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(memo); err == nil {
-			break
-		}
-		if time.Since(begin) > testPatience {
-			t.Fatal("nothing was remembered")
-		}
-	}
-	time.Sleep(30 * time.Millisecond) // some of it is taken
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the first start had ended before it was killed")
-	}
+	home, _, _ := midImport(t, os.Kill, sessions, messages, "sessions")
 	cmd, out, errOut := child(t, home, "sessions")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err, errOut)
@@ -299,26 +309,8 @@ func TestUnfinishedLine(t *testing.T) {
 
 // TestInterrupted: Ctrl-C says how much is left, and that it goes on.
 func TestInterrupted(t *testing.T) {
-	home := t.TempDir()
 	const sessions = 40
-	for i := range sessions {
-		put(t, home, fmt.Sprintf("%ss%02d.jsonl", piFolder, i), piSession(fmt.Sprintf("s%02d", i), 400, 2000))
-	}
-	cmd, out, errOut := child(t, home, "import")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for begin := time.Now(); time.Since(begin) < testPatience; time.Sleep(time.Millisecond) {
-		if fi, err := os.Stat(filepath.Join(home, "home", "sessions.db-wal")); err == nil && fi.Size() > 1<<20 {
-			break
-		}
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the import had ended before it was stopped")
-	}
+	home, out, errOut := midImport(t, os.Interrupt, sessions, 400, "import")
 	said := errOut.String()
 	if !strings.Contains(said, " left: run goclaw import to continue\n") || strings.Contains(said, "above") || strings.Contains(out.String(), "failed") {
 		t.Errorf("stopped, it says\n%s%s", out, said)

@@ -90,10 +90,19 @@ func TestVectorsOnATerminal(t *testing.T) {
 	}
 
 	p, cmd, out := indexOn(t, home, 40)
-	p.Await("vectors", func(s string, _, _ int) bool { return regexp.MustCompile(`vectors: [1-9]\d+ of`).MatchString(s) })
-	p.Await("more of them", func(s string, _, _ int) bool { return strings.Count(p.All(), "vectors: ") >= 3 })
-	cmd.Process.Signal(os.Interrupt)
-	if code := exits(t, cmd); code != 130 || out.Len() > 0 {
+	code := 0
+	for try := 0; ; try++ {
+		p.Await("vectors", func(s string, _, _ int) bool {
+			return regexp.MustCompile(`vectors: [1-9]\d+ of`).MatchString(p.All()) && strings.Count(p.All(), "vectors: ") >= 3
+		})
+		cmd.Process.Signal(os.Interrupt)
+		if code = exits(t, cmd); code != 0 || try == 10 {
+			break
+		}
+		home = manyMessages(t, messages) // it was done before it could be interrupted
+		p, cmd, out = indexOn(t, home, 40)
+	}
+	if code != 130 || out.Len() > 0 {
 		t.Errorf("interrupted, it exits %d with %q", code, out.String())
 	}
 	p.See("goclaw: stopped with ")

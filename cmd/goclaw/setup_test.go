@@ -42,8 +42,7 @@ func TestSetupAtATerminal(t *testing.T) {
 	file := filepath.Join(home, "config.json")
 	piSessions(t, home, 2)
 	env := keyless(home, "ANTHROPIC_BASE_URL="+vendor(t))
-	p, cmd := talks(t, home, env, "setup")
-	p.Press("2\n3\nn\n") // too early
+	p, cmd := talksAfter(t, "2\n3\nn\n", home, env, "setup") // too early
 	p.See("Found")
 	p.See("Ollama with 2 models")
 	p.See("pi (2 sessions)")
