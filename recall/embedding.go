@@ -39,6 +39,10 @@ const maxEmbedded = 2000
 // wait.
 const patience = 5 * time.Second
 
+// slack is how much longer than Query.Embed a search waits for the vectors that
+// it has asked for: a server may not answer.
+const slack = time.Second
+
 // BeforeAnswer is a Query.Embed for somebody who waits for the answer.
 const BeforeAnswer = 300 * time.Millisecond
 
@@ -47,6 +51,7 @@ type embedding struct {
 	ix       *Index
 	model    Embedder // nil: there are none
 	patience time.Duration
+	slack    time.Duration
 	notes    map[vectors.Hash]vectors.Vector // of the memory files; nil: not read yet
 	one      sync.Mutex                      // notes are not embedded twice at the same time
 	skip     map[spot]bool                   // messages that could not be read
@@ -71,7 +76,7 @@ func (ix *Index) EmbedFor(ctx context.Context, limit time.Duration) (made int, e
 // many. If they cannot be made, the result says how many are missing.
 func (e *embedding) before(ctx context.Context, q Query) (made int) {
 	p := &pace{window: 256, batch: 32, until: time.Now().Add(q.Embed)}
-	soon, cancel := context.WithTimeout(ctx, q.Embed+time.Second) // a server may not answer
+	soon, cancel := context.WithTimeout(ctx, q.Embed+e.slack)
 	defer cancel()
 	if q.Memory {
 		made, _ = e.ofNotes(soon, p)

@@ -81,6 +81,7 @@ func TestEmbedBefore(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/MEMORY.md", "- Miso the cat must not eat chicken: the vet says she is allergic.\n")
 	w := worlds["sqlite"](t, Options{Workspace: dir, Embedder: Local{}})
+	w.ix.vectors.slack = time.Minute // for the one batch that there is time for
 	var old []string
 	for i := range 40 {
 		old = append(old, fmt.Sprintf("user: The ferry number %d leaves the harbour of the island in the morning.", i))

@@ -102,7 +102,7 @@ func Open(o Options) (*Index, error) {
 			ix.memory.Folders = append(ix.memory.Folders, notes.Folder{Root: w.Path, Name: strings.TrimSuffix(w.Name, "/") + "/", More: w.Memory})
 		}
 	}
-	ix.vectors = embedding{ix: ix, model: o.Embedder, patience: patience}
+	ix.vectors = embedding{ix: ix, model: o.Embedder, patience: patience, slack: slack}
 	ix.background.stop = make(chan struct{})
 	t.progress, t.rebuilt = o.Progress, ix.vectors.reset
 	if err := ix.vectors.reset(); err != nil {

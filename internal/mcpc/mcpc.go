@@ -41,8 +41,12 @@ type Server struct {
 	Headers map[string]string
 }
 
-// patience is how long a server may take until its tools are known.
-const patience = 15 * time.Second
+// patience is how long a server may take until its tools are known. Tests have
+// more of it.
+var patience = 15 * time.Second
+
+// terminate is how long a program may take to end when its input has.
+var terminate = time.Second
 
 // Client is a set of connected servers.
 type Client struct {
@@ -161,7 +165,7 @@ func (s Server) transport(said io.Writer) (mcp.Transport, error) {
 	case s.Command != "":
 		cmd := exec.Command(s.Command, s.Args...)
 		cmd.Env, cmd.Dir, cmd.Stderr = s.Env, s.Dir, said
-		return &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}, nil
+		return &mcp.CommandTransport{Command: cmd, TerminateDuration: terminate}, nil
 	case strings.HasPrefix(s.URL, "http://"), strings.HasPrefix(s.URL, "https://"):
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: headers(s.Headers)}, DisableStandaloneSSE: true}, nil
 	case s.URL != "":

@@ -94,9 +94,9 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestHTTP uses a server at an address, with a header.
 // TestDies: a server that ends at its start is a line with its last words.
 func TestDies(t *testing.T) {
+	defer mcpc.Patient()() // it may be slow to say them
 	client, _, problems := mcpc.Connect(t.Context(), map[string]mcpc.Server{"dead": {Command: "/bin/sh", Args: []string{"-c", "echo reading; echo no token is set >&2; exit 3"}}}, "test")
 	defer client.Close()
 	if len(problems) != 1 || !strings.HasSuffix(problems[0].Error(), "; it printed: no token is set") || strings.Contains(problems[0].Error(), "\n") {
@@ -104,6 +104,7 @@ func TestDies(t *testing.T) {
 	}
 }
 
+// TestHTTP uses a server at an address, with a header.
 func TestHTTP(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tickets", Version: "1"}, nil)
 	type in struct {

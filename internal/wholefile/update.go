@@ -13,8 +13,8 @@ import (
 )
 
 // patience is how long Update waits for others that update the same file. Each
-// needs a moment only.
-const patience = 10 * time.Second
+// needs a moment only. Tests have more.
+var patience = 10 * time.Second
 
 // Update replaces the file path with what change makes of its content, which is
 // nil if there is no such file. Updates of one file wait for each other, in this

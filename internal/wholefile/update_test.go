@@ -9,7 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
+
+// All of them wait for each other, and a busy machine's disk is slow.
+func init() { patience = time.Minute }
 
 // TestUpdatesAreNotLost: several processes, each with several goroutines, add
 // lines to one file.
