@@ -67,9 +67,10 @@ func TestTryIsExclusive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	var in, wins atomic.Int32
 	var wg sync.WaitGroup
+	end := time.Now().Add(time.Minute) // for more tries, if the machine pauses whoever has the lock
 	for w := range 8 {
 		wg.Go(func() {
-			for range 300 {
+			for i := 0; i < 300 || wins.Load() < 100 && time.Now().Before(end); i++ {
 				release, err := Try(path, fmt.Sprint("worker ", w))
 				if errors.Is(err, session.ErrHeld) {
 					continue
@@ -89,7 +90,7 @@ func TestTryIsExclusive(t *testing.T) {
 	}
 	wg.Wait()
 	if wins.Load() < 100 {
-		t.Errorf("only %d of 2400 tries won", wins.Load())
+		t.Errorf("only %d tries won", wins.Load())
 	}
 }
 
