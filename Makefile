@@ -8,7 +8,7 @@ help: ## this list
 
 .PHONY: build
 build: ## the static binary, in bin/goclaw
-	$(GO) build -buildvcs=auto -trimpath -ldflags "-s -w" -o bin/goclaw ./cmd/goclaw
+	$(GO) build -buildvcs=auto -trimpath -ldflags "-s -w -funcalign=16" -o bin/goclaw ./cmd/goclaw
 
 .PHONY: man
 man: build ## the manual pages, in bin/man
