@@ -68,10 +68,10 @@ func (t grep) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	}
 	re, err := regexp.Compile(a.Pattern)
 	if err != nil {
-		return llm.Failed(call, fmt.Sprintf("pattern is no regular expression: %v. To search for it literally, escape its special characters with \\", err)), nil
+		return llm.Failed(call, fmt.Sprintf("pattern is not a regular expression: %v. To search for it literally, escape its special characters with \\", err)), nil
 	}
 	if a.Glob != "" && !doublestar.ValidatePattern(a.Glob) {
-		return llm.Failed(call, fmt.Sprintf("glob %s is no pattern", quoted(a.Glob))), nil
+		return llm.Failed(call, fmt.Sprintf("glob %s is not a valid pattern", quoted(a.Glob))), nil
 	}
 	var rel string
 	if t.ws, rel, err = t.ws.look(cmp.Or(a.Path, ".")); err != nil {
@@ -238,7 +238,7 @@ func (t glob) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	}
 	a.Pattern = strings.TrimPrefix(a.Pattern, "./")
 	if !doublestar.ValidatePattern(a.Pattern) {
-		return llm.Failed(call, fmt.Sprintf("%s is no pattern", quoted(a.Pattern))), nil
+		return llm.Failed(call, fmt.Sprintf("%s is not a valid pattern", quoted(a.Pattern))), nil
 	}
 	var rel string
 	if t.ws, rel, err = t.ws.look(cmp.Or(a.Path, ".")); err != nil {
@@ -263,7 +263,7 @@ func (t glob) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error
 	case err != nil && !errors.Is(err, errMany):
 		return llm.Failed(call, t.ws.explain(rel, err)), nil
 	case len(all) == 0 && err == nil:
-		return llm.Result(call, "no file fits"), nil
+		return llm.Result(call, "no file matches"), nil
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].at > all[j].at })
 	var b strings.Builder

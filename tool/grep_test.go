@@ -50,10 +50,10 @@ func TestGrep(t *testing.T) {
 		}
 	}
 	contains(t, ok(t, s, "grep", o{"pattern": "again"}), "many.txt:200: again", "[the first 200 matches, in 1 files; narrow the pattern")
-	fails(t, s, "grep", o{"pattern": "("}, "pattern is no regular expression")
+	fails(t, s, "grep", o{"pattern": "("}, "pattern is not a regular expression")
 	fails(t, s, "grep", o{"pattern": "x", "path": "../x"}, "outside")
 	fails(t, s, "grep", o{"pattern": "x", "path": "gone"}, "does not exist")
-	fails(t, s, "grep", o{"pattern": "x", "glob": "["}, "is no pattern")
+	fails(t, s, "grep", o{"pattern": "x", "glob": "["}, "is not a valid pattern")
 }
 
 func TestGlob(t *testing.T) {
@@ -73,13 +73,13 @@ func TestGlob(t *testing.T) {
 		"one level": {o{"pattern": "b/*.go"}, []string{"b/c.go"}},
 		"a folder":  {o{"pattern": "d/*", "path": "b"}, []string{"b/d/e.go", "b/d/e.txt"}},
 		"braces":    {o{"pattern": "**/*.{txt,md}"}, []string{"b/d/e.txt"}},
-		"none":      {o{"pattern": "*.rs"}, []string{"no file fits"}},
+		"none":      {o{"pattern": "*.rs"}, []string{"no file matches"}},
 	} {
 		if diff := cmp.Diff(c.want, list(c.args)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
-	fails(t, s, "glob", o{"pattern": "["}, "is no pattern")
+	fails(t, s, "glob", o{"pattern": "["}, "is not a valid pattern")
 }
 
 // TestIgnoreAsGit compares what is left out with what git leaves out.

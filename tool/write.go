@@ -70,7 +70,7 @@ func (w *workspace) change(tool, path string, to func(old string) (string, error
 	var old []byte
 	if info != nil {
 		if old, _, err = w.readAll(target); err != nil {
-			old = nil // it is too large to be shown; writing it anew is possible
+			old = nil // it is too large to be shown; it can still be replaced
 		}
 	}
 	text, err := to(string(old))

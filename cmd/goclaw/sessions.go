@@ -126,7 +126,7 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 	case q.Folder != "":
 		return a.print("no session worked in " + transcript.Name(q.Folder))
 	case q != naming.Choice{Query: session.Query{Limit: q.Limit}, All: q.All}:
-		return a.print("no session fits")
+		return a.print("no session matches")
 	}
 	return a.print("no sessions yet: goclaw starts the first")
 }

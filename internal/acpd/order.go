@@ -12,7 +12,7 @@ import (
 
 // order knows in which order an editor has sent prompts and cancellations. The
 // library hands each prompt to a goroutine of its own, so that a cancellation
-// right behind one may be there first, when there is nothing to stop yet.
+// right after one may arrive first, when there is nothing to stop yet.
 type order struct {
 	mu sync.Mutex
 	of map[acp.SessionId]*sent

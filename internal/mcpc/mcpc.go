@@ -169,7 +169,7 @@ func (s Server) transport(said io.Writer) (mcp.Transport, error) {
 	case strings.HasPrefix(s.URL, "http://"), strings.HasPrefix(s.URL, "https://"):
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: headers(s.Headers)}, DisableStandaloneSSE: true}, nil
 	case s.URL != "":
-		return nil, fmt.Errorf("%q is no address: it begins with http:// or https://", s.URL)
+		return nil, fmt.Errorf("%q is not an address: it must begin with http:// or https://", s.URL)
 	}
 	return nil, errors.New("it has neither a command nor a url")
 }

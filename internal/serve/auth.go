@@ -156,7 +156,7 @@ func (g *gate) foreign(r *http.Request) string {
 	}
 	name = strings.Trim(strings.ToLower(name), "[]")
 	if !slices.Contains(g.hosts, name) {
-		return fmt.Sprintf("this server is not called %q", r.Host)
+		return fmt.Sprintf("this server is not called %q: start it with --host NAME to add a name", r.Host)
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)

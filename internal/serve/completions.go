@@ -221,7 +221,7 @@ const systemNote = "api.system"
 func (s completionsAPI) reconcile(ctx context.Context, in session.Info, model, system string, past []llm.Message) (session.Info, error) {
 	st := s.b.Store()
 	// Nothing is written into a session in which a turn runs, here or elsewhere.
-	const busy = "a turn runs in this session: wait for its end"
+	const busy = "a turn is running in this session: wait until it ends"
 	if s.turns.runs(in.ID) {
 		return in, wrong(http.StatusConflict, busy)
 	}

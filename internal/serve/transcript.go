@@ -416,7 +416,7 @@ type fold struct {
 // form is what the records of a log are to each other.
 type form struct {
 	dead map[session.Seq]bool // not on the live branch
-	fold *fold                // nil: nothing is folded away
+	fold *fold                // nil: nothing is compacted
 }
 
 // forms remembers the form of the session that was read last.

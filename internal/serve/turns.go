@@ -53,7 +53,7 @@ const keepTurn = 10 * time.Minute
 
 var (
 	errStopped  = errors.New("stopped: the answer so far is kept")
-	errShutdown = errors.New("the server stops: the answer so far is kept, and the turn can be continued")
+	errShutdown = errors.New("the server is stopping: the answer so far is kept, and the turn can be continued")
 )
 
 // start begins a turn in the session in: what the user says, or an empty
@@ -63,10 +63,10 @@ func (rs *running) start(in session.Info, say llm.Message, key string) (*turn, e
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.stopped {
-		return nil, wrong(http.StatusServiceUnavailable, "the server stops: no turn begins any more")
+		return nil, wrong(http.StatusServiceUnavailable, "the server is stopping: no new turn begins")
 	}
 	if t := rs.of[in.ID]; t != nil && !t.over() {
-		return nil, wrong(http.StatusConflict, "a turn runs in this session: wait for its end, or stop it")
+		return nil, wrong(http.StatusConflict, "a turn is running in this session: wait until it ends, or stop it")
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{id: in.ID, key: key, cancel: cancel, began: make(chan struct{}), done: make(chan struct{}), stream: rs.server.streams.open(in)}

@@ -93,7 +93,7 @@ func lastOutput(m *model) (bool, tea.Cmd) {
 	}
 	past := slices.Clone(m.calls.past)
 	if len(past) == 0 {
-		m.hint = "no tool has ended yet"
+		m.hint = "no tool has finished yet"
 		return true, nil
 	}
 	m.open(viewer(m.style, past, len(past)-1), false, nil)

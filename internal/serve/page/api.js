@@ -52,7 +52,7 @@ export function short(n) {
   return String(n);
 }
 
-export const dollars = (n) => (n ? "$" + n.toFixed(n < 0.1 ? 4 : 2) : "");
+export const dollars = (n) => (n ? "$" + n.toFixed(n < 0.01 ? 4 : n < 0.1 ? 3 : 2) : "");
 
 // ago says how long ago a time was.
 export function ago(time) {

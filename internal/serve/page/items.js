@@ -67,7 +67,7 @@ export function Item({ it, m, found }) {
   </article>`;
 }
 
-// Fold stands where records were folded away, before the first that is sent.
+// Fold stands for the records that a compaction covers, before the first that is sent.
 export function Fold({ m }) {
   const { first, summary } = m.fold.value;
   const on = m.unfolded.value;

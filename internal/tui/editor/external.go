@@ -47,7 +47,7 @@ func (e *Editor) external() tea.Cmd {
 		if err != nil {
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) {
-				err = fmt.Errorf("%w (set EDITOR to one that there is)", err)
+				err = fmt.Errorf("%w (set EDITOR to one that is installed)", err)
 			}
 			return edited{err: fmt.Errorf("%s: %w; your text is as it was", words[0], err)}
 		}

@@ -129,7 +129,7 @@ func TestExternalEditor(t *testing.T) {
 	}
 	env["VISUAL"] = "/nowhere/vim"
 	edit()
-	if !strings.Contains(h.note, "set EDITOR to one that there is") || h.Value() == "" {
+	if !strings.Contains(h.note, "set EDITOR to one that is installed") || h.Value() == "" {
 		t.Errorf("the note is %q", h.note)
 	}
 	h.keys("enter")

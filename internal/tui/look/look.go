@@ -242,7 +242,7 @@ func (v *Viewer) arrive(f found) {
 		v.said = "not found"
 		return
 	case f.again:
-		v.said = "found from the other end"
+		v.said = "found after wrapping around"
 	default:
 		v.said = ""
 	}

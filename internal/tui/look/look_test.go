@@ -132,10 +132,10 @@ func TestKeys(t *testing.T) {
 	search(v, "line 20 ")
 	want("found", first(), "line 17 of")
 	press(v, "n")
-	want("there is one: found again from the top", v.said, "found from the other end")
+	want("there is one: found again from the top", v.said, "found after wrapping around")
 	search(v, "line 200")
 	press(v, "N")
-	want("and backwards", v.said, "found from the other end")
+	want("and backwards", v.said, "found after wrapping around")
 	if press(v, "/", "q") {
 		t.Error("a q that is typed leaves")
 	}

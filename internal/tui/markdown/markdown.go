@@ -3,7 +3,7 @@
 // A Stream takes an answer in pieces. What can no longer change is given out
 // once, to be printed into the scrollback: blocks of Markdown (a paragraph, a
 // heading, a table, a quote), the items of a list, and code line by line. The
-// rest is alive: it is drawn anew, in the terminal's width of the moment.
+// rest is alive: it is drawn again and again, as wide as the terminal is then.
 //
 // The result does not depend on the pieces. Each block is parsed by itself, so
 // there are no links by reference, whose addresses may come later: they stay as

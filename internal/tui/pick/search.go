@@ -194,7 +194,7 @@ func (s *Search) typedOpen(msg tea.Msg) tea.Cmd {
 			s.chosen = Found{Session: h.Session, Seq: h.Seq, Fork: key.String() == "f"}
 			break
 		}
-		s.say("a memory file is in no session")
+		s.say("a memory file belongs to no session")
 	case "?":
 		s.help = true
 	default:

@@ -26,10 +26,10 @@ var sessionHelp = []hint{
 	{"Ctrl-X", "move to the trash"},
 	{"Ctrl-Z", "bring back what was deleted, one by one"},
 	{"Ctrl-L", "only sessions of this folder, or all"},
-	{"Esc", "back, with nothing opened"},
+	{"Esc", "go back without opening one"},
 }
 
-const sessionMore = "Every word that you type must fit, in any order; a few letters of a word are enough. Sessions of other programs are only read: what you say in one continues in a session of goclaw's own."
+const sessionMore = "Every word that you type must match, in any order; a few letters of a word are enough. Sessions of other programs are only read: what you say in one continues in a session of goclaw's own."
 
 // View shows the picker.
 func (s *Sessions) View(width, height int) string {
@@ -99,7 +99,7 @@ func (s drawing) empty() string {
 	case s.looking:
 		return "searching …"
 	case s.filter.String() != "" || s.rows.here != "":
-		return "no session fits"
+		return "no session matches"
 	}
 	return "no sessions yet"
 }
@@ -111,7 +111,7 @@ func (s drawing) foot(width, height int) []string {
 	}
 	note := s.line(otherwise, width)
 	if s.naming != nil {
-		return []string{note, hints([]hint{{"Enter", "rename"}, {"Esc", "leave the title"}}, width, 1)[0]}
+		return []string{note, hints([]hint{{"Enter", "rename"}, {"Esc", "keep the old title"}}, width, 1)[0]}
 	}
 	lines := 1
 	if height >= 20 {

@@ -112,7 +112,7 @@ func (t *Table) View(width, height int) string {
 	foot = append(foot, hints([]hint{{"Enter", "choose"}, {"Esc", "back"}}, width, 1)...)
 	return page(width, height, head, foot, func(h int) (out []string) {
 		if len(t.shown) == 0 {
-			return []string{paint(cDim, "nothing fits")}
+			return []string{paint(cDim, "nothing matches")}
 		}
 		from, to := t.list.shown(h, func(int) int { return 1 })
 		for i := from; i < to; i++ {

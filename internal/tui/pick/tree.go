@@ -194,9 +194,9 @@ func (t *Tree) keys() []hint {
 	if p := t.current(); p != nil {
 		switch p.kind {
 		case aTurn:
-			enter = "back to before it"
+			enter = "go back to before it"
 		case anEnd:
-			enter = "go on there"
+			enter = "continue there"
 		}
 		if p.live && p.kind == anEnd {
 			enter = "stay"
@@ -208,12 +208,12 @@ func (t *Tree) keys() []hint {
 var treeHelp = []hint{
 	{"letters", "find messages with these words"},
 	{"Up Down", "choose; also PgUp, PgDn, Home, End"},
-	{"Enter", "on a message: back to before it, with its text in the input"},
-	{"", "at the end of a branch: go on there"},
-	{"Esc", "back, with nothing changed"},
+	{"Enter", "on a message: go back to before it, with its text in the input"},
+	{"", "at the end of a branch: continue there"},
+	{"Esc", "go back without changing anything"},
 }
 
-const treeMore = "* is the branch that you are on. What was left stands indented. Nothing is removed: what you go back from stays as a branch. Files are as they are now."
+const treeMore = "* marks the branch that you are on; branches that you left are indented. Nothing is removed: what you go back from stays as a branch. Files stay as they are now."
 
 // View shows the tree.
 func (t *Tree) View(width, height int) string {
@@ -310,7 +310,7 @@ func (t *Tree) answer(width, height int) []string {
 		case p.answer.Seq > 0:
 			head, text = "the answer:", m.Text()
 		case p.kind == aTurn:
-			head = "it was not answered"
+			head = "no answer"
 		}
 		if p.kind == anEnd && text != "" {
 			head = "said last:"
