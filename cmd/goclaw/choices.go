@@ -88,6 +88,13 @@ func (ms lister) choices(ctx context.Context) choices {
 			last.older = last.Name == m.ID && count[prov] > newest
 		}
 	}
+	if ms.now != nil && ms.now.provider != offline.Name { // its server may list none
+		from := "server"
+		if ms.hasKey(ms.now.provider) {
+			from = "key"
+		}
+		add(ms.now.name(), from, local.Model{})
+	}
 	add(offline.Name, "built-in", local.Model{})
 	if ms.hasKey("openrouter") && servers["openrouter"] == nil {
 		out.Any = append(out.Any, "openrouter")

@@ -37,13 +37,15 @@ var vary = []struct {
 }{
 	{regexp.MustCompile(`[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]`), "⠋"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b`), "0s"},
-	{regexp.MustCompile(`(?m)^(⠋ .{20}).*$`), "$1…"}, // how long it takes is shown after a while
+	{regexp.MustCompile(`(?m)^(✓ .*?),? +0s$`), "$1"}, // only what takes a while says so
+	{regexp.MustCompile(`(?m)^(⠋ .{20}).*$`), "$1…"},  // how long it takes is shown after a while
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d|\b\d\d:\d\d\b`), "00:00"},
 	{regexp.MustCompile(`\$0\.\d+`), "$$0.01"},
 	{regexp.MustCompile(` +\d[\d.]*k?( +<?\d+%)`), " N$1"},
 	{regexp.MustCompile(`\d[\d.]*k?( of \d+k)?( |\n)tokens`), "N$1${2}tokens"},
 	{regexp.MustCompile(`(?m)^((?:goes|stays|    ) .*) \d+$`), "$1 N"},
 	{regexp.MustCompile(`, \d+ out`), ", N out"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:0"},
 	{regexp.MustCompile(`\d[\d.]*k? → about`), "N → about"},
 	{regexp.MustCompile(`\b(\d+ s|\d+ min|a moment|just now|now)( ago)?\b`), "now"},
 }
@@ -134,6 +136,12 @@ func TestScreens(t *testing.T) {
 			s.Press("y")
 			s.See("  30\n")
 			s.golden("running")
+			s.Press("and then rest\r")
+			s.golden("queued")
+			s.Press("\x1b[A") // takes it back
+			s.See("> and then rest")
+			s.Press("\x15")
+			s.golden("running")
 			put(t, c.repo, "go", "")
 			s.See("It said")
 			s.Rests()
@@ -144,8 +152,22 @@ func TestScreens(t *testing.T) {
 			s.Await("the result", func(text string, _, _ int) bool { return regexp.MustCompile(`(?s)It said.*It said`).MatchString(text) })
 			s.Rests()
 			s.golden("edited")
+			s.Press("\x0f")
+			s.golden("output")
+			s.Press("q")
+			s.Rests()
+			s.Press("\x12flee")
+			s.golden("history")
+			s.Press("\x1b")
+			s.Await("no search", func(text string, _, _ int) bool { return !strings.Contains(text, "search:") })
+			s.Press("\x15")
+			s.Rests()
+			s.Press("see @fle")
+			s.golden("files")
+			s.Press("\x15")
+			s.Rests()
 
-			for _, v := range [][2]string{{"/sessions", "sessions"}, {"/tree", "tree"}, {"/search fleet", "search"}, {"/context", "context"}, {"/compact --dry-run", "compact"}} {
+			for _, v := range [][2]string{{"/model", "models"}, {"/think", "levels"}, {"/sessions", "sessions"}, {"/tree", "tree"}, {"/search fleet", "search"}, {"/context", "context"}, {"/compact --dry-run", "compact"}} {
 				s.Press(v[0] + "\r")
 				s.golden(v[1])
 				s.Press("\x1b")
