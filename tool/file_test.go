@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -174,7 +175,7 @@ func TestReadImage(t *testing.T) {
 	for name, mime := range map[string]string{"a.png": "image/png", "b.jpg": "image/jpeg", "c.gif": "image/gif", "d.webp": "image/webp", "misnamed.txt": "image/png"} {
 		r := run(t, s, "read_file", o{"path": name})
 		want := []llm.Block{
-			llm.Text{Text: fmt.Sprintf("%s, %s, 30 x 20 pixels", mime, bytesOf(int64(len(files[name]))))},
+			llm.Text{Text: fmt.Sprintf("%s, %s, 30 x 20 pixels", mime, text.Bytes(int64(len(files[name]))))},
 			llm.Image{MIME: mime, Data: base64.StdEncoding.EncodeToString([]byte(files[name]))},
 		}
 		if diff := cmp.Diff(want, r.Blocks); diff != "" || r.IsError {

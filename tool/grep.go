@@ -17,6 +17,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -148,7 +149,7 @@ func (t grep) file(name string, out *foundLines) error {
 	defer f.Close()
 	name = t.ws.prefix + name
 	if info.Size() > maxSearched {
-		out.notes = append(out.notes, fmt.Sprintf("[%s was not searched: %s]", quoted(name), bytesOf(info.Size())))
+		out.notes = append(out.notes, fmt.Sprintf("[%s was not searched: %s]", quoted(name), text.Bytes(info.Size())))
 		return nil
 	}
 	r := bufio.NewReaderSize(f, 64<<10)

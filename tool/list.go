@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -188,7 +189,7 @@ func (t listDirectory) about(dir string, e fs.DirEntry) string {
 		if err != nil {
 			return "gone"
 		}
-		return bytesOf(info.Size())
+		return text.Bytes(info.Size())
 	case e.Type()&fs.ModeSymlink != 0:
 		to, err := t.ws.root.Readlink(path)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -77,7 +78,7 @@ func (t readFile) Run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 		return showImage(call, r, info), nil
 	case isBinary(start):
 		return llm.Result(call, fmt.Sprintf("%s is a binary file (%s, %s), not shown. It begins with the bytes % x",
-			quoted(filepath.ToSlash(rel)), mime, bytesOf(info.Size()), start[:min(32, len(start))])), nil
+			quoted(filepath.ToSlash(rel)), mime, text.Bytes(info.Size()), start[:min(32, len(start))])), nil
 	}
 	p := page{first: int(cmp.Or(a.Offset, 1)), limit: int(cmp.Or(a.Limit, defaultLines)), column: int(cmp.Or(a.Column, 1)), max: t.max}
 	if err := p.read(ctx, r, info.Size() <= maxCounted); err != nil {
@@ -215,10 +216,10 @@ func showImage(call llm.ToolCall, r io.Reader, info fs.FileInfo) llm.ToolResult 
 	}
 	im, err := llm.NewImage(data)
 	if err != nil {
-		return llm.Failed(call, fmt.Sprintf("%v (%s)", err, bytesOf(info.Size())))
+		return llm.Failed(call, fmt.Sprintf("%v (%s)", err, text.Bytes(info.Size())))
 	}
 	w, h := im.Size()
-	res := llm.Result(call, fmt.Sprintf("%s, %s, %d x %d pixels", im.MIME, bytesOf(info.Size()), w, h))
+	res := llm.Result(call, fmt.Sprintf("%s, %s, %d x %d pixels", im.MIME, text.Bytes(info.Size()), w, h))
 	res.Blocks = append(res.Blocks, im)
 	return res
 }

@@ -119,18 +119,6 @@ func withNote(text, note string) string {
 	return text + note
 }
 
-// bytesOf says a size the way people do.
-func bytesOf(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n), 0
-	for f >= 1024 && unit < 5 {
-		f, unit = f/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %cB", f, "BKMGTP"[unit])
-}
-
 // quoted returns a file name so that it cannot be mistaken for anything else:
 // as it is, or as a quoted string if it holds control characters, is not valid
 // UTF-8, or begins or ends with a space.

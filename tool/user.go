@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -40,7 +41,7 @@ func (s *Set) ReadFile(path string, max int) ([]byte, error) {
 	}
 	defer f.Close()
 	if info.Size() > int64(max) {
-		return nil, fmt.Errorf("it has %s", bytesOf(info.Size()))
+		return nil, fmt.Errorf("it has %s", text.Bytes(info.Size()))
 	}
 	return io.ReadAll(io.LimitReader(f, int64(max)))
 }

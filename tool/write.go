@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"goclaw/internal/text"
 	"goclaw/llm"
 )
 
@@ -91,7 +92,7 @@ func isGits(path string) bool {
 func unified(name string, old, new []byte) string {
 	const most = 1 << 20
 	if len(old)+len(new) > most || isBinary(old[:min(len(old), sniffLen)]) || isBinary(new[:min(len(new), sniffLen)]) {
-		return fmt.Sprintf("%s before, %s after; not shown\n", bytesOf(int64(len(old))), bytesOf(int64(len(new))))
+		return fmt.Sprintf("%s before, %s after; not shown\n", text.Bytes(int64(len(old))), text.Bytes(int64(len(new))))
 	}
 	return string(diff.Diff(name, old, name, new))
 }
@@ -175,7 +176,7 @@ func (w *workspace) readAll(rel string) ([]byte, fs.FileInfo, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	if err == nil && len(data) > maxEdited {
-		err = fmt.Errorf("%w: more than %s", errTooLarge, bytesOf(maxEdited))
+		err = fmt.Errorf("%w: more than %s", errTooLarge, text.Bytes(maxEdited))
 	}
 	return data, info, err
 }

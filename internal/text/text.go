@@ -1,4 +1,5 @@
-// Package text shortens texts without cutting characters in two.
+// Package text shortens texts without cutting characters in two, and writes
+// sizes.
 package text
 
 import (
@@ -54,3 +55,15 @@ func Clip(s string, n int) string {
 
 // OneLine returns at most n bytes of s, as Clip does, in one line.
 func OneLine(s string, n int) string { return Clip(strings.Join(strings.Fields(s), " "), n) }
+
+// Bytes says a number of bytes the way people do.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), 0
+	for f >= 1024 && unit < 5 {
+		f, unit = f/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %cB", f, "BKMGTP"[unit])
+}

@@ -15,6 +15,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
+
+	"goclaw/internal/text"
 )
 
 // content returns the text of an answer, and what it is.
@@ -25,7 +27,11 @@ func (t *Tool) content(resp *http.Response) (what, body string, err error) {
 		return "", "", fmt.Errorf("%s is encoded as %q, which is not understood", resp.Request.URL, coding)
 	}
 	binary := func(n int64) error {
-		return fmt.Errorf("%s is not text and is not shown: %s, %s", resp.Request.URL, kind, size(n))
+		size := "of unknown size"
+		if n >= 0 {
+			size = text.Bytes(n)
+		}
+		return fmt.Errorf("%s is not text and is not shown: %s, %s", resp.Request.URL, kind, size)
 	}
 	if kind != "" && kind != "application/octet-stream" && !textual(kind) {
 		return "", "", binary(resp.ContentLength)
@@ -43,7 +49,7 @@ func (t *Tool) content(resp *http.Response) (what, body string, err error) {
 	if bytes.IndexByte(raw, 0) >= 0 && !utf16(raw) {
 		return "", "", binary(int64(len(raw)))
 	}
-	what = fmt.Sprintf("%s, %s%s", kind, size(int64(len(raw))), note)
+	what = fmt.Sprintf("%s, %s%s", kind, text.Bytes(int64(len(raw))), note)
 	body = decoded(raw, declared)
 	if kind == "text/html" || kind == "application/xhtml+xml" {
 		if body, err = markdown(body, resp.Request.URL); err != nil {

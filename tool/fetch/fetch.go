@@ -270,7 +270,7 @@ func (t *Tool) readAll(r io.Reader) (b []byte, note string, err error) {
 	case err != nil:
 		return nil, "", fmt.Errorf("the page broke off: %w", err)
 	case int64(len(b)) > t.o.MaxBytes:
-		return b[:t.o.MaxBytes], fmt.Sprintf(", cut after %s", size(t.o.MaxBytes)), nil
+		return b[:t.o.MaxBytes], fmt.Sprintf(", cut after %s", text.Bytes(t.o.MaxBytes)), nil
 	}
 	return b, "", nil
 }
@@ -308,17 +308,4 @@ func (p page) show(offset, most int) string {
 		part += fmt.Sprintf("\n[%d of %d bytes; offset %d reads on]", len(part), len(p.text), len(p.text)-len(rest)+len(part))
 	}
 	return p.head + "\n" + part
-}
-
-// size says a number of bytes the way people do.
-func size(n int64) string {
-	switch {
-	case n < 0:
-		return "of unknown size"
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }

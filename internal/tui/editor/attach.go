@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"goclaw/internal/attach"
+	"goclaw/internal/text"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
@@ -62,7 +63,7 @@ func block(name string, data []byte, err error) (llm.Block, string) {
 		return b, fmt.Sprintf("attached %s (%dx%d)", shown, w, h)
 	case llm.Text:
 		if len(data) > maxText {
-			return nil, fmt.Sprintf("%s is named, not attached: it has %d KB, and the model can read it in pieces", shown, len(data)>>10)
+			return nil, fmt.Sprintf("%s is named, not attached: it has %s, and the model can read it in pieces", shown, text.Bytes(int64(len(data))))
 		}
 		return b, fmt.Sprintf("attached %s (%s)", shown, transcript.Count(strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1, "line"))
 	}

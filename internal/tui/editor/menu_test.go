@@ -146,7 +146,7 @@ func TestAttached(t *testing.T) {
 		t.Errorf("attached %q, want %q", texts, want)
 	}
 	notes := "attached README.md (1 line)\nattached docs/with space.md (1 line)\n" +
-		"big.log is named, not attached: it has 70 KB, and the model can read it in pieces\n" +
+		"big.log is named, not attached: it has 70.0 KB, and the model can read it in pieces\n" +
 		"prog cannot be attached: it is neither text nor a PNG, JPEG, GIF or WebP picture (application/octet-stream, 6 bytes); convert it to text first"
 	if got := strings.Join(m.Notes, "\n"); got != notes {
 		t.Errorf("the notes are\n%s\nwant\n%s", got, notes)
