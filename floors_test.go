@@ -74,7 +74,7 @@ func TestNoArrowRunsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	seen, top := 0, map[string][]string{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
 		var p struct {
 			ImportPath string
@@ -89,10 +89,49 @@ func TestNoArrowRunsUp(t *testing.T) {
 		}
 		seen++
 		check(t, pkg, p.Imports)
+		if from := topRoom(t, pkg); from != "" {
+			for _, imp := range p.Imports {
+				if to, ours := strings.CutPrefix(imp, "goclaw/"); ours && topRoom(t, to) != from {
+					top[from] = append(top[from], topRoom(t, to))
+				}
+			}
+		}
+	}
+	for room := range top {
+		if way := path(top, room, room, map[string]bool{}); way != nil {
+			t.Errorf("rooms import each other in a circle: %s", strings.Join(way, " -> "))
+			break
+		}
 	}
 	if seen < 3 {
 		t.Fatalf("go list named %d packages of goclaw", seen)
 	}
+}
+
+// topRoom returns the room below internal/ that pkg is part of, if it is on
+// the highest floor there; "" if not.
+func topRoom(t *testing.T, pkg string) string {
+	if i := roomOf(t, pkg); i < 0 || floors[i].room != "internal" {
+		return ""
+	}
+	return strings.Join(strings.SplitN(pkg, "/", 3)[:2], "/")
+}
+
+// path returns the rooms on a way from one room to another, nil if there is none.
+func path(imports map[string][]string, from, to string, tried map[string]bool) []string {
+	for _, next := range imports[from] {
+		if next == to {
+			return []string{from, to}
+		}
+		if next == "" || tried[next] {
+			continue
+		}
+		tried[next] = true
+		if way := path(imports, next, to, tried); way != nil {
+			return append([]string{from}, way...)
+		}
+	}
+	return nil
 }
 
 func check(t *testing.T, pkg string, imports []string) {

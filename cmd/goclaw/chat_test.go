@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/term"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // sit starts the program on a terminal of its own.
-func sit(t *testing.T, home, termName string, args ...string) (*ptytest.Person, *exec.Cmd) {
+func sit(t *testing.T, home, termName string, args ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
-	p := ptytest.New(t, 100, 40)
+	p := tuitest.New(t, 100, 40)
 	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=" + termName, "PATH=" + os.Getenv("PATH")}
@@ -59,17 +59,17 @@ func TestChatOnATerminal(t *testing.T) {
 
 	for n, end := range []struct {
 		name string
-		do   func(*ptytest.Person, *exec.Cmd)
+		do   func(*tuitest.Person, *exec.Cmd)
 	}{
-		{"ctrl-d", func(p *ptytest.Person, _ *exec.Cmd) { p.Press("\x04") }},
-		{"ctrl-c twice", func(p *ptytest.Person, _ *exec.Cmd) {
+		{"ctrl-d", func(p *tuitest.Person, _ *exec.Cmd) { p.Press("\x04") }},
+		{"ctrl-c twice", func(p *tuitest.Person, _ *exec.Cmd) {
 			p.Press("\x03")
 			p.See("Ctrl-C again to quit")
 			p.Press("\x03")
 		}},
-		{"terminate", func(_ *ptytest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }},
-		{"hang up", func(_ *ptytest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGHUP) }},
-		{"quit", func(p *ptytest.Person, _ *exec.Cmd) { p.Press("/quit\r") }},
+		{"terminate", func(_ *tuitest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }},
+		{"hang up", func(_ *tuitest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGHUP) }},
+		{"quit", func(p *tuitest.Person, _ *exec.Cmd) { p.Press("/quit\r") }},
 	} {
 		p, cmd := sit(t, home, "xterm")
 		p.See("Restored: 1 previous turn of main:cli:user")
@@ -78,7 +78,7 @@ func TestChatOnATerminal(t *testing.T) {
 		if code := exits(t, cmd); code != 0 {
 			t.Errorf("%s: exit code %d, want 0", end.name, code)
 		}
-		cooked := ptytest.New(t, 100, 40)
+		cooked := tuitest.New(t, 100, 40)
 		want, err := term.GetState(int(cooked.TTY.Fd()))
 		if err != nil {
 			t.Fatal(err)

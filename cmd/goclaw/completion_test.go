@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // completable is a home with sessions and a configuration to complete from.
@@ -37,7 +37,7 @@ func TestCompletionInBash(t *testing.T) {
 		if _, err := os.Stat(provided); err != nil && load != ":" {
 			continue
 		}
-		p := ptytest.New(t, 160, 40)
+		p := tuitest.New(t, 160, 40)
 		cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 		cmd.Env, cmd.Dir = append(env, "TERM=dumb"), home

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"goclaw/internal/config"
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/session"
 	. "goclaw/session/sessiontest"
 )
@@ -137,21 +137,21 @@ func keyless(home string, more ...string) []string {
 }
 
 // atTerminal starts the program on a terminal.
-func atTerminal(t *testing.T, home string, args ...string) (*ptytest.Person, *exec.Cmd) {
+func atTerminal(t *testing.T, home string, args ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
 	return talks(t, home, keyless(home), args...)
 }
 
 // talks starts the program on a terminal, with that environment in that folder.
-func talks(t *testing.T, dir string, env []string, args ...string) (*ptytest.Person, *exec.Cmd) {
+func talks(t *testing.T, dir string, env []string, args ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
 	return talksAfter(t, "", dir, env, args...)
 }
 
 // talksAfter is talks with what was typed before the program began.
-func talksAfter(t *testing.T, typed, dir string, env []string, args ...string) (*ptytest.Person, *exec.Cmd) {
+func talksAfter(t *testing.T, typed, dir string, env []string, args ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
-	p := ptytest.New(t, 200, 40)
+	p := tuitest.New(t, 200, 40)
 	p.Press(typed)
 	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY

@@ -14,7 +14,7 @@ import (
 
 	"goclaw/internal/fixtures"
 	"goclaw/internal/inherit"
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // eightHomes is a home in which all eight programs were used.
@@ -67,7 +67,7 @@ func eightHomes(t *testing.T) string {
 func TestEightPrograms(t *testing.T) {
 	home := eightHomes(t)
 	env := map[string]string{"HOME": home, "GOCLAW_HOME": home + "/goclaw", "GOCLAW_NO_LOCAL": "1", "TERM": "xterm", "NO_COLOR": "1", "GOCLAW_MODEL": "offline"}
-	p := ptytest.New(t, 240, 100)
+	p := tuitest.New(t, 240, 100)
 	if code := run([]string{"sessions"}, p.TTY, p.TTY, p.TTY, func(name string) string { return env[name] }); code != 0 {
 		t.Fatalf("exit code %d: %s", code, p.All())
 	}

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // begins starts the program in home on a terminal of that size.
-func begins(t *testing.T, home string, cols, rows int, more ...string) (*ptytest.Person, *exec.Cmd) {
+func begins(t *testing.T, home string, cols, rows int, more ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
-	p := ptytest.New(t, cols, rows)
+	p := tuitest.New(t, cols, rows)
 	cmd := exec.Command("goclaw", more...)
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home + "/home", "GOCLAW_NO_LOCAL=1", "TERM=xterm-256color", "NO_COLOR=1", "PATH=" + os.Getenv("PATH")}
 	cmd.Dir = home
@@ -37,7 +37,7 @@ Import 4 sessions (the originals are only read)?`
 
 // answers presses key until text is there: what is pressed before a question is
 // on the screen does not answer it.
-func answers(p *ptytest.Person, key, text string) {
+func answers(p *tuitest.Person, key, text string) {
 	for range 5 {
 		p.Press(key)
 		if p.Until(3*time.Second, func(s string, _, _ int) bool { return strings.Contains(s, text) }) {
@@ -159,7 +159,7 @@ func TestFirstStartPlain(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	others(t, home)
-	p := ptytest.New(t, 100, 30)
+	p := tuitest.New(t, 100, 30)
 	cmd := exec.Command("goclaw", "--plain")
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + filepath.Join(home, "home"), "GOCLAW_NO_LOCAL=1", "TERM=xterm", "NO_COLOR=1", "PATH=" + os.Getenv("PATH")}
 	p.Run(cmd)

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // TestWorkInAFolder is a day's work in short: start in a repository, see an edit
@@ -40,8 +40,8 @@ func TestWorkInAFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(repo, "AGENTS.md"), []byte("Prefer constants."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open := func(args ...string) (*ptytest.Person, *exec.Cmd) {
-		p := ptytest.New(t, 100, 60)
+	open := func(args ...string) (*tuitest.Person, *exec.Cmd) {
+		p := tuitest.New(t, 100, 60)
 		cmd := exec.Command("goclaw", args...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH"),

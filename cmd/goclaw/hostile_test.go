@@ -25,8 +25,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"goclaw/internal/repl/ptytest"
 	"goclaw/internal/terminal"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -71,7 +71,7 @@ var drawn = regexp.MustCompile("\x1b\\[([0-9;]*[ABCDGHJKLMPSTXdm]|[0-9]+ q|6n|\\
 
 // checkScreen is checkText for a chat that draws on a terminal. What evil wants
 // to do is not done: no colour of its, no title, no text without a line's head.
-func checkScreen(t *testing.T, what string, p *ptytest.Person) {
+func checkScreen(t *testing.T, what string, p *tuitest.Person) {
 	t.Helper()
 	for _, s := range []string{"\x1b[35", "\x1b]0;"} {
 		if i := strings.Index(p.All(), s); i >= 0 {
@@ -288,7 +288,7 @@ func showsText(t *testing.T, home string, args []string, tty, pipe bool) {
 	}
 	if tty {
 		run(func(cmd *exec.Cmd) string {
-			p := ptytest.New(t, 1000, 40) // wide enough that no line is wrapped
+			p := tuitest.New(t, 1000, 40) // wide enough that no line is wrapped
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
 			if slices.Contains(args, "mcp") {
@@ -362,7 +362,7 @@ func hostileModel(t *testing.T) string {
 // question, commands to allow, and what every slash command shows.
 func TestChatShowsText(t *testing.T) {
 	home := hostileHome(t, "sqlite", hostileModel(t))
-	p := ptytest.New(t, 1000, 60)
+	p := tuitest.New(t, 1000, 60)
 	cmd := exec.Command("goclaw", "--session", "first")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH")}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // openClaw makes a folder of sessions of about that many bytes each.
@@ -39,7 +39,7 @@ func openClaw(t *testing.T, sessions, size int) string {
 func TestImportOnATerminal(t *testing.T) {
 	src, home := openClaw(t, 2, 24<<20), t.TempDir()
 	for _, cols := range []int{100, 40} {
-		p := ptytest.New(t, cols, 10)
+		p := tuitest.New(t, cols, 10)
 		cmd := exec.Command("goclaw", "import", src)
 		var out bytes.Buffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, &out, p.TTY
@@ -76,7 +76,7 @@ func TestImportOnATerminal(t *testing.T) {
 // TestFirstStartOfNothing: where there is nothing to take over, no bar is shown.
 func TestFirstStartOfNothing(t *testing.T) {
 	home := t.TempDir()
-	p := ptytest.New(t, 80, 10)
+	p := tuitest.New(t, 80, 10)
 	cmd := exec.Command("goclaw", "sessions")
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, &out, p.TTY

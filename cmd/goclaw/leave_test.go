@@ -11,14 +11,14 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // asks starts goclaw on a terminal of its own, with what was typed before
 // it began. in is its standard input; "": the terminal.
-func asks(t *testing.T, home, typed, in string, args ...string) (*ptytest.Person, *exec.Cmd) {
+func asks(t *testing.T, home, typed, in string, args ...string) (*tuitest.Person, *exec.Cmd) {
 	t.Helper()
-	p := ptytest.New(t, 100, 40)
+	p := tuitest.New(t, 100, 40)
 	p.Press(typed)
 	cmd := exec.Command("goclaw", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
@@ -45,23 +45,23 @@ func exists(path string) bool {
 // does.
 func TestTypedAheadIsNoLeave(t *testing.T) {
 	const question = "bash wants to run in "
-	for name, start := range map[string]func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd){
-		"ask": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+	for name, start := range map[string]func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd){
+		"ask": func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd) {
 			return asks(t, home, "y\ny\ny", "", "ask", "run touch ran")
 		},
-		"ask with a pipe": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+		"ask with a pipe": func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd) {
 			return asks(t, home, "y\n", "run touch ran\n", "ask")
 		},
-		"lines in a pipe": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+		"lines in a pipe": func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd) {
 			return asks(t, home, "y\n", "run touch ran\ny\ny\n")
 		},
-		"chat": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+		"chat": func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd) {
 			p, cmd := sit(t, home, "xterm")
 			p.Rests()
 			p.Press("run touch ran\ry\ry\ry")
 			return p, cmd
 		},
-		"chat on a dumb terminal": func(t *testing.T, home string) (*ptytest.Person, *exec.Cmd) {
+		"chat on a dumb terminal": func(t *testing.T, home string) (*tuitest.Person, *exec.Cmd) {
 			p, cmd := sit(t, home, "dumb")
 			p.See("\n>")
 			p.Press("run touch ran\ny\ny\ny")
@@ -189,7 +189,7 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 				env = c.prepare(t, home)
 			}
 			ollama.take()
-			p := ptytest.New(t, 200, 40)
+			p := tuitest.New(t, 200, 40)
 			p.Press("y\ny\n1\ny") // before the program has begun
 			cmd := exec.Command("goclaw", c.args...)
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY

@@ -11,7 +11,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // listHome is a home with two sessions, one of them a mirror.
@@ -45,7 +45,7 @@ func TestListFitsTheTerminal(t *testing.T) {
 		80:  {`(?m)^#  KEY +TITLE +TURNS  FULL  AGE  FOLDER$`, `(?m)^1  main:cli:trip +Trip to Rome +0 `, `(?m)^2  pi:harbour-\S*…  Establish which co.*…  1      25%   \d+d  …\S*office$`},
 		200: {`(?m)^#  KEY +TITLE +TURNS  CONTEXT  LAST USED  FOLDER +MODEL +FROM$`, `(?m)^2  pi:harbour-office:01a1dc9e-3ce8-\S*  Establish which counterparties .*  1      50k 25%  \d+d ago .* anthropic/claude-sonnet-4-5  pi$`},
 	} {
-		p := ptytest.New(t, columns, 24)
+		p := tuitest.New(t, columns, 24)
 		if code := run([]string{"sessions"}, p.TTY, p.TTY, p.TTY, getenv); code != 0 {
 			t.Fatalf("exit code %d", code)
 		}
@@ -69,8 +69,8 @@ func TestListFitsTheTerminal(t *testing.T) {
 // The numbers are those of the list on the same terminal, if there is one.
 func TestNumbersOfATerminal(t *testing.T) {
 	getenv := listHome(t)
-	a, b, c := ptytest.New(t, 80, 24), ptytest.New(t, 80, 24), ptytest.New(t, 80, 24)
-	on := func(p *ptytest.Person, want string, args ...string) {
+	a, b, c := tuitest.New(t, 80, 24), tuitest.New(t, 80, 24), tuitest.New(t, 80, 24)
+	on := func(p *tuitest.Person, want string, args ...string) {
 		t.Helper()
 		run(args, p.TTY, p.TTY, p.TTY, getenv)
 		p.Await(want, func(string, int, int) bool { return strings.Contains(p.All(), want) })
@@ -96,7 +96,7 @@ func TestNothingBeginsByMistake(t *testing.T) {
 		{[]string{"ask", "--new", "-s", "main:cli:other", "hello"}, 0, "a new session, main:cli:other"},
 		{[]string{"ask", "-s", "main:cli:other", "hello again"}, 0, "Hello"},
 	} {
-		p := ptytest.New(t, 120, 24)
+		p := tuitest.New(t, 120, 24)
 		if code := run(c.args, p.TTY, p.TTY, p.TTY, getenv); code != c.code {
 			t.Errorf("%v: exit code %d, want %d", c.args, code, c.code)
 		}

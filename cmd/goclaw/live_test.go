@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // TestCommandIsSeen: in a chat, what a command prints is seen while it runs, and
@@ -28,7 +28,7 @@ func TestCommandIsSeen(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	home, repo := t.TempDir(), t.TempDir()
-	p := ptytest.New(t, 160, 40)
+	p := tuitest.New(t, 160, 40)
 	cmd := exec.Command("goclaw", "--mode", "all")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + filepath.Join(home, "claw"), "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH"),

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // On a terminal of 40 columns commands break their lines between words, and
@@ -42,7 +42,7 @@ func TestCommandsOnANarrowTerminal(t *testing.T) {
 		{"sessions show there-is-none", 1, "goclaw: there is no session\n\"there-is-none\""},
 		{"search reconciliation", 0, " 1. pi:w:aaaa…  user  record 2\n"},
 	} {
-		p := ptytest.New(t, 40, 24)
+		p := tuitest.New(t, 40, 24)
 		if code := run(strings.Fields(c.args), p.TTY, p.TTY, p.TTY, getenv); code != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.args, code, c.code)
 		}
@@ -78,8 +78,8 @@ func TestAnswerOnANarrowTerminal(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	home := t.TempDir()
-	start := func(args ...string) (*ptytest.Person, *exec.Cmd) {
-		p := ptytest.New(t, 36, 40)
+	start := func(args ...string) (*tuitest.Person, *exec.Cmd) {
+		p := tuitest.New(t, 36, 40)
 		cmd := exec.Command("goclaw", args...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home, "GOCLAW_NO_LOCAL=1", "TERM=xterm", "NO_COLOR=1", "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=sk-test-0123456789"}

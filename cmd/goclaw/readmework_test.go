@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // playing is a model that says what a script says, one line for each request: a
@@ -101,8 +101,8 @@ func TestReadmeWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(args ...string) (*ptytest.Person, *exec.Cmd) {
-		p := ptytest.New(t, 100, 80)
+	open := func(args ...string) (*tuitest.Person, *exec.Cmd) {
+		p := tuitest.New(t, 100, 80)
 		cmd := exec.Command("goclaw", args...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + filepath.Join(home, ".goclaw"), "GOCLAW_NO_LOCAL=1", "TERM=xterm", "NO_COLOR=1", "PATH=" + os.Getenv("PATH"),

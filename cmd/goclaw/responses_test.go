@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"goclaw/internal/config"
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // TestReasoningSurvivesKill: what the model thought before its calls is on disk
@@ -115,7 +115,7 @@ func TestWhichAPI(t *testing.T) {
 func TestModelsOnATerminal(t *testing.T) {
 	machine{ollama: &ear{models: []string{"llama3.2"}}}.switchOn(t)
 	home := t.TempDir()
-	p := ptytest.New(t, 80, 60)
+	p := tuitest.New(t, 80, 60)
 	cmd := exec.Command("goclaw")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env, cmd.Dir = keyless(home, "ANTHROPIC_API_KEY=sk-test", "OPENAI_API_KEY=sk-test"), home

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goclaw/internal/config"
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/tool"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestSandboxIsSaid(t *testing.T) {
 	t.Parallel()
 	home, repo := t.TempDir(), t.TempDir()
-	p := ptytest.New(t, 200, 40)
+	p := tuitest.New(t, 200, 40)
 	cmd := exec.Command("goclaw", "--mode", "all", "--model", "offline")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, p.TTY, p.TTY
 	cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + filepath.Join(home, "claw"), "GOCLAW_NO_LOCAL=1", "TERM=xterm", "PATH=" + os.Getenv("PATH")}

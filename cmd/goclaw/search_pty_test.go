@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // manyMessages makes a home with that many messages, which have no vectors yet.
@@ -35,9 +35,9 @@ func manyMessages(t *testing.T, n int) string {
 
 // indexOn starts goclaw search --index with a terminal for what it says on the
 // way.
-func indexOn(t *testing.T, home string, cols int) (*ptytest.Person, *exec.Cmd, *bytes.Buffer) {
+func indexOn(t *testing.T, home string, cols int) (*tuitest.Person, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	p := ptytest.New(t, cols, 10)
+	p := tuitest.New(t, cols, 10)
 	cmd := exec.Command("goclaw", "search", "--index")
 	out := &bytes.Buffer{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.TTY, out, p.TTY
@@ -58,7 +58,7 @@ func TestVectorsOnATerminal(t *testing.T) {
 	home := manyMessages(t, messages)
 	form := regexp.MustCompile(`^(?:indexing: \d+ of \d+(?: records)?(?:, [\d.]+/s)?(?:, (?:[\dhms]+ left|nearly done))?|(?:making )?vectors: (\d+) of (\d+)(?:, [\d.]+/s)?(?:, (?:[\dhms]+ left|nearly done))?|)$`)
 	// shown checks the lines, and returns how many vectors the last one counts.
-	shown := func(p *ptytest.Person, cols, total int) (last int) {
+	shown := func(p *tuitest.Person, cols, total int) (last int) {
 		t.Helper()
 		lines, grew := strings.Split(p.All(), "\r"), 0
 		for _, l := range lines {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // vendor is a server with Anthropic's list of models, which accepts one key.
@@ -129,7 +129,7 @@ func TestSetupStopped(t *testing.T) {
 		if code := exits(t, cmd); code != 130 {
 			t.Errorf("stopped at %q: exit code %d", steps[stop][0], code)
 		}
-		want, err := term.GetState(int(ptytest.New(t, 80, 24).TTY.Fd()))
+		want, err := term.GetState(int(tuitest.New(t, 80, 24).TTY.Fd()))
 		got, err2 := term.GetState(int(p.TTY.Fd()))
 		if err != nil || err2 != nil || *got != *want {
 			t.Errorf("stopped at %q: the terminal is left as %+v", steps[stop][0], got)

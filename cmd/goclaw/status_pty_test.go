@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 )
 
 // TestStatusLineOfTheProgram: the last lines say which model, folder and title,
@@ -28,7 +28,7 @@ func TestStatusLineOfTheProgram(t *testing.T) {
 		home := t.TempDir()
 		put(t, home, "home/config.json", soon)
 		put(t, home, "work/a.txt", "a")
-		p := ptytest.New(t, size.cols, size.rows)
+		p := tuitest.New(t, size.cols, size.rows)
 		cmd := exec.Command("goclaw")
 		cmd.Env = []string{"HOME=" + home, "GOCLAW_HOME=" + home + "/home", "GOCLAW_NO_LOCAL=1", "TERM=xterm-256color", "NO_COLOR=1", "PATH=" + os.Getenv("PATH"),
 			"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + s.url}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"goclaw/internal/repl/ptytest"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/llm"
 	"goclaw/llm/llmtest"
 	"goclaw/recall"
@@ -29,7 +29,7 @@ func (f finder) Search(context.Context, recall.Query) (recall.Result, error) {
 func (finder) File(string, int, int) (string, int, error) { return "", 0, nil }
 
 // seeWhole waits until the screen shows text, broken between words at most.
-func seeWhole(t *testing.T, p *ptytest.Person, text string) {
+func seeWhole(t *testing.T, p *tuitest.Person, text string) {
 	t.Helper()
 	p.Await(fmt.Sprintf("the words %q", text), func(s string, _, _ int) bool {
 		return strings.Contains(strings.Join(strings.Fields(s), " "), text)

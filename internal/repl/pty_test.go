@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"goclaw/internal/repl/line"
-	"goclaw/internal/repl/ptytest"
 	"goclaw/internal/transcript"
 	"goclaw/internal/tui/tuitest"
 	"goclaw/llm"
@@ -36,7 +35,7 @@ func hang(text string) llmtest.Step {
 }
 
 // sit runs a chat on a real terminal. over waits for its end.
-func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*Options)) (p *ptytest.Person, over func()) {
+func (b *bench) sit(t *testing.T, ctx context.Context, opts ...func(*Options)) (p *tuitest.Person, over func()) {
 	t.Helper()
 	return b.sitAt(t, ctx, 80, 24, opts...)
 }
@@ -54,9 +53,9 @@ type Terminal interface {
 var OnTerminal func(tty *os.File) Terminal
 
 // sitAt is sit on a terminal of another size.
-func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *ptytest.Person, over func()) {
+func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *tuitest.Person, over func()) {
 	t.Helper()
-	p = ptytest.New(t, cols, rows)
+	p = tuitest.New(t, cols, rows)
 	ui := OnTerminal(p.TTY)
 	o := b.options(p.TTY, p.TTY)
 	o.Interactive, o.Display, o.Style, o.Width = true, ui, transcript.Style{Colour: true}, ui.Width
@@ -74,9 +73,9 @@ func (b *bench) sitAt(t *testing.T, ctx context.Context, cols, rows int, opts ..
 }
 
 // sitPlain is sitAt with plain lines.
-func (b *bench) sitPlain(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *ptytest.Person, over func()) {
+func (b *bench) sitPlain(t *testing.T, ctx context.Context, cols, rows int, opts ...func(*Options)) (p *tuitest.Person, over func()) {
 	t.Helper()
-	p = ptytest.New(t, cols, rows)
+	p = tuitest.New(t, cols, rows)
 	o := b.options(p.TTY, p.TTY)
 	o.Interactive, o.Width = true, func() int { return cols }
 	for _, f := range opts {
@@ -87,7 +86,7 @@ func (b *bench) sitPlain(t *testing.T, ctx context.Context, cols, rows int, opts
 }
 
 // ends runs a chat; over waits for its end.
-func ends(t *testing.T, p *ptytest.Person, run func() error) (over func()) {
+func ends(t *testing.T, p *tuitest.Person, run func() error) (over func()) {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
 	return func() {

@@ -4,8 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"goclaw/internal/markdown"
 	"goclaw/internal/terminal"
-	"goclaw/internal/tui/markdown"
 )
 
 // Answer shows an answer while it arrives. If the style says so it is rendered,

@@ -3,7 +3,7 @@ package tui
 import (
 	"strings"
 
-	"goclaw/internal/tui/markdown"
+	"goclaw/internal/markdown"
 )
 
 // answer is what the model says, or thinks, while it arrives. What is finished

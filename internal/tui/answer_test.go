@@ -13,9 +13,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"goclaw/internal/markdown"
 	"goclaw/internal/transcript"
 	"goclaw/internal/tui"
-	"goclaw/internal/tui/markdown"
 	"goclaw/internal/tui/tuitest"
 )
 
