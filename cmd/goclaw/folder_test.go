@@ -89,8 +89,7 @@ func TestWorkInAFolder(t *testing.T) {
 		t.Errorf("the model was not told the instructions or the reason:\n%s", all)
 	}
 	p.Press("/rewind\r")
-	p.See("Files are as they are now.")
-	p.See("> call edit_file")
+	p.See("Files are as they are now.\n> call edit_file")
 	p.Press("\x15hello\r") // another message instead
 	p.See("echo: hello")
 	p.Rests()

@@ -76,7 +76,7 @@ func TestGoingBackInTheTree(t *testing.T) {
 	p.See("you are here")
 	p.Press("\x1b[A\r") // Up, Enter
 	p.See("back to before record")
-	p.See("> How is rye bread baked?")
+	p.See("as they are now.\n> How is rye bread baked?")
 	p.Press(" And wheat bread?\r")
 	p.See("start goclaw again.")
 	p.Rests()

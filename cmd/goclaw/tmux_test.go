@@ -271,7 +271,7 @@ func TestTmuxDay(t *testing.T) {
 	s.Press("Escape")
 	s.SeeNow("Esc again")
 	s.Press("Escape")
-	s.SeeNow("> wait again")
+	s.SeeNow("as they are now.\n> wait again\n") // in the input, not only where it was sent
 	s.Press("C-u")
 	s.rests()
 
