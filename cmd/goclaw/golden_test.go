@@ -48,6 +48,8 @@ var vary = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:0"},
 	{regexp.MustCompile(`\d[\d.]*k? → about`), "N → about"},
 	{regexp.MustCompile(`\b(\d+ s|\d+ min|a moment|just now|now)( ago)?\b`), "now"},
+	{regexp.MustCompile(`(?m)   \dm$`), "  now"}, // in a column
+	{regexp.MustCompile(`(?m)\b\d+m(,|$)`), "now$1"},
 }
 
 // normal is what the terminal shows without what varies. Where the input stands
