@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,26 @@ func TestExamples(t *testing.T) {
 		cmd.Env = append(os.Environ(), "ANTHROPIC_API_KEY=")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("the bot says (%v)\n%s\nwant %s", err, out, want)
+		}
+	}
+}
+
+// Every public package has an example that runs.
+func TestPublicPackagesHaveExamples(t *testing.T) {
+	for _, pkg := range strings.Fields(goIn(t, ".", "", "list", "./...")) {
+		dir, ok := strings.CutPrefix(pkg, "goclaw/")
+		if !ok || strings.HasPrefix(dir, "cmd/") || slices.Contains(strings.Split(dir, "/"), "internal") {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && regexp.MustCompile(`(?s)\nfunc Example.*\n\t// Output:`).Match(text)
+		}) {
+			t.Errorf("%s has no example that runs", dir)
 		}
 	}
 }

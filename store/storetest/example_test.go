@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"fmt"
 	"testing"
 
 	"goclaw/session"
@@ -18,4 +19,16 @@ func Example() {
 	TestProcesses := func(t *testing.T) { storetest.Processes(t, open) }
 
 	_, _, _ = TestMain, TestStore, TestProcesses
+}
+
+// The same seed always makes the same records, to fill a store with.
+func ExampleConversation() {
+	for r := range storetest.Conversation(1, 4) {
+		fmt.Printf("%d %T\n", r.Seq, r.Body)
+	}
+	// Output:
+	// 1 session.Header
+	// 2 session.Message
+	// 3 session.Message
+	// 4 session.Message
 }
