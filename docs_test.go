@@ -218,15 +218,21 @@ func TestGlossaryWords(t *testing.T) {
 	}
 }
 
+// oldWords are files whose texts keep such a word, with the reason.
+var oldWords = map[string]string{
+	"store/sqlite/schema.go":  "columns of older databases",
+	"internal/tui/program.go": "a queued message is taken back into the input",
+}
+
 // What users read in help and messages uses the same words.
 func TestGlossaryWordsInHelp(t *testing.T) {
 	texts := regexp.MustCompile("(?s)\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`")
-	out, err := exec.Command("git", "ls-files", "cmd/goclaw/*.go", "internal/repl/*.go", "internal/transcript/*.go").Output()
+	out, err := exec.Command("git", "ls-files", "*.go").Output()
 	if err != nil {
 		t.Skipf("the files of the repository cannot be listed: %v", err)
 	}
 	for path := range strings.FieldsSeq(string(out)) {
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || oldWords[path] != "" {
 			continue
 		}
 		data, err := os.ReadFile(path)

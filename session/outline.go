@@ -10,7 +10,7 @@ import (
 //
 // Logs written here are straight: each record continues the one before. Logs
 // of other programs are trees with dead branches, absent and dangling
-// parents, repeated ids and rewinds. Outline heals them by the rules of
+// parents, repeated ids and rewinds. Outline repairs them by the rules of
 // OpenClaw 2026.9.6, one record at a time, so that a session loaded from a log
 // equals the one that wrote it:
 //

@@ -52,7 +52,7 @@ func Replay(id ID, recs iter.Seq2[Record, error]) (*Session, error) {
 	return s, s.readAll(recs)
 }
 
-// ReplayStrict adds up a log as pi reads it, where Replay heals it: the last
+// ReplayStrict adds up a log as pi reads it, where Replay repairs it: the last
 // line is the leaf, of records with the same id the last counts, a parent may
 // stand anywhere in the log, and one that is unknown or absent cuts the past.
 // A cycle, on which pi hangs, cuts it as well.

@@ -47,7 +47,7 @@ func (c *code) peek(text string, width int) [][]run {
 	return copied.line(text, width)
 }
 
-// continued marks where a line of code is broken that is none in the source.
+// continued marks where a line of code is broken that is one line in the source.
 var continued = run{"↵", look{attr: dim}}
 
 // cut breaks a line at width columns.

@@ -92,7 +92,7 @@ func (l Listed) number(ref string) (id session.ID, typed, sure bool) {
 	return id, true, sure
 }
 
-// without says why a number is none of the list.
+// without says why a number is not in the list.
 func (l Listed) without() string {
 	if len(l.IDs) == 0 {
 		return cmp.Or(l.Why, "no list of sessions was printed here yet")
@@ -101,7 +101,7 @@ func (l Listed) without() string {
 }
 
 // Numbered returns the id of the session that ref is the number of, or ref itself
-// if it is none.
+// if it is not a number.
 func Numbered(ctx context.Context, st session.Store, ref string, last Listed) string {
 	if _, typed, _ := last.number(ref); typed {
 		if in, err := Find(ctx, st, ref, false, last); err == nil {

@@ -282,7 +282,7 @@ func (s viewAPI) transcript(w http.ResponseWriter, r *http.Request) error {
 			take(rec)
 		}
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "fold": form.fold})
+	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "fold": form.compaction})
 }
 
 // size is about how many bytes an item takes in an answer.
@@ -407,16 +407,16 @@ func (s viewAPI) move(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"session": s.b.Session(whole.Info), "text": text})
 }
 
-// fold is the compaction in effect.
-type fold struct {
+// inEffect is the compaction in effect.
+type inEffect struct {
 	First   session.Seq `json:"first"` // what is sent as it is begins here
 	Summary item        `json:"summary"`
 }
 
 // form is what the records of a log are to each other.
 type form struct {
-	dead map[session.Seq]bool // not on the live branch
-	fold *fold                // nil: nothing is compacted
+	dead       map[session.Seq]bool // not on the live branch
+	compaction *inEffect            // nil: nothing is compacted
 }
 
 // forms remembers the form of the session that was read last.
@@ -455,7 +455,7 @@ func (s viewAPI) form(ctx context.Context, in session.Info) (form, error) {
 	}
 	if at, keep, ok := whole.Compaction(); ok {
 		if it, ok := itemOf(in.ID, whole.Branch[at]); ok && it.Kind == "compaction" {
-			out.fold = &fold{whole.Branch[keep].Seq, it}
+			out.compaction = &inEffect{whole.Branch[keep].Seq, it}
 		}
 	}
 	f.id, f.last, f.form = in.ID, in.Last, out

@@ -16,7 +16,7 @@ type Answer interface {
 }
 
 // NewAnswer returns an Answer that writes to out, for a terminal of width
-// columns (0: it is none).
+// columns (0: it is not a terminal).
 func NewAnswer(out func(string), st Style, width func() int) Answer {
 	if !st.Render || width() <= 0 {
 		return NewPrinter(out, width)

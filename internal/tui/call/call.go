@@ -61,7 +61,7 @@ func last(line string) string {
 	return line[strings.LastIndexByte(line, '\r')+1:]
 }
 
-// Ended draws a call that has ended: its line, and its output folded.
+// Ended draws a call that has ended: its line, and the beginning of its output.
 func Ended(c Call, width int, st transcript.Style) []string {
 	mark, out := st.Green("✓"), read(c, width, st)
 	switch {
