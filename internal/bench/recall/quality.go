@@ -45,6 +45,7 @@ func quality(ctx context.Context, w io.Writer, sets []*set, o options) error {
 		t = append(t, row)
 	}
 	t.print(w)
+	ceiling(w, sets, o.verbose)
 	return checkGoals(w, sets, o, scores)
 }
 

@@ -259,3 +259,35 @@ func TestThin(t *testing.T) {
 		t.Error("0 leaves questions out")
 	}
 }
+
+// TestCeiling: what no search can find is counted where questions quote texts,
+// and nowhere else.
+func TestCeiling(t *testing.T) {
+	docs := map[string][]document{"c": {
+		{ID: "a", Text: "panic: runtime error:\nindex out of range [3] with length 2"},
+		{ID: "b", Text: "a log that was cut before"},
+		{ID: "c", Text: "designed for coverage " + strings.Repeat("of this and that ", 30) + "which we provide"},
+	}}
+	quoting := &set{name: "code", docs: docs, queries: []query{
+		{QID: "q1", Question: "Index out of range [7] with length 5", Gold: []string{"a"}},
+		{QID: "q2", Question: "runtime error: index out", Gold: []string{"a", "b"}},
+		{QID: "q3", Question: "a log that was", Gold: []string{"b"}},
+		{QID: "q4", Question: "designed coverage provide", Gold: []string{"c"}, Category: notSearch[0]},
+	}}
+	other := &set{name: "turns", docs: docs, queries: []query{{QID: "q5", Question: "what went wrong?", Gold: []string{"a"}}}}
+	var b strings.Builder
+	ceiling(&b, []*set{other, quoting}, true)
+	for _, want := range []string{"| q2             | b                          | 25         |", "| code              | 3         | 1                     | 83.3 "} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	for _, not := range []string{"q1", "q3", "q4", "q5", "turns"} {
+		if strings.Contains(b.String(), not) {
+			t.Errorf("%q is in\n%s", not, b.String())
+		}
+	}
+	if got := held("designed coverage provide", docs["c"][2].Text); got < 0.6 || got > 0.8 {
+		t.Errorf("of words that are far from each other it holds %.2f", got)
+	}
+}
