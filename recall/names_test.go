@@ -181,3 +181,21 @@ func TestFlagsAlone(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 }
+
+// TestTypedOn: a word is found while it is typed, also where its beginning is
+// longer than its stem.
+func TestTypedOn(t *testing.T) {
+	w := worlds["memory"](t, Options{})
+	say(t, w, "a", "user: The configuration has no hasSessions, and notifications are off.", "user: The harbour is closing.")
+	say(t, w, "b", chatter...)
+	for _, word := range []string{"configuration", "hasSessions", "notifications", "closing"} {
+		for n := minTyped; n <= len(word); n++ {
+			if got := find(t, w.ix, Query{Text: word[:n], Limit: 1}); len(got) != 1 || !strings.HasPrefix(got[0], "a#") {
+				t.Errorf("%q finds %v", word[:n], got)
+			}
+		}
+	}
+}
+
+// minTyped is how many letters a word is found by.
+const minTyped = 4

@@ -3,6 +3,7 @@ package ranking
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"goclaw/internal/parts"
 )
@@ -49,13 +50,17 @@ may might must tell list summarize describe explain find give show remind accord
 }()
 
 // isExact reports whether a query looks for its words themselves: it has the
-// marks of code, or is not put as a question. asks says that it ends in a
+// marks of code, begins with a mark that stands alone, as a line does that was
+// copied from a list, or is not put as a question. asks says that it ends in a
 // question mark.
 func isExact(text string, asks bool) bool {
 	if strings.ContainsAny(text, "{}();=→`") {
 		return true
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if rest != "" && !strings.ContainsFunc(first, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return true
+	}
 	return !asks && !asking[strings.ToLower(strings.Trim(first, ".,:;'\""))]
 }
 

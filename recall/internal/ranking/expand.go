@@ -73,6 +73,9 @@ func (c *Corpus) variants(t asked) (variants, error) {
 	if err := c.beginnings(t, &v); err != nil || v.n > 0 {
 		return v, err
 	}
+	if err := c.unfinished(t, &v); err != nil || v.n > 0 {
+		return v, err
+	}
 	return v, c.typos(t, &v)
 }
 
@@ -96,6 +99,39 @@ func (c *Corpus) beginnings(t asked, v *variants) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// endings are those of words whose stems lack them, or have others.
+var endings = strings.Fields("ation ational ing ion ed er es ment ness able ible ive ity ally ful ous ence ance")
+
+// unfinished adds the term of a word that t is the beginning of, if that term
+// does not begin as t does: "configurati" is of configuration, whose term is
+// configur.
+func (c *Corpus) unfinished(t asked, v *variants) error {
+	if !ascii(t.word) || !partBeginnings.On() {
+		return nil
+	}
+	for n := len(t.word) - 1; n >= minBeginning && v.n == 0; n-- {
+		for _, e := range endings {
+			if !strings.HasPrefix(e, t.word[n:]) {
+				continue
+			}
+			term := words.Term(t.word[:n] + e)
+			lists, docs, err := c.lists(term)
+			if err != nil {
+				return err
+			}
+			if docs == 0 || slices.Contains(v.terms, term) {
+				continue
+			}
+			for i, list := range lists {
+				v.add(i, list, 0, beginningFactor)
+			}
+			v.n += docs
+			v.terms = append(v.terms, term)
 		}
 	}
 	return nil

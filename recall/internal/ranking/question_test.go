@@ -36,3 +36,23 @@ func TestOurs(t *testing.T) {
 		}
 	}
 }
+
+func TestExact(t *testing.T) {
+	for text, want := range map[string]bool{
+		"permission denied":                    true,
+		"if (err != nil)":                      true,
+		"what is in parse(x)?":                 true,
+		"- Missing error handling. Should we?": true, // a line that was copied
+		"❓ should we go on anyway?":            true,
+		"--no-ff: what is it?":                 false,
+		"should we go on anyway?":              false,
+		"who decided that":                     false,
+		"The deploy failed. Do you know why?":  false,
+		"?":                                    false,
+	} {
+		ends, _ := words.Asks(text)
+		if got := isExact(text, ends); got != want {
+			t.Errorf("%q looks for its words themselves: %v, want %v", text, got, want)
+		}
+	}
+}
