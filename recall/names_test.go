@@ -187,10 +187,10 @@ func TestFlagsAlone(t *testing.T) {
 func TestTypedOn(t *testing.T) {
 	w := worlds["memory"](t, Options{})
 	say(t, w, "a", "user: The configuration has no hasSessions, and notifications are off.", "user: The harbour is closing.")
-	say(t, w, "b", chatter...)
+	say(t, w, "b", append(slices.Clone(chatter), "user: It is configuration-driven.")...)
 	for _, word := range []string{"configuration", "hasSessions", "notifications", "closing"} {
 		for n := minTyped; n <= len(word); n++ {
-			if got := find(t, w.ix, Query{Text: word[:n], Limit: 1}); len(got) != 1 || !strings.HasPrefix(got[0], "a#") {
+			if got := find(t, w.ix, Query{Text: word[:n], Session: "a"}); len(got) == 0 {
 				t.Errorf("%q finds %v", word[:n], got)
 			}
 		}

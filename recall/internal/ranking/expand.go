@@ -70,11 +70,17 @@ func (c *Corpus) variants(t asked) (variants, error) {
 	if t.fixed || v.n > 0 && !t.code {
 		return v, nil
 	}
-	if err := c.beginnings(t, &v); err != nil || v.n > 0 {
+	there := v.n > 0
+	if err := c.beginnings(t, &v); err != nil {
 		return v, err
 	}
-	if err := c.unfinished(t, &v); err != nil || v.n > 0 {
-		return v, err
+	if !there {
+		if err := c.unfinished(t, &v); err != nil {
+			return v, err
+		}
+	}
+	if v.n > 0 {
+		return v, nil
 	}
 	return v, c.typos(t, &v)
 }
@@ -114,7 +120,7 @@ func (c *Corpus) unfinished(t asked, v *variants) error {
 	if !ascii(t.word) || !partBeginnings.On() {
 		return nil
 	}
-	for n := len(t.word) - 1; n >= minBeginning && v.n == 0; n-- {
+	for n := len(t.word) - 1; n >= minBeginning; n-- {
 		for _, e := range endings {
 			if !strings.HasPrefix(e, t.word[n:]) {
 				continue
