@@ -16,6 +16,17 @@ type binding struct {
 	do    func(m *model) (done bool, cmd tea.Cmd)
 }
 
+// later precedes a command that is not run because the chat works.
+const later = "when the answer is there: "
+
+// tooLate drops the command that a key stands for when work begins before it:
+// nothing is to open minutes after the key was pressed.
+func (m *model) tooLate() {
+	if m.wanted != "" {
+		m.hint, m.wanted = later+m.wanted, ""
+	}
+}
+
 // bindings are the keys, in the order of the help.
 func bindings() []binding {
 	done := func(f func(m *model)) func(*model) (bool, tea.Cmd) {
@@ -24,7 +35,7 @@ func bindings() []binding {
 	command := func(text string) func(*model) (bool, tea.Cmd) {
 		return func(m *model) (bool, tea.Cmd) {
 			if !m.command(text) {
-				m.hint = "when the answer is there: " + text
+				m.hint = later + text
 			}
 			return true, nil
 		}

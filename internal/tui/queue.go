@@ -148,7 +148,8 @@ func (t *outbox) sent(m editor.Message) {
 }
 
 // command has the chat run a command that a key stands for, as soon as it waits
-// for a line; while it works, it does not. The command is not echoed.
+// for a line. It reports false if the chat works, which tooLate sees to if work
+// begins first. The command is not echoed.
 func (t *outbox) command(text string) bool {
 	if t.reader == nil && t.log.working > 0 {
 		return false

@@ -251,3 +251,35 @@ func TestKeysBetweenTwoLines(t *testing.T) {
 	}
 	<-over
 }
+
+// A key that opens something comes too late if the chat has taken a line before,
+// and begins to work: nothing opens when the work is over.
+func TestKeyBeforeTheWork(t *testing.T) {
+	next, got := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for range 2 {
+			text, err := ui.ReadLine(ctx, "")
+			got <- fmt.Sprint(text, " ", err)
+			<-next
+			done := ui.Busy("working")
+			<-next
+			done()
+		}
+	})
+	p.See("? for help")
+	p.Press("one\r")
+	if text := await(t, p, got); text != "one <nil>" {
+		t.Errorf("the first line is %q", text)
+	}
+	p.Press("\x10and") // Ctrl-P
+	p.See("> and")
+	next <- struct{}{}
+	p.See("when the answer is there: /sessions")
+	next <- struct{}{}
+	p.Press(" two\r")
+	if text := await(t, p, got); text != "and two <nil>" {
+		t.Errorf("the second line is %q", text)
+	}
+	close(next)
+	<-over
+}
