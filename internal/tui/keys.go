@@ -74,7 +74,7 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 	if again { // "y Enter" answers one question, not the next as well
 		return nil
 	}
-	if o != nil && pressed && o.foreign(k) {
+	if o != nil && o.foreign(msg) {
 		m.desk.typed = m.clock() // the rest of it does not answer either
 	}
 	if o != nil && !m.early(o) {

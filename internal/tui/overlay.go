@@ -40,11 +40,11 @@ func (o *opened) cursor() *tea.Cursor {
 	return nil
 }
 
-// foreign reports whether a key is none of those that answer a question: it
-// begins a message.
-func (o *opened) foreign(k tea.KeyPressMsg) bool {
-	a, ok := o.v.(interface{ Answers(tea.KeyPressMsg) bool })
-	return o.asks && ok && !a.Answers(k)
+// foreign reports whether a key, or a paste, is none of those that answer a
+// question: it begins a message.
+func (o *opened) foreign(msg tea.Msg) bool {
+	a, ok := o.v.(interface{ Answers(tea.Msg) bool })
+	return o.asks && ok && !a.Answers(msg)
 }
 
 // Open shows v until it is done, or ctx ends.

@@ -130,8 +130,8 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 	<-over
 }
 
-// Who writes a message although a question is open answers nothing, whatever
-// letters it has.
+// Whoever writes a message although a question is open answers nothing, whatever
+// letters it has, until a pause.
 func TestMessageAtAQuestion(t *testing.T) {
 	answers := make(chan string, 1)
 	var c clock
@@ -146,14 +146,17 @@ func TestMessageAtAQuestion(t *testing.T) {
 	p.Press("/continue any\rthing")
 	typed(t, p, ui, "/continue anything")
 	c.pause()
+	p.Press("\x1b[200~ and y\x1b[201~") // nor does a paste
+	typed(t, p, ui, "/continue anything and y")
+	c.pause()
 	p.Press("n")
 	if got := await(t, p, answers); got != "false <nil>" {
 		t.Errorf("the answer is %q", got)
 	}
-	p.See("> /continue anything")
+	p.See("> /continue anything and y")
 	c.pause() // "n Enter" would be one answer
 	p.Press("\r")
-	if got := await(t, p, answers); got != "/continue anything" {
+	if got := await(t, p, answers); got != "/continue anything and y" {
 		t.Errorf("the input had %q", got)
 	}
 	<-over

@@ -110,10 +110,11 @@ func (p *Permission) Update(msg tea.Msg) (done bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// Answers reports whether a key means something here.
-func (p *Permission) Answers(k tea.KeyPressMsg) bool {
+// Answers reports whether a key, or a paste, means something here.
+func (p *Permission) Answers(msg tea.Msg) bool {
+	k, pressed := msg.(tea.KeyPressMsg)
 	means := func(c choice) bool { return strings.ToLower(k.Text) == c.key }
-	return p.reason != nil || k.Text == "" || strings.Contains("jk ", k.Text) || slices.ContainsFunc(p.choices, means)
+	return p.reason != nil || pressed && (k.Text == "" || strings.Contains("jk ", k.Text) || slices.ContainsFunc(p.choices, means))
 }
 
 func (p *Permission) choose(c choice) (done bool, cmd tea.Cmd) {

@@ -54,9 +54,10 @@ func (y *Yes) Update(msg tea.Msg) (done bool, cmd tea.Cmd) {
 	return true, nil
 }
 
-// Answers reports whether a key means something here.
-func (y *Yes) Answers(k tea.KeyPressMsg) bool {
-	return k.Text == "" || strings.Contains("yn", strings.ToLower(k.Text))
+// Answers reports whether a key, or a paste, means something here.
+func (y *Yes) Answers(msg tea.Msg) bool {
+	k, pressed := msg.(tea.KeyPressMsg)
+	return pressed && (k.Text == "" || strings.Contains("yn", strings.ToLower(k.Text)))
 }
 
 // View implements tui.Overlay.
