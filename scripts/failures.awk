@@ -22,7 +22,7 @@ function put(line) { if (printed++ < all) print line }
 
 function ended(   i, any) {
   for (i = 1; i <= tests; i++) if (order[i] in failed) { show(order[i]); any = 1 }
-  for (i in broken) { show(i); any = 1 }
+  for (i in broken) if (bad || i == "the build") { show(i); any = 1 }
   if (!any && bad && "" in lines) show("")
   split("", lines); split("", order); split("", text); split("", failed); split("", broken)
   tests = 0; test = ""
@@ -31,7 +31,7 @@ function ended(   i, any) {
 /^=== (RUN|CONT|NAME|PAUSE) / { test = $3; next }
 /^ *--- (PASS|SKIP|FAIL): / { if ($2 == "FAIL:") { failed[$3]; if (!($3 in lines)) { lines[$3] = 0; order[++tests] = $3 } }; next }
 /^(ok  |FAIL|\?   )\t/ { package = $2; bad = $1 == "FAIL"; if (bad && !/s$/) keep(test, $0); ended(); next }
-/^# / { test = "the build"; broken[test] }
+/^# / && test == "" { test = "the build"; broken[test] } # else a test printed it
 /^(panic|fatal error): / { test = "a panic"; broken[test] }
 /^(PASS|FAIL|exit status .*)$/ { next }
 { keep(test, $0) }
