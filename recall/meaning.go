@@ -10,6 +10,7 @@ import (
 	"goclaw/internal/parts"
 	"goclaw/recall/internal/ranking"
 	"goclaw/recall/internal/vectors"
+	"goclaw/recall/internal/words"
 )
 
 // The parts that a benchmark can leave out.
@@ -71,9 +72,10 @@ func similar(cands []ranking.Candidate, floor float64) []ranking.Candidate {
 }
 
 // own drops candidates that hold no word of the query, if that is few words and
-// another candidate holds all of them: then what is only near is noise.
+// another candidate holds all of them: then what is only near is noise. If the
+// query says when, what was said then is not.
 func (s *search) own(cands []ranking.Candidate) []ranking.Candidate {
-	if !fewWords(s.q.Text) || math.IsInf(s.q.balance(), 1) {
+	if !fewWords(s.q.Text) || math.IsInf(s.q.balance(), 1) || len(words.Dates(s.q.Text, s.q.Now)) > 0 {
 		return cands
 	}
 	s.whole = s.whole || slices.ContainsFunc(cands, func(c ranking.Candidate) bool { return c.Share > 0.99 })

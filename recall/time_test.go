@@ -2,6 +2,7 @@ package recall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,5 +79,24 @@ func TestNaturalTime(t *testing.T) {
 		if got := call(t, w.ix, "session_search", args); !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", args, got, want)
 		}
+	}
+}
+
+// TestFewWordsAndADate: what was said when the query says may be what is meant,
+// though it holds none of its words and another text holds them all.
+func TestFewWordsAndADate(t *testing.T) {
+	now := time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
+	dir := t.TempDir()
+	write(t, dir+"/memory/2026-08-11.md", "- The captain likes tea, as he said yesterday.\n")
+	write(t, dir+"/memory/2026-08-19.md", "- Of all who sail, the skipper goes last.\n")
+	w := worlds["memory"](t, Options{Workspace: dir, Embedder: Local{}, Now: func() time.Time { return now }})
+	if _, err := w.ix.Embed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, w.ix, Query{Text: "captain yesterday"}); !slices.Contains(got, "memory/2026-08-19.md:1") {
+		t.Errorf("found %v", got)
+	}
+	if got := find(t, w.ix, Query{Text: "captain"}); !slices.Equal(got, []string{"memory/2026-08-11.md:1"}) {
+		t.Errorf("without a date: %v", got)
 	}
 }
