@@ -26,7 +26,7 @@ func TestDaemon(t *testing.T) {
 	})
 	t.Run("time was up", func(t *testing.T) {
 		s := open(t, Options{Ask: yes}, nil)
-		s.bash.grace = 10 * time.Second // a shell that is slow to end is no deaf one
+		s.bash.grace = 10 * time.Second // a shell that is slow to end does not count as deaf
 		alarm(t, s, "ready")
 		fails(t, s, "bash", o{"command": daemon + `; setsid bash -c 'echo > ready; exec sleep 300'; true`, "timeout": 2}, "started\n", "[ended after 2s, when its time was up]")
 		gone(t, pid(t, filepath.Join(s.ws.dir, "p")))

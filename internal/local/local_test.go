@@ -97,7 +97,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A server that hangs costs the timeout and hides no other. Time is virtual: the
-// other has an answer in no time, however busy the machine is.
+// other answers at once, however busy the machine is.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

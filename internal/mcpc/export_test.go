@@ -2,7 +2,7 @@ package mcpc
 
 import "time"
 
-// A server takes as long to start as the machine is busy.
+// On a busy machine a server takes long to start.
 func init() { patience = time.Minute }
 
 // Patient lets programs take a minute to end, until the result is called.

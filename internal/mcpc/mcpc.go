@@ -41,8 +41,8 @@ type Server struct {
 	Headers map[string]string
 }
 
-// patience is how long a server may take until its tools are known. Tests have
-// more of it.
+// patience is how long a server may take until its tools are known. Tests wait
+// longer.
 var patience = 15 * time.Second
 
 // terminate is how long a program may take to end when its input has.

@@ -28,7 +28,7 @@ type completions struct {
 	arguments map[*command][]Completion
 }
 
-// offer makes the completions anew.
+// offer makes the completions again.
 func (c *Chat) offer() {
 	if !c.o.Interactive {
 		return

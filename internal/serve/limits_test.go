@@ -67,8 +67,8 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// limitedServer serves on this machine as serve does, with so many connections at
-// most and the time for headers given. Who sends Authorization is known.
+// limitedServer serves on this machine as serve does, with at most that many
+// connections and that much time for headers. Whoever sends Authorization is known.
 func limitedServer(t *testing.T, most int, headers time.Duration) *limited {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

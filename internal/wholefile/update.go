@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long Update waits for others that update the same file. Each
-// needs a moment only. Tests have more.
+// needs a moment only. Tests wait longer.
 var patience = 10 * time.Second
 
 // Update replaces the file path with what change makes of its content, which is

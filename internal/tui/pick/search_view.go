@@ -23,7 +23,7 @@ var searchHelp = []hint{
 	{"--source", "only from a program: claude-code, codex, goclaw ..."},
 	{"--role", "only what user, assistant, tool or summary said"},
 	{"--tool", "only calls and output of a tool: bash, read ..."},
-	{"--session", "only in this one; --agent A: an agent's"},
+	{"--session", "only in session S; --agent A: an agent's"},
 	{"--memory", "only in the memory files"},
 	{"Enter", "open the hit, with what stands around it"},
 	{"n, p", "there: the next hit, the previous one"},
