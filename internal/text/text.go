@@ -62,7 +62,7 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	f, unit := float64(n), 0
-	for f >= 1024 && unit < 5 {
+	for f >= 1023.95 && unit < 5 { // less is not rounded to 1024
 		f, unit = f/1024, unit+1
 	}
 	return fmt.Sprintf("%.1f %cB", f, "BKMGTP"[unit])

@@ -46,3 +46,11 @@ func FuzzMiddle(f *testing.F) {
 		}
 	})
 }
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KB", 1536: "1.5 KB", 1<<20 - 1: "1.0 MB", 1 << 20: "1.0 MB", 3 << 30: "3.0 GB", 1 << 62: "4096.0 PB"} {
+		if got := text.Bytes(n); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}

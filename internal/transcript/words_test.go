@@ -30,6 +30,24 @@ func TestAgo(t *testing.T) {
 	}
 }
 
+// What is written in many places, each time the same way.
+func TestAmounts(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{transcript.Age(59 * time.Minute), "59m"}, {transcript.Age(61 * 24 * time.Hour), "2mo"}, {transcript.Age(0), "now"},
+		{transcript.Took(300 * time.Millisecond), "0.3s"}, {transcript.Took(9940 * time.Millisecond), "9.9s"},
+		{transcript.Took(3 * time.Second), "3s"}, {transcript.Took(59900 * time.Millisecond), "59s"},
+		{transcript.Took(72 * time.Second), "1m12s"}, {transcript.Took(time.Hour + 5*time.Minute), "1h05m"},
+		{transcript.Dollars(0), "$0"}, {transcript.Dollars(0.0042), "$0.0042"}, {transcript.Dollars(0.0123), "$0.012"},
+		{transcript.Dollars(0.456), "$0.46"}, {transcript.Dollars(12), "$12.00"},
+		{transcript.KeepEnd("~/work/goclaw", 13), "~/work/goclaw"}, {transcript.KeepEnd("~/work/goclaw", 7), "…goclaw"},
+		{transcript.KeepEnd("~/潮の時間", 6), "…時間"}, {transcript.KeepEnd("~/work", 1), "…"}, {transcript.KeepEnd("~/work", 0), ""},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
 // A column is as wide as a terminal shows it, not as many characters.
 func TestTable(t *testing.T) {
 	rows := [][]string{{"KEY", "TITLE", "TURNS"}, {"main", "潮の時間", "12"}, {"a:b:c", "", "3"}}
