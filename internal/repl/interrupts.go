@@ -31,6 +31,10 @@ func (i *interrupts) guard(ctx context.Context, work bool) (_ context.Context, e
 	defer i.mu.Unlock()
 	if work {
 		i.working, i.presses = true, 0
+		if i.pressed { // since the line was read that asks for this work
+			i.pressed, i.presses = false, 1
+			cancel(line.ErrInterrupt)
+		}
 	} else {
 		pressed := i.pressed
 		i.pressed = false

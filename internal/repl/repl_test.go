@@ -1029,6 +1029,29 @@ func TestInterruptBetweenLines(t *testing.T) {
 	}
 }
 
+// Ctrl-C that comes while a turn is prepared stops the turn, not the next line.
+func TestInterruptBeforeTheWork(t *testing.T) {
+	var chat *Chat
+	var out strings.Builder
+	b := newBench()
+	o := b.options(&out, &out)
+	o.Interactive = true
+	o.Prepare = func(context.Context) []string { chat.Interrupt(); return nil }
+	chat = New(o)
+	if err := chat.Run(t.Context(), line.NewPlain(strings.NewReader("hello there\n/history\n"), nil)); err != nil {
+		t.Error(err)
+	}
+	got := out.String()
+	for _, want := range []string{"[stopped]\n", "your message is not saved", "nothing has been said yet"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "Ctrl-C again") {
+		t.Errorf("the next line is interrupted as well:\n%s", got)
+	}
+}
+
 // What a chat shows of the end of its session leaves out that the model had
 // nothing to say.
 func TestPreviewLeavesOutNoReply(t *testing.T) {

@@ -56,7 +56,12 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	case err == nil:
 		c.leaving = c.leaving || presses > 1
 	case stopped && errors.Is(err, context.Canceled):
-		c.view.stopped("[stopped; everything so far is saved]")
+		if kept {
+			c.view.stopped("[stopped; everything so far is saved]")
+		} else {
+			c.view.stopped("[stopped]")
+			c.unsaved(false, err)
+		}
 		c.armed = true
 		c.failed = c.failed || !c.o.Interactive
 		c.leaving = c.leaving || !c.o.Interactive || presses > 1
