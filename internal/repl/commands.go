@@ -20,7 +20,8 @@ type command struct {
 	args  string
 	help  string
 	run   func(ctx context.Context, arg string) error
-	// complete returns what the argument can be; nil: anything.
+	// complete returns what the argument can be; nil: anything, or the key of a
+	// session, which takes longer to list.
 	complete func() []string
 }
 

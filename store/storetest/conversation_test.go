@@ -70,7 +70,7 @@ func TestConversation(t *testing.T) {
 	if short := slices.Collect(Conversation(7, 300)); !reflect.DeepEqual(recs[:300], short) {
 		t.Errorf("a shorter conversation begins otherwise:\n%s", clip(cmp.Diff(recs[:300], short)))
 	}
-	// Not with cmp, which would spend most of a minute on what differs.
+	// Not with cmp, which takes long to describe what differs.
 	if reflect.DeepEqual(recs[:300], slices.Collect(Conversation(8, 300))) {
 		t.Error("two seeds give one conversation")
 	}
