@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ type Because string
 
 func (b Because) Error() string { return string(b) }
 
+// ErrNoOne is the error of an Approver that has no one to ask.
+var ErrNoOne = errors.New("there is no one to ask here")
+
 // Approver decides whether a call may run. It is asked one question at a time.
 // An error counts as No.
 type Approver interface {
@@ -129,12 +133,8 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 	if g.covers(r) {
 		return "", nil
 	}
-	switch {
-	case g.ask == nil && r.Private && r.Path == "":
-		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here.", nil
-	case g.ask == nil:
-		return fmt.Sprintf("not done: %s needs the user's permission, and there is no one to ask here. "+
-			"The user can allow it beforehand.", call.Name), nil
+	if g.ask == nil {
+		return noOne(r, call), nil
 	}
 	// One question at a time; the answer may settle the next one too.
 	select {
@@ -149,6 +149,9 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 	d, err := g.ask.Approve(ctx, r)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
+	}
+	if errors.Is(err, ErrNoOne) {
+		return noOne(r, call), nil
 	}
 	if because, ok := err.(Because); ok {
 		return fmt.Sprintf("not done: the user did not allow this, and says: %s", strings.TrimSpace(string(because))), nil
@@ -169,6 +172,14 @@ func (g *guard) permit(ctx context.Context, t Tool, call llm.ToolCall) (refused 
 		g.mu.Unlock()
 	}
 	return "", nil
+}
+
+// noOne tells the model that r needs an answer which no one can give.
+func noOne(r Request, call llm.ToolCall) string {
+	if r.Private && r.Path == "" {
+		return "not run: the command names files that are private to the program. Such a command needs the user's permission each time, and there is no one to ask here."
+	}
+	return fmt.Sprintf("not done: %s needs the user's permission, and there is no one to ask here. The user can allow it beforehand.", call.Name)
 }
 
 // covers reports whether r is allowed without a question.

@@ -145,12 +145,17 @@ func TestApproval(t *testing.T) {
 }
 
 func TestNobodyToAsk(t *testing.T) {
-	s := open(t, Options{Allowed: []string{"echo known"}}, nil)
-	fails(t, s, "bash", o{"command": "touch ran"}, "no one to ask", "allow it beforehand")
-	if _, err := os.Stat(filepath.Join(s.ws.dir, "ran")); err == nil {
-		t.Error("it ran")
+	alone := ApproverFunc(func(context.Context, Request) (Decision, error) { return No, ErrNoOne })
+	for name, ask := range map[string]Approver{"no approver": nil, "one that has no one": alone} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Ask: ask, Allowed: []string{"echo known"}}, nil)
+			fails(t, s, "bash", o{"command": "touch ran"}, "not done: bash needs the user's permission, and there is no one to ask", "allow it beforehand")
+			if _, err := os.Stat(filepath.Join(s.ws.dir, "ran")); err == nil {
+				t.Error("it ran")
+			}
+			contains(t, ok(t, s, "bash", o{"command": "echo known"}), "known")
+		})
 	}
-	contains(t, ok(t, s, "bash", o{"command": "echo known"}), "known")
 }
 
 // Of several calls at once, one asks at a time, and an "always" answers those

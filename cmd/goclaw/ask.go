@@ -29,10 +29,13 @@ func askCmd(a *app) *cobra.Command {
 		Long: `Sends TEXT to a session, streams the answer and exits. Standard input is
 attached. /name with arguments is a prompt template or a skill, as in the chat.
 Questions about tools are asked on the terminal; where there is none, only what
---mode and --allow permit is done.
+--mode and --allow permit is done. A line on standard error then says what was
+not, and which flag would allow it; the exit code of a turn with an answer is 0
+nevertheless.
 
 With --json every event is a line: delta, recorded, tool, notice,
-error, done. An answer that was cut because it reached the limit on its length
+error, done. The notice with "refused" lists the calls that were not permitted;
+nobody is asked. An answer that was cut because it reached the limit on its length
 ("cut" in done) is kept, and the exit code is 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := addressee{ref, mayBegin(a.env, begin)}
@@ -113,10 +116,13 @@ func mayBegin(e *env, asked bool) naming.Beginning {
 // ask runs one turn in the session that to names. An empty message
 // resumes the last turn.
 func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool) error {
-	var approve tool.Approver
-	show := a.jsonEvents()
+	var nobody unasked
+	approve, show := tool.Approver(&nobody), a.jsonEvents()
 	if !asJSON {
-		approve, show = a.approver(), a.plainEvents()
+		show = a.plainEvents()
+		if there := a.approver(); there != nil {
+			approve = there
+		}
 		a.models.permit.ask = asker(a.env)
 	}
 	r, err := newTurns(ctx, a, approve)
@@ -170,6 +176,9 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 		}
 		if d, ok := ev.(agent.Done); ok {
 			cut = d.Stop == llm.StopLength
+			if not := nobody.event(); not != nil && unseen == nil {
+				unseen = show(not, nil)
+			}
 		}
 		if unseen == nil {
 			unseen = show(ev, nil)

@@ -473,7 +473,7 @@ func (x *asked) Approve(ctx context.Context, r tool.Request) (tool.Decision, err
 	ask := x.ask
 	x.mu.Unlock()
 	if ask == nil {
-		return tool.No, tool.Because("there is no one to ask here")
+		return tool.No, tool.ErrNoOne
 	}
 	d, err := ask.Approve(ctx, r)
 	if d == tool.Always && err == nil && !r.Private {

@@ -54,6 +54,8 @@ func (e *env) plainEvents() func(agent.Event, error) error {
 			}
 		case addressed:
 			e.note("%s", ev.note)
+		case refused:
+			e.warn("%s", ev.text())
 		default:
 			if text := transcript.Event(ev); text != "" {
 				e.note("%s", text)
@@ -129,6 +131,8 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 		}
 	case addressed:
 		return ev.note, map[string]any{"key": ev.key}
+	case refused:
+		return ev.text(), ev.fields()
 	case agent.Squeezed:
 		fields = map[string]any{"squeeze": ev.To.String()}
 	case agent.Retrying:

@@ -123,7 +123,7 @@ func (c commandsUnasked) Approve(ctx context.Context, r tool.Request) (tool.Deci
 	case r.Tool == "bash":
 		return tool.Once, nil
 	case c.ask == nil:
-		return tool.No, tool.Because("there is no one to ask here")
+		return tool.No, tool.ErrNoOne
 	}
 	return c.ask.Approve(ctx, r)
 }

@@ -57,7 +57,7 @@ func (t *turn) approve(ctx context.Context, r tool.Request) (tool.Decision, erro
 			if t.stream.watched() {
 				since = time.Now()
 			} else if time.Since(since) > alone {
-				return tool.No, tool.Because("there is no one to ask here")
+				return tool.No, tool.ErrNoOne
 			}
 		}
 	}
