@@ -112,7 +112,11 @@ func setConfig(e *env, args []string, remove bool) error {
 			err = config.Edit(path, name, value)
 		}
 	}
-	if err != nil {
+	var wrong config.WrongValue
+	switch {
+	case errors.As(err, &wrong):
+		return usage("%w", wrong)
+	case err != nil:
 		return err
 	}
 	if env := config.Variable(strings.Join(name, ".")); env != "" && e.getenv(env) != "" {

@@ -3,9 +3,10 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -79,6 +80,7 @@ func Comment(data []byte, name []string) []byte {
 
 // Changed returns what Edit makes of old, the content of the file at path.
 func Changed(path string, old []byte, name []string, value any) ([]byte, error) {
+	before, wrong := problems(path, old) // first: a patch may write into old
 	v, err := hujson.Parse(old)
 	if err != nil {
 		// Nothing but blanks and comments is an empty configuration.
@@ -100,12 +102,33 @@ func Changed(path string, old []byte, name []string, value any) ([]byte, error) 
 		return nil, err
 	}
 	out := v.Pack()
-	before, _ := problems(path, old)
 	after, err := problems(path, out)
-	if err == nil && after != before {
-		err = errors.New(after)
+	switch unplaced := withoutPlaces(path); {
+	case err != nil && wrong != nil && unplaced(err.Error()) == unplaced(wrong.Error()):
+		return nil, wrong // the file was wrong before
+	case err != nil:
+		return nil, WrongValue(unplaced(err.Error()))
+	default:
+		for _, w := range after {
+			if !slices.ContainsFunc(before, func(b string) bool { return unplaced(b) == unplaced(w) }) {
+				return nil, WrongValue(unplaced(w))
+			}
+		}
 	}
-	return out, err
+	return out, nil
+}
+
+// WrongValue is the error of a change to a value that the setting does not take.
+type WrongValue string
+
+func (w WrongValue) Error() string { return string(w) }
+
+// withoutPlaces returns a function that takes the places in the file at path out of what
+// is said about it. They differ in a file that was changed, and a value that is
+// refused was never in it.
+func withoutPlaces(path string) func(string) string {
+	at := regexp.MustCompile("config: " + regexp.QuoteMeta(path) + `(:\d+)?: `)
+	return func(text string) string { return at.ReplaceAllString(text, "") }
 }
 
 // assign sets a value, and makes the objects and lists that it is in.
@@ -136,12 +159,12 @@ func remove(v *hujson.Value, path string, name, former []string) error {
 
 // problems returns what is wrong with data as the file at path: warnings, or an
 // error.
-func problems(path string, data []byte) (warnings string, err error) {
+func problems(path string, data []byte) (warnings []string, err error) {
 	l := &Loaded{Config: Default(), File: path, Sources: map[string]string{}}
 	if err := l.parse(data); err != nil {
-		return "", err
+		return nil, err
 	}
-	return strings.Join(l.Warnings, "; "), l.check()
+	return l.Warnings, l.check()
 }
 
 // pointer returns the JSON pointer of a setting.

@@ -46,3 +46,31 @@ func TestEdit(t *testing.T) {
 	say(`// only this
 		{"thinking": "low"}`, Edit(path, []string{"thinking"}, "low"), "")
 }
+
+// What is said about a value that is refused names the setting and the value: it
+// is in no file. What was wrong in the file before has its place.
+func TestWhatIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		file  string
+		key   []string
+		value any
+		want  string // PATH is the file
+	}{
+		"a wrong value":           {"", []string{"tools", "mode"}, "foo", `tools.mode must be ask, edits, plan or all, not "foo"`},
+		"of the wrong type":       {"{\n}\n", []string{"contextWindow"}, "big", `contextWindow must be a whole number, not "big"`},
+		"with another setting":    {"", []string{"session", "shared"}, true, `session.shared is for the jsonl store, and session.store is "sqlite"`},
+		"an unknown name":         {`{"session": {"defaultkey": "x"}}`, []string{"tools", "mood"}, "ask", `unknown key "tools.mood"`},
+		"wrong before":            {"{\n\n\n\"tools\": {\"mode\": \"foo\"}}", []string{"model"}, "offline", `config: PATH:4: tools.mode must be ask, edits, plan or all, not "foo"`},
+		"a warning that moves":    {"{\n\n\n\"session\": {\"defaultkey\": \"x\"},\n\"tools\": {}}", []string{"model"}, "offline", ""},
+		"wrong before, and mends": {`{"tools": {"mode": "foo"}}`, []string{"tools", "mode"}, "ask", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "config.json")
+		got := ""
+		if _, err := Changed(path, []byte(c.file), c.key, c.value); err != nil {
+			got = strings.ReplaceAll(err.Error(), path, "PATH")
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
