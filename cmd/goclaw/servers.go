@@ -206,8 +206,10 @@ func mcpListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Connect to the MCP servers and list their tools",
-		Args:  atMost(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return listServers(cmd.Context(), a, asJSON) },
+		Long: `Connects to every MCP server that is not disabled, and lists their tools. Exits 0
+when all of them answered, 1 when not.`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return listServers(cmd.Context(), a, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list of objects")
 	return cmd
@@ -249,24 +251,34 @@ func listServers(ctx context.Context, a *app, asJSON bool) error {
 		rows = append(rows, row)
 	}
 	if asJSON {
-		return a.printJSON(rows)
+		err = a.printJSON(rows)
+	} else {
+		err = printServers(a.env, rows)
 	}
+	if err == nil && slices.ContainsFunc(rows, func(r serverRow) bool { return r.Problem != "" }) {
+		err = errQuiet // the row says it
+	}
+	return err
+}
+
+// printServers shows rows to people.
+func printServers(e *env, rows []serverRow) error {
 	if len(rows) == 0 {
-		return a.print("there are no MCP servers: goclaw mcp add NAME COMMAND adds one")
+		return e.print("there are no MCP servers: goclaw mcp add NAME COMMAND adds one")
 	}
 	table := [][]string{{"NAME", "STATE", "TOOLS", "WHERE"}}
 	for _, r := range rows {
 		table = append(table, []string{transcript.Name(r.Name), r.State, fmt.Sprint(len(r.Tools)), transcript.OneLine(transcript.Name(r.Where), 60)})
 	}
-	if err := a.print(transcript.Table(table, a.style(), a.columns())...); err != nil {
+	if err := e.print(transcript.Table(table, e.style(), e.columns())...); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		if r.Problem != "" {
-			a.warn("MCP server %s: %s", r.Name, r.Problem)
+			e.warn("MCP server %s: %s", r.Name, r.Problem)
 		}
 		if len(r.Tools) > 0 {
-			say(a.out, "%s: %s", transcript.Name(r.Name), strings.Join(r.Tools, ", "))
+			say(e.out, "%s: %s", transcript.Name(r.Name), strings.Join(r.Tools, ", "))
 		}
 	}
 	return nil
