@@ -193,6 +193,20 @@ func TestServersAsOne(t *testing.T) {
 		t.Errorf("the request is in the log %d times, with %d messages", n, messages)
 	}
 
+	// Who lost a right before the end of a turn learns it from b, which heard nothing of it.
+	both.get(201, "POST", "/v1/sessions", `{"title":"Another"}`, &made)
+	alone := events(t, a.ask("POST", "/v1/sessions/"+made.ID+"/turns", `{"text":"hello"}`).Body)
+	before, ended := happened{}, false
+	for ev, ok := alone(); ok && !ended; ev, ok = alone() {
+		if ended = ev.Type == "done"; !ended {
+			before = ev
+		}
+	}
+	if !ended || before.ID == "" {
+		t.Fatalf("a's turn ended: %v, after %v", ended, before)
+	}
+	awaited(t, events(t, b.ask("GET", "/v1/sessions/"+made.ID+"/events", "", "Last-Event-ID", before.ID).Body), "done")
+
 	// a is killed in the middle: b says so, and continues.
 	watch = events(t, b.ask("GET", at+"/events", "").Body)
 	a.ask("POST", at+"/turns", `{"text":"slow to the end"}`)

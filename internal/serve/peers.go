@@ -50,16 +50,26 @@ func (p *peers) running(ctx context.Context, id session.ID) string {
 }
 
 // holder reports whether someone else has the lock of a session, and the address
-// of it if it is a server.
+// of it if it is a server. One that only looks does not count: it is gone soon.
 func (p *peers) holder(ctx context.Context, id session.ID) (address string, held bool, err error) {
-	release, err := p.st.Lock(ctx, string(id), looking)
-	if err == nil {
-		release()
-		return "", false, nil
-	}
 	var by *session.HeldError
-	if !errors.As(err, &by) {
-		return "", false, err
+	for tries := 0; ; tries++ {
+		release, err := p.st.Lock(ctx, string(id), looking)
+		if err == nil {
+			release()
+			return "", false, nil
+		}
+		if !errors.As(err, &by) {
+			return "", false, err
+		}
+		if by.Who != looking || tries == 50 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return "", false, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 	address, _ = strings.CutPrefix(by.Who, Who(""))
 	if address == by.Who || address == p.own {
@@ -138,8 +148,16 @@ func (p *peers) relay(ctx context.Context, s *stream) {
 // hear takes what another server says, until its turn ends or is interrupted. If
 // it is another program that runs a turn, only its end is told.
 func (p *peers) hear(ctx context.Context, s *stream) {
-	for ctx.Err() == nil && !s.here() {
+	for met := false; ctx.Err() == nil && !s.here(); {
 		address, held, err := p.holder(ctx, s.id)
+		if err == nil && held && !met { // it may have begun before anyone followed
+			met = true
+			now, _ := s.now()
+			ends, err := endsIn(ctx, p.st, s.id, position{Seq: max(now.Seq-lookBehind, 0)}, now.Seq)
+			if n := len(ends); err == nil && n > 0 && ends[n-1].data["type"] == "error" {
+				s.expect()
+			}
+		}
 		switch {
 		case err == nil && !held:
 			if s.unended() {

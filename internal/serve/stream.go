@@ -318,10 +318,11 @@ func (s *stream) now() (p position, passed int) {
 // reader is a client's place in a stream.
 type reader struct {
 	*stream
-	at    position
-	seen  int         // of the events that pass
-	until session.Seq // the last record that is read; 0: there is no last one
-	first []event     // what is told before
+	at     position
+	seen   int         // of the events that pass
+	until  session.Seq // the last record that is read; 0: there is no last one
+	first  []event     // what is told before
+	logged []logged    // ends of turns that no one has told here
 
 	urgent <-chan struct{} // closed when there is something that must not wait
 }
@@ -338,7 +339,7 @@ func (r *reader) next(ctx context.Context) ([]event, <-chan struct{}, error) {
 	if r.until > 0 && last >= r.until {
 		last, pieces, passing = r.until, nil, nil
 	}
-	ends := r.missed(r.at)
+	ends := r.untold()
 	if r.stream.urgent == nil {
 		r.stream.urgent = make(chan struct{})
 	}

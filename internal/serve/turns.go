@@ -465,6 +465,9 @@ func (s turnsAPI) events(w http.ResponseWriter, r *http.Request) error {
 		if err := rd.resume(id, in.Last); err != nil {
 			return err
 		}
+		if err := s.comeBack(r.Context(), rd, id); err != nil {
+			return err
+		}
 	}
 	if t := s.turns.latest(in.ID); t != nil && r.Header.Get(forwarded) != "" {
 		if q := t.open(); q != nil {
@@ -519,16 +522,14 @@ func (t *turn) await(ctx context.Context, st session.Store) {
 // endOf returns the last event of a turn that ran elsewhere, as far as the log
 // says. Its last record is until, or that of the log.
 func endOf(ctx context.Context, s *stream, st session.Store, until session.Seq) map[string]any {
-	end := map[string]any{"type": "error", "message": "the turn was interrupted: it can be continued"}
+	end := lastEvent(session.Message{})
 	now, err := session.Open(ctx, st, s.id)
 	if err != nil {
 		return end
 	}
 	for i := len(now.Branch) - 1; i >= 0; i-- {
 		if m, ok := now.Branch[i].Body.(session.Message); ok && (until == 0 || now.Branch[i].Seq <= until) {
-			if m.Role == llm.Assistant && m.Stop != "" && m.Error == "" && len(m.Calls()) == 0 {
-				end = map[string]any{"type": "done", "stopReason": m.Stop, "cut": m.Stop == llm.StopLength}
-			}
+			end = lastEvent(m)
 			break
 		}
 	}
