@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,30 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		if err := s.Close(); err != nil || n != 1 {
 			b.Fatal(n, err)
+		}
+	}
+}
+
+// BenchmarkList lists 10,000 sessions.
+func BenchmarkList(b *testing.B) {
+	s := at(b, filepath.Join(b.TempDir(), "sessions.db"))
+	const many = 10_000
+	for seed := range uint64(many) {
+		recs := slices.Collect(storetest.Conversation(seed+1, 5))
+		if err := s.Append(bg, storetest.ConversationID(seed+1), recs...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		n := 0
+		for _, err := range s.List(bg, session.Query{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != many {
+			b.Fatalf("%d of %d sessions are listed", n, many)
 		}
 	}
 }

@@ -145,16 +145,27 @@ func SelectSessions(q session.Query) (sql string, args []any) {
 	return b.String(), args
 }
 
-// Order returns the indices of infos in the order of List.
+// Order returns the indices of infos in the order of List. It sorts copies of the
+// times, because an Info is large and the next one is far away.
 func Order(infos []session.Info) []int {
-	order := make([]int, len(infos))
-	for i := range order {
-		order[i] = i
+	type place struct {
+		at time.Time
+		i  int
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		a, b := &infos[i], &infos[j]
-		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
+	places := make([]place, len(infos))
+	for i := range infos {
+		places[i] = place{infos[i].Updated, i}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		if c := b.at.Compare(a.at); c != 0 {
+			return c
+		}
+		return cmp.Compare(infos[a.i].ID, infos[b.i].ID)
 	})
+	order := make([]int, len(infos))
+	for i, p := range places {
+		order[i] = p.i
+	}
 	return order
 }
 
