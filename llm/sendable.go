@@ -41,27 +41,31 @@ func Trace(m Message) (blocks []Block, from []int) {
 			from = append(from, i)
 		}
 	}
-	var after []func() // put the images that follow the results
+	type images struct {
+		i      int
+		blocks []Block
+	}
+	var after []images // that follow the results
 	flush := func() {
-		for _, f := range after {
-			f()
+		for _, im := range after {
+			put(im.i, im.blocks...)
 		}
 		after = nil
 	}
-	for i, b := range m.Blocks {
-		if r, ok := b.(ToolResult); ok && m.Role != Assistant {
-			r, images := result(r)
+	for i, block := range m.Blocks { // a block that stays as it is is not copied
+		if r, ok := block.(ToolResult); ok && m.Role != Assistant {
+			r, pictures := result(r)
 			put(i, r)
-			if len(images) > 0 {
-				after = append(after, func() { put(i, images...) })
+			if len(pictures) > 0 {
+				after = append(after, images{i, pictures})
 			}
 			continue
 		}
 		flush()
-		switch b := b.(type) {
+		switch b := block.(type) {
 		case Text:
 			if !Blank(b.Text) {
-				put(i, b)
+				put(i, block)
 			}
 		case Image:
 			if m.Role != Assistant {
@@ -69,12 +73,15 @@ func Trace(m Message) (blocks []Block, from []int) {
 			}
 		case Thinking:
 			if m.Role == Assistant && b.Signature != "" {
-				put(i, b)
+				put(i, block)
 			}
 		case ToolCall:
 			if m.Role == Assistant {
-				b.Name, b.Args = CallName(b.Name), Object(b.Args)
-				put(i, b)
+				if name, args := CallName(b.Name), Object(b.Args); name != b.Name || !bytes.Equal(args, b.Args) {
+					b.Name, b.Args = name, args
+					block = b
+				}
+				put(i, block)
 			}
 		}
 	}
