@@ -12,6 +12,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/runner"
@@ -107,7 +108,7 @@ func mayBegin(e *env, asked bool) naming.Beginning {
 	switch {
 	case asked:
 		return naming.Asked
-	case isTerminal(e.in) && isTerminal(e.out):
+	case terminal.Is(e.in) && terminal.Is(e.out):
 		return naming.Never
 	}
 	return naming.WholeKey

@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/near"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/transcript"
 )
 
 // asking asks a person for settings. What was typed before a question does not
@@ -35,7 +36,7 @@ func (q asking) ask(ctx context.Context, question, def string, ok func(string) (
 		if err == nil || ctx.Err() != nil {
 			return got, err
 		}
-		q.e.note("%s", oneLine(err))
+		q.e.note("%s", transcript.Problem(err))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goclaw/internal/attach"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
@@ -30,7 +31,7 @@ func (e *env) message(text string, paths []string) (llm.Message, error) {
 	if strings.TrimSpace(text) != "" {
 		parts = append(parts, text)
 	}
-	if !isTerminal(e.in) && e.in != nil {
+	if !terminal.Is(e.in) && e.in != nil {
 		data, err := io.ReadAll(io.LimitReader(e.in, maxInput+1))
 		if err != nil {
 			return m, fmt.Errorf("standard input: %w", err)

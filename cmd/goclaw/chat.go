@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
 	"goclaw/internal/tui"
 	"goclaw/llm"
 	"goclaw/provider/offline"
@@ -26,7 +27,7 @@ import (
 // plain lines on a dumb one or with --plain, and without a prompt in a pipe. The
 // user picks the session if pick is not nil.
 func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick *repl.Pick) error {
-	interactive := isTerminal(a.in) && isTerminal(a.out)
+	interactive := terminal.Is(a.in) && terminal.Is(a.out)
 	o := repl.Options{
 		Clock: session.System{}, Out: a.out, Err: a.err, Style: a.style(), Session: ref, Begin: begin, Pick: pick,
 		Interactive: interactive, Remember: a.remember, Hint: chatHint,
@@ -123,7 +124,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 
 // draws reports whether a chat has package tui's interface.
 func (a *app) draws() bool {
-	return isTerminal(a.in) && isTerminal(a.out) && !a.plain && a.getenv("TERM") != "dumb"
+	return terminal.Is(a.in) && terminal.Is(a.out) && !a.plain && a.getenv("TERM") != "dumb"
 }
 
 // converse runs the chat: in ui if there is one.

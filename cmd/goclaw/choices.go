@@ -219,7 +219,7 @@ func showModels(ctx context.Context, a *app, all, asJSON bool) error {
 		return err
 	}
 	if _, err := a.models.choose(ctx); err != nil { // then none is marked
-		a.warn("%s", oneLine(err))
+		a.warn("%s", transcript.Problem(err))
 	}
 	found, known := lister{a.models}.choices(ctx), facts(c)
 	if asJSON {

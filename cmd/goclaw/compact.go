@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/compact"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/runner"
 	"goclaw/session"
@@ -103,7 +104,7 @@ func (a *app) agreed(cut compact.Cut) (bool, error) {
 		return true, nil
 	}
 	a.note("the summary takes %s", price)
-	if cut.Uses.Cost.Total <= a.conf.Session.Compaction.AskAbove || !isTerminal(a.in) {
+	if cut.Uses.Cost.Total <= a.conf.Session.Compaction.AskAbove || !terminal.Is(a.in) {
 		return true, nil
 	}
 	if a.confirm("Make it?") {

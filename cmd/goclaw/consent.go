@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/local"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
@@ -135,7 +136,7 @@ func (p *permissions) may(ctx context.Context, c consent, question string) (allo
 // asker asks yes-or-no questions on the terminal. It is nil if there is none, or
 // if nobody would see the question.
 func asker(e *env) func(context.Context, string) (bool, error) {
-	if !isTerminal(e.err) {
+	if !terminal.Is(e.err) {
 		return nil
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)

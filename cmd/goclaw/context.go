@@ -239,7 +239,7 @@ func printContext(e *env, p window.Prompt, next nextRequest) error {
 func turnTools(ctx context.Context, a *app) []llm.ToolSpec {
 	tools, err := newTools(a, nil)
 	if err != nil {
-		a.warn("this context has no tools: %s", oneLine(err))
+		a.warn("this context has no tools: %s", transcript.Problem(err))
 		return nil
 	}
 	defer tools.Close()

@@ -88,7 +88,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		if err != nil {
 			bad++
 			c.bar.end()
-			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, oneLine(err))
+			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, transcript.Problem(err))
 		}
 	}
 	did := "copied"

@@ -114,7 +114,7 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	}
 	if fix {
 		if d.Rebuilt, err = st.Rebuild(ctx); err != nil {
-			d.add(finding{What: "store", Problem: "the session rows could not all be rebuilt: " + oneLine(err)})
+			d.add(finding{What: "store", Problem: "the session rows could not all be rebuilt: " + transcript.Problem(err)})
 		}
 	}
 	examineServer(ctx, st, d)
@@ -129,11 +129,11 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 		keys[in.ID] = in.Key
 	}
 	if err := st.Check(ctx, func(id session.ID, problem error) { d.add(storeFinding(c.Session, id, keys[id], problem)) }); err != nil {
-		d.add(finding{What: "store", Problem: "it could not be examined to the end: " + oneLine(err)})
+		d.add(finding{What: "store", Problem: "it could not be examined to the end: " + transcript.Problem(err)})
 	}
 	index, err := a.search.examine(ctx, fix)
 	if err != nil {
-		d.add(finding{What: "search index", Problem: oneLine(err)})
+		d.add(finding{What: "search index", Problem: transcript.Problem(err)})
 	}
 	d.add(index...)
 	model, unusable := examineModel(ctx, a)
@@ -146,7 +146,7 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 // storeFinding is what the store reports of the session id, and what to
 // do about it.
 func storeFinding(s config.Session, id session.ID, key session.Key, problem error) finding {
-	f := finding{What: "store", Session: id, Key: key, Problem: oneLine(problem)}
+	f := finding{What: "store", Session: id, Key: key, Problem: transcript.Problem(problem)}
 	var d *session.Damage
 	path := s.Path
 	switch {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/provider/offline"
 	"goclaw/window"
@@ -33,7 +34,7 @@ type modelCard struct {
 func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding) {
 	fail := func(err error, hint string) (modelCard, []finding) {
 		d.Did = "it cannot be used"
-		return d, []finding{{What: "model", Problem: oneLine(err), Hint: hint}}
+		return d, []finding{{What: "model", Problem: transcript.Problem(err), Hint: hint}}
 	}
 	m, err := a.models.choose(ctx)
 	if err != nil {

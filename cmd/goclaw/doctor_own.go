@@ -73,7 +73,7 @@ func doctorOwn(ctx context.Context, a *app, path, repairTo string, asJSON bool) 
 		d.Findings = append(d.Findings, finding{What: "store", Problem: problem})
 	}
 	report := func(id session.ID, problem error) {
-		d.Findings = append(d.Findings, finding{What: "store", Session: id, Problem: oneLine(problem)})
+		d.Findings = append(d.Findings, finding{What: "store", Session: id, Problem: transcript.Problem(problem)})
 	}
 	got, err := recoverTo(ctx, path, repairTo, report)
 	if err != nil {
@@ -171,7 +171,7 @@ func header(db *source.Database) (found []string) {
 
 // named returns the text of err after the path of the file, unless it names it.
 func named(path string, err error) string {
-	text := oneLine(err)
+	text := transcript.Problem(err)
 	if strings.Contains(text, path) {
 		return text
 	}

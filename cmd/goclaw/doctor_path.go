@@ -131,7 +131,7 @@ func examinable(path, repairTo string) (abs string, folder bool, err error) {
 func examine(ctx context.Context, t *inherit.Transcript, copies *doctor.Copy, wrong func(fmt.Stringer)) examined {
 	x, err := doctor.Examine(ctx, t)
 	if err != nil {
-		x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: oneLine(err)})
+		x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: transcript.Problem(err)})
 	}
 	row := examined{
 		Program: t.Program, Path: t.Path, Key: string(t.Key), ID: t.ID, Archive: t.Archive,
@@ -139,7 +139,7 @@ func examine(ctx context.Context, t *inherit.Transcript, copies *doctor.Copy, wr
 	}
 	if copies != nil && err == nil {
 		if row.Repaired, err = copies.Add(ctx, x); err != nil {
-			x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: "it could not be repaired: " + oneLine(err)})
+			x.Findings = append(x.Findings, doctor.Finding{Path: t.Path, What: "it could not be repaired: " + transcript.Problem(err)})
 		}
 	}
 	for _, f := range x.Findings {

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"golang.org/x/term"
-
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/repl/line"
@@ -88,12 +86,12 @@ func (e *env) warn(format string, args ...any) { say(e.err, "goclaw: "+format, a
 
 // note tells the user, dimmed and on standard error, what is not the answer.
 func (e *env) note(format string, args ...any) {
-	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, transcript.Fields(args)...)), columnsOf(e.err))))
+	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, transcript.Fields(args)...)), terminal.Columns(e.err))))
 }
 
 // say writes a line of prose. On a terminal it is broken between words.
 func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, transcript.Fields(args)...), columnsOf(w)))
+	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, transcript.Fields(args)...), terminal.Columns(w)))
 }
 
 // print writes lines to standard output.
@@ -141,58 +139,33 @@ func (e *env) damage(ds ...*session.Damage) error {
 
 // style has colours if the output is a terminal that shows them.
 func (e *env) style() transcript.Style {
-	able := isTerminal(e.out) && e.getenv("TERM") != "dumb"
+	able := terminal.Is(e.out) && e.getenv("TERM") != "dumb"
 	return transcript.Style{Colour: able && e.getenv("NO_COLOR") == "", Render: able}
 }
 
 // data returns standard output for what another program reads byte for byte. A
 // terminal gets text nevertheless.
 func (e *env) data() io.Writer {
-	if isTerminal(e.out) {
+	if terminal.Is(e.out) {
 		return e.out
 	}
 	return e.out.Under()
 }
 
-func isTerminal(stream any) bool {
-	f, ok := fileOf(stream)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// fileOf returns the file that stream is or writes to.
-func fileOf(stream any) (*os.File, bool) {
-	if w, ok := stream.(*terminal.Writer); ok {
-		stream = w.Under()
-	}
-	f, ok := stream.(*os.File)
-	return f, ok
-}
-
 // columns returns the width of the terminal that is written to, or 0 if there
 // is none.
 func (e *env) columns() int {
-	if !isTerminal(e.out) {
+	if !terminal.Is(e.out) {
 		return 0
 	}
 	return e.width()
 }
 
-func (e *env) width() int { return cmp.Or(columnsOf(e.out), 100) }
-
-// columnsOf returns the width of the terminal w; 0 if w is no terminal, or
-// reports an implausible width.
-func columnsOf(w io.Writer) int {
-	if f, ok := fileOf(w); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
-			return n
-		}
-	}
-	return 0
-}
+func (e *env) width() int { return cmp.Or(terminal.Columns(e.out), 100) }
 
 // confirm asks a yes-or-no question on a terminal; elsewhere the answer is no.
 func (e *env) confirm(question string) bool {
-	if !isTerminal(e.in) {
+	if !terminal.Is(e.in) {
 		return false
 	}
 	answer, err := line.NewPlain(e.in, e.err).Ask(context.Background(), transcript.Name(question)+" [y/N] ")

@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"goclaw/agent"
 	"goclaw/internal/naming"
-	"goclaw/internal/secrets"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 )
@@ -20,12 +18,6 @@ type usageError struct{ error }
 
 func usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
-}
-
-// oneLine returns an error as it is shown: in one line, without secrets.
-func oneLine(err error) string {
-	text, _ := secrets.Redact(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))
-	return text
 }
 
 // hinted is an error with a hint that only its command knows.

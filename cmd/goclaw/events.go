@@ -72,7 +72,7 @@ func (e *env) jsonEvents() func(agent.Event, error) error {
 	enc.SetEscapeHTML(false)
 	return func(ev agent.Event, err error) error {
 		if err != nil {
-			return enc.Encode(map[string]any{"type": "error", "message": oneLine(err)})
+			return enc.Encode(map[string]any{"type": "error", "message": transcript.Problem(err)})
 		}
 		if ev, ok := ev.(agent.Recorded); ok {
 			line, err := recordJSON(ev.Record)
@@ -136,7 +136,7 @@ func noticeJSON(ev agent.Event) (text string, fields map[string]any) {
 	case agent.Squeezed:
 		fields = map[string]any{"squeeze": ev.To.String()}
 	case agent.Retrying:
-		fields = map[string]any{"retry": ev.Why, "seconds": ev.Wait.Seconds(), "try": ev.Try, "of": ev.Of, "problem": oneLine(ev.Err)}
+		fields = map[string]any{"retry": ev.Why, "seconds": ev.Wait.Seconds(), "try": ev.Try, "of": ev.Of, "problem": transcript.Problem(ev.Err)}
 	case agent.Compacting:
 		// folded is the name of compacted in v0.1, which programs may read.
 		fields = map[string]any{"inputTokens": ev.Cut.Uses.Input, "outputTokens": ev.Cut.Uses.Output, "cost": ev.Cut.Uses.Cost.Total, "compacted": ev.Cut.Compacted, "folded": ev.Cut.Compacted, "kept": ev.Cut.Kept, "tokensBefore": ev.Cut.Before}

@@ -93,7 +93,7 @@ func (f *first) look(ctx context.Context, tell, due bool) {
 	})
 	if err != nil {
 		if !stopped {
-			f.start.Say("other agents' sessions are not imported: " + oneLine(err))
+			f.start.Say("other agents' sessions are not imported: " + transcript.Problem(err))
 		}
 		return
 	}
@@ -163,7 +163,7 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 		return
 	}
 	if err := o.Memo.Begin(); err != nil {
-		f.start.Say("other agents' sessions are not imported: " + oneLine(err))
+		f.start.Say("other agents' sessions are not imported: " + transcript.Problem(err))
 		return
 	}
 	f.stores.asked(o.Memo, cat)
@@ -189,7 +189,7 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 	case errors.Is(err, context.Canceled):
 		f.start.Say(fmt.Sprintf("[stopped; what is imported stays, %s left: goclaw import, or the next start, imports the rest]", transcript.Count(rep.Count(inherit.Left), "session")))
 	case err != nil:
-		f.start.Say(oneLine(importError(err, rep)))
+		f.start.Say(transcript.Problem(importError(err, rep)))
 	}
 }
 

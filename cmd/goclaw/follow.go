@@ -34,7 +34,7 @@ func (ss *stores) followed() (roots []inherit.Root, o inherit.FollowOptions) {
 	}
 	imp, err := ss.importOptions()
 	if err != nil {
-		ss.warn("other agents' sessions are not followed: %s", oneLine(err))
+		ss.warn("other agents' sessions are not followed: %s", transcript.Problem(err))
 		return nil, o
 	}
 	sources := ss.sources()
@@ -104,7 +104,7 @@ func (ss *stores) look(ctx context.Context) bool {
 	switch {
 	case err == nil, errors.Is(err, session.ErrHeld), ctx.Err() != nil:
 	default:
-		ss.warn("what other agents have written since is not imported: %s", oneLine(importError(err, rep)))
+		ss.warn("what other agents have written since is not imported: %s", transcript.Problem(importError(err, rep)))
 	}
 	return true
 }

@@ -136,16 +136,6 @@ func present(paths []string) (there []string, missing []inherit.Problem) {
 	return there, missing
 }
 
-func megabytes(n int64) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1000:
-		return fmt.Sprintf("%d KB", n/1000)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
 // showFound is a dry run.
 func showFound(a *app, cat *inherit.Catalogue, given, asJSON bool) error {
 	if asJSON {
@@ -215,7 +205,7 @@ func importRows(cat *inherit.Catalogue, rep inherit.Report) map[string]any {
 				r.Damage = append(r.Damage, d.Error())
 			}
 			if o.Err != nil {
-				r.Error = oneLine(o.Err)
+				r.Error = transcript.Problem(o.Err)
 			}
 		}
 		rows = append(rows, r)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -121,7 +122,7 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 		}
 	}
 	if err != nil {
-		ss.warn("other agents' sessions are not imported: %s", oneLine(err))
+		ss.warn("other agents' sessions are not imported: %s", transcript.Problem(err))
 		return
 	}
 	o.Waiting = ss.waiting
@@ -144,7 +145,7 @@ func (ss *stores) firstImport(ctx context.Context, st store) {
 		}
 	}
 	if err != nil {
-		ss.warn("%s", oneLine(importError(err, rep)))
+		ss.warn("%s", transcript.Problem(importError(err, rep)))
 	}
 }
 
@@ -192,7 +193,7 @@ func printFound(w io.Writer, cat *inherit.Catalogue) {
 	}
 	for _, p := range inherit.Programs {
 		if n[p] > 0 {
-			about := megabytes(size[p])
+			about := transcript.Size(size[p])
 			if doubt := inherit.Unverified(p); doubt != "" {
 				about += "; " + doubt
 			}
@@ -253,7 +254,7 @@ func (ss *stores) reportImport(out io.Writer, cat *inherit.Catalogue, rep inheri
 		parts = append(parts, fmt.Sprintf("%d moved to another key", n))
 	}
 	say(out, "%s: %s; %s imported in %s", transcript.Count(len(rep.Outcomes), "session"), strings.Join(parts, ", "), transcript.Count(rep.Records(), "record"), rep.Took.Round(time.Millisecond))
-	if rep.Count(inherit.New) > 0 && isTerminal(ss.err) {
+	if rep.Count(inherit.New) > 0 && terminal.Is(ss.err) {
 		ss.note("goclaw sessions lists them; goclaw --session KEY continues one of them in a new session")
 	}
 }
@@ -274,7 +275,7 @@ func (ss *stores) reportProblems(o inherit.Outcome) {
 		say(ss.err, "%s:%d: an unfinished line: it is imported when it is complete", transcript.Printable(o.Path), u.Line)
 	}
 	if o.Err != nil {
-		ss.warn("%s: %s", o.Path, oneLine(o.Err))
+		ss.warn("%s: %s", o.Path, transcript.Problem(o.Err))
 	}
 	if o.Note != "" && o.State == inherit.New {
 		say(ss.err, "%s: %s: goclaw sessions show %s", o.Path, o.Note, o.Log)

@@ -206,7 +206,7 @@ func saidBy(err error) string {
 	if err == nil {
 		return ""
 	}
-	return transcript.OneLine(transcript.Printable(oneLine(err)), 200)
+	return transcript.OneLine(transcript.Printable(transcript.Problem(err)), 200)
 }
 
 // took remembers that m took a prompt of that many tokens. It is written when it

@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
 	"goclaw/internal/naming"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
@@ -36,7 +37,7 @@ func (l lists) listedFile() string { return filepath.Join(l.conf.Home, "listed.j
 // terminalName tells terminals apart; "" if no stream is one.
 func (l lists) terminalName() string {
 	for _, stream := range []any{l.in, l.out, l.err} {
-		if f, ok := fileOf(stream); ok && isTerminal(stream) {
+		if f, ok := terminal.File(stream); ok && terminal.Is(stream) {
 			return ttyName(f)
 		}
 	}
@@ -63,7 +64,7 @@ func (l lists) Show(ids []session.ID) {
 	l.unsaved = nil
 	if err != nil { // the numbers of another list are still there
 		l.unsaved = ids
-		l.warn("the numbers of this list are not remembered: %s", oneLine(err))
+		l.warn("the numbers of this list are not remembered: %s", transcript.Problem(err))
 	}
 }
 
@@ -136,8 +137,8 @@ func (l lists) candidates(err error) bool {
 	}
 	l.Show(ids)
 	style := l.style()
-	style.Colour = style.Colour && isTerminal(l.err)
-	for _, line := range transcript.Sessions(listRows(l.conf, many.Candidates), time.Now(), style, columnsOf(l.err)) {
+	style.Colour = style.Colour && terminal.Is(l.err)
+	for _, line := range transcript.Sessions(listRows(l.conf, many.Candidates), time.Now(), style, terminal.Columns(l.err)) {
 		fmt.Fprintln(l.err, line)
 	}
 	say(l.err, "  type its number, more of its key, or its id")

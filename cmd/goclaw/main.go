@@ -49,7 +49,7 @@ func start(a *app, args []string) int {
 		return 0
 	}
 	if !errors.Is(err, errQuiet) && !a.lists.candidates(err) {
-		say(a.err, "goclaw: %s", oneLine(err))
+		say(a.err, "goclaw: %s", transcript.Problem(err))
 		if h := hint(err); h != "" {
 			say(a.err, "  %s", h)
 		}

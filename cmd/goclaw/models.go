@@ -11,6 +11,7 @@ import (
 	"goclaw/compact"
 	"goclaw/internal/catalogue"
 	"goclaw/internal/local"
+	"goclaw/internal/transcript"
 	"goclaw/provider/offline"
 	"goclaw/session"
 )
@@ -55,7 +56,7 @@ func (ms *models) decide(ctx context.Context, s *session.Session) (m *model, pro
 	if chosen, ok := s.Chosen(); ok && ms.flag == "" {
 		change := chosen.Body.(session.ModelChange)
 		if ms.now, err = ms.chosen(ctx, s, change); err != nil {
-			problem = fmt.Sprintf("%s, which was chosen for this session, is not available (%s)", change.Name(), oneLine(err))
+			problem = fmt.Sprintf("%s, which was chosen for this session, is not available (%s)", change.Name(), transcript.Problem(err))
 		}
 		named = named || ms.now != nil
 	}

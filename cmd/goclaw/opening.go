@@ -10,6 +10,8 @@ import (
 
 	"goclaw/internal/naming"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
@@ -41,10 +43,10 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 	if !o.latest && !o.pick {
 		return o.ref, nil
 	}
-	if o.pick && !(isTerminal(a.in) && isTerminal(a.out)) {
+	if o.pick && !(terminal.Is(a.in) && terminal.Is(a.out)) {
 		return "", usage("--resume asks which session, which needs a terminal: goclaw sessions lists them, and --session opens one")
 	}
-	if isTerminal(a.in) && isTerminal(a.out) {
+	if terminal.Is(a.in) && terminal.Is(a.out) {
 		a.stores.agree = func(ctx context.Context, n int) bool {
 			answer, err := line.NewPlain(a.in, a.out).Ask(ctx, importQuestion(n)+" [Y/n] ")
 			return err == nil && (strings.TrimSpace(answer) == "" || line.Yes(answer))
@@ -123,7 +125,7 @@ func choose(ctx context.Context, a *app, infos []session.Info) (string, error) {
 			return string(found.ID), nil
 		}
 		if !a.lists.candidates(err) {
-			say(a.err, "%s", oneLine(err))
+			say(a.err, "%s", transcript.Problem(err))
 		}
 	}
 }

@@ -18,7 +18,7 @@ func examineServer(ctx context.Context, st store, d *diagnosis) {
 	}
 	h, err := pg.Health(ctx)
 	if err != nil {
-		d.add(finding{What: "server", Problem: oneLine(err)})
+		d.add(finding{What: "server", Problem: transcript.Problem(err)})
 		return
 	}
 	for _, p := range h.Problems() {

@@ -32,9 +32,9 @@ type bar struct {
 const sayEvery = 10 * time.Second
 
 func newBar(e *env) *bar {
-	b := &bar{w: e.err, now: time.Now, said: time.Now(), plain: !isTerminal(e.err) || e.getenv("TERM") == "dumb"}
+	b := &bar{w: e.err, now: time.Now, said: time.Now(), plain: !terminal.Is(e.err) || e.getenv("TERM") == "dumb"}
 	b.width = func() int {
-		if f, ok := fileOf(e.err); ok {
+		if f, ok := terminal.File(e.err); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 				return w
 			}
@@ -120,7 +120,7 @@ func (b *bar) end() {
 // there is no bar, and no limit.
 func progressLine(p inherit.Progress, r rates, width int) string {
 	files := fmt.Sprintf("%d/%d files", p.FilesDone, p.Files)
-	size := fmt.Sprintf("%s of %s", megabytes(p.BytesDone), megabytes(p.Bytes))
+	size := fmt.Sprintf("%s of %s", transcript.Size(p.BytesDone), transcript.Size(p.Bytes))
 	share := 1.0
 	if p.Bytes > 0 {
 		share = min(float64(p.BytesDone)/float64(p.Bytes), 1)
@@ -167,7 +167,7 @@ func countLine(what string, done, total int, things string, r rates, width int) 
 
 // bytesLine is countLine for bytes.
 func bytesLine(what string, done, total int64, r rates, width int) string {
-	size := fmt.Sprintf("%s of %s", megabytes(done), megabytes(total))
+	size := fmt.Sprintf("%s of %s", transcript.Size(done), transcript.Size(total))
 	share := min(float64(done)/float64(max(total, 1)), 1)
 	plain := what + ": " + commas(size, r.speed, r.left)
 	if width == 0 {

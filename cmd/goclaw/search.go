@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/naming"
 	"goclaw/internal/query"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
@@ -175,7 +176,7 @@ func (x *searcher) catchUp(ctx context.Context, ix *recall.Index, said bool) {
 		return // they would not be kept
 	}
 	limit := whileWait
-	if isTerminal(x.out) {
+	if terminal.Is(x.out) {
 		limit = whileRead
 	}
 	soon, cancel := context.WithTimeout(ctx, time.Second) // a server may not answer

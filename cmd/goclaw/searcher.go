@@ -51,7 +51,7 @@ func (x *searcher) hasIndex() bool {
 	old := filepath.Join(home, "index.db")
 	if x.conf.Session.Store == "postgres" && !has && there(old) && !there(filepath.Join(home, "sessions.db")) && !there(filepath.Join(home, "sessions")) {
 		if err := recall.Remove(old); err != nil {
-			x.warn("could not remove the old search index: %s", oneLine(err))
+			x.warn("could not remove the old search index: %s", transcript.Problem(err))
 		}
 	}
 	return has
@@ -92,7 +92,7 @@ func (x *searcher) index() (*recall.Index, error) {
 	if c.Session.Store == "sqlite" {
 		// It is tried each time: the last attempt may have failed.
 		if err := recall.RemoveFrom(c.Session.Path); err != nil {
-			x.warn("could not remove the old search index from the database: %s", oneLine(err))
+			x.warn("could not remove the old search index from the database: %s", transcript.Problem(err))
 		}
 	}
 	x.hasIndex() // or removes an old one
@@ -144,7 +144,7 @@ func (x *searcher) hint(ctx context.Context) {
 func (x *searcher) addTools(tools *tool.Set) error {
 	ix, err := x.index()
 	if err != nil {
-		x.warn("the model cannot search: %s", oneLine(err))
+		x.warn("the model cannot search: %s", transcript.Problem(err))
 		return nil
 	}
 	for _, t := range ix.Tools() {

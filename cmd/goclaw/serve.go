@@ -17,6 +17,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/serve"
+	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 )
 
@@ -100,7 +101,7 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	srv := serve.New(serve.Options{Backend: back, Token: token, Hosts: f.hosts, Address: cmp.Or(f.advertise, address), Version: version()})
 	login := address + srv.LoginPath()
 	if err := wholefile.Write(addressFile(a.conf), []byte(address+"\n")); err != nil {
-		a.warn("goclaw serve --link will not find this server: %s", oneLine(err))
+		a.warn("goclaw serve --link will not find this server: %s", transcript.Problem(err))
 	}
 	if f.asJSON {
 		line, err := json.Marshal(map[string]string{"url": address, "tokenFile": file, "loginUrl": login})

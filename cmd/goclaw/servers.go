@@ -41,11 +41,11 @@ func connect(ctx context.Context, a *app, tools *tool.Set) *servers {
 		client, found, problems := mcpc.Connect(ctx, list, version())
 		s.client = client
 		for _, p := range problems {
-			s.said = append(s.said, oneLine(p))
+			s.said = append(s.said, transcript.Problem(p))
 		}
 		for _, t := range found {
 			if err := tools.Add(t); err != nil {
-				s.said = append(s.said, fmt.Sprintf("a tool of an MCP server cannot be used: %s", oneLine(err)))
+				s.said = append(s.said, fmt.Sprintf("a tool of an MCP server cannot be used: %s", transcript.Problem(err)))
 			}
 		}
 	}()
@@ -241,7 +241,7 @@ func listServers(ctx context.Context, a *app, asJSON bool) error {
 			row.State = "connected"
 			client, tools, problems := mcpc.Connect(ctx, map[string]mcpc.Server{name: serverOf(c, s)}, version())
 			for _, p := range problems {
-				row.State, row.Problem = "failed", strings.TrimPrefix(oneLine(p), "MCP server "+name+": ")
+				row.State, row.Problem = "failed", strings.TrimPrefix(transcript.Problem(p), "MCP server "+name+": ")
 			}
 			for _, t := range tools {
 				row.Tools = append(row.Tools, t.Spec().Name)

@@ -23,6 +23,7 @@ import (
 	"goclaw/internal/near"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/secrets"
+	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
@@ -94,7 +95,7 @@ func runSetup(ctx context.Context, a *app, f setupFlags, given func(string) bool
 	if err != nil {
 		return err
 	}
-	if person := isTerminal(a.in) && isTerminal(a.out); person && !f.yes {
+	if person := terminal.Is(a.in) && terminal.Is(a.out); person && !f.yes {
 		s.q.in = line.NewPlain(a.in, a.out)
 	}
 	ctx, stop := a.interruptible(ctx)
@@ -398,9 +399,9 @@ func (s *setup) tryKey(ctx context.Context, provider string, at config.Provider)
 	case err == nil || errors.Is(err, llm.ErrModel) || errors.Is(err, llm.ErrUnlisted):
 		s.note("checked: %s accepts it", host)
 	case errors.Is(err, llm.ErrAuth):
-		s.note("%s refuses the key: %s", host, oneLine(err))
+		s.note("%s refuses the key: %s", host, transcript.Problem(err))
 	default:
-		s.note("the key could not be checked: %s", oneLine(err))
+		s.note("the key could not be checked: %s", transcript.Problem(err))
 	}
 	return err
 }
@@ -474,7 +475,7 @@ func (s *setup) chooseName(ctx context.Context, provider string, at config.Provi
 		}
 	}
 	if err := s.check(ctx, provider, name, at); errors.Is(err, llm.ErrModel) && provider != "llamacpp" {
-		s.note("%s", oneLine(err))
+		s.note("%s", transcript.Problem(err))
 		if yes, err := s.q.sure(ctx, "Use it nevertheless?", s.q.in == nil); err != nil || !yes {
 			return cmp.Or(err, errors.New("setup was stopped: nothing was changed"))
 		}
