@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/backup"
 	"goclaw/internal/memoryfiles"
+	"goclaw/internal/progress"
 	"goclaw/internal/transcript"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
@@ -79,16 +80,16 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 		return err
 	}
 	defer w.Drop()
-	p := &transfer{bar: newBar(a.env)}
-	defer p.bar.end()
-	w.Progress = p.add
+	p := progress.NewTransfer(a.bar())
+	defer p.End()
+	w.Progress = p.Add
 	w.Made, w.Store = time.Now().UTC().Truncate(time.Second), c.Session.Store
 	switch st := whole(st).(type) {
 	case *sqlite.Store:
 		err = addDatabase(ctx, w, st, path, p)
 	case *jsonl.Store:
 		w.Layout = c.Session.Layout
-		p.begin("writing", sizeOf(c.Session.Path))
+		p.Begin("writing", sizeOf(c.Session.Path))
 		err = addLogs(ctx, w, st)
 	default:
 		err = fmt.Errorf("a store of kind %T cannot be backed up", st)
@@ -100,9 +101,9 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	p.begin("reading back", w.Size())
+	p.Begin("reading back", w.Size())
 	size, err := w.Finish(ctx)
-	p.bar.end()
+	p.End()
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func contentsOf(m *backup.Manifest) string {
 }
 
 // addDatabase adds a copy of the database, which is made next to the backup.
-func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path string, p *transfer) error {
+func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path string, p *progress.Transfer) error {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".goclaw-backup-*")
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func addDatabase(ctx context.Context, w *backup.Writer, st *sqlite.Store, path s
 		return err
 	}
 	defer f.Close()
-	p.begin("writing", sizeOf(name))
+	p.Begin("writing", sizeOf(name))
 	return w.Add(ctx, backup.Database, f)
 }
 

@@ -161,7 +161,7 @@ func (x *searcher) inChat(o *repl.Options, ui *tui.UI) (stop func()) {
 	}
 	o.Search, o.Busy = x.ix, x.ix.Hold
 	if ui != nil {
-		x.indexing.draw = ui.Wait
+		x.indexing.Draw = ui.Wait
 	}
 	later := time.AfterFunc(3*time.Second, x.ix.Background)
 	return func() { later.Stop() }

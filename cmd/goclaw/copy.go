@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/progress"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/session/storekit"
@@ -73,13 +74,13 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		return err
 	}
 	defer dst.Close()
-	c := &copying{dst: dst, infos: infos, bar: newBar(a.env)}
-	c.src = counted{whole(st), c.read}
-	defer c.bar.end()
+	c := &copying{dst: dst, infos: infos, shown: progress.NewCopy(a.bar())}
+	c.src = counted{whole(st), c.shown.Record}
+	defer c.shown.End()
 	records, bad := 0, 0
 	c.begin("copying")
 	for i, in := range infos {
-		c.sessions = i
+		c.shown.Session(i)
 		n, err := copySession(ctx, dst, c.src, in)
 		records += n
 		if err != nil && ctx.Err() != nil {
@@ -87,7 +88,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		}
 		if err != nil {
 			bad++
-			c.bar.end()
+			c.shown.End()
 			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, transcript.Problem(err))
 		}
 	}
@@ -98,7 +99,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		}
 		did = "copied and compared"
 	}
-	c.bar.end()
+	c.shown.End()
 	if err := dst.Close(); err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
+	"goclaw/internal/progress"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -15,36 +15,18 @@ import (
 // copying is the sessions that are copied from one store into another, and how
 // far that is.
 type copying struct {
-	dst, src session.Store // src calls read
+	dst, src session.Store // src counts what is read
 	infos    []session.Info
-	bar      *bar
-	what     string // what is being done
-	sessions int    // how many are done
-	done     int    // records read
-	total    int    // records in all
-	shown    time.Time
+	shown    *progress.Copy
 }
 
 // begin begins a pass over all records.
 func (c *copying) begin(what string) {
-	c.what, c.sessions, c.done, c.total = what, 0, 0, 0
+	records := 0
 	for _, in := range c.infos {
-		c.total += int(in.Last)
+		records += int(in.Last)
 	}
-	c.bar.pace, c.shown = pace{}, time.Now()
-	c.bar.pace.at(c.shown, 0)
-}
-
-// read is called for each record that is read. It shows the progress now and then.
-func (c *copying) read() {
-	c.done++
-	if time.Since(c.shown) < 200*time.Millisecond {
-		return
-	}
-	c.shown = time.Now()
-	c.bar.line(float64(c.done), func(width int) string {
-		return copyLine(c, c.bar.pace.rates(float64(c.total-c.done), perSecond), width)
-	})
+	c.shown.Begin(what, len(c.infos), records)
 }
 
 // counted is a store that calls each for every record that is read from it.
@@ -69,7 +51,7 @@ func (s counted) Read(ctx context.Context, id session.ID, after session.Seq) ite
 func (c *copying) compare(ctx context.Context) error {
 	c.begin("comparing")
 	for i, in := range c.infos {
-		c.sessions = i
+		c.shown.Session(i)
 		copied, n, err := hashOf(ctx, c.dst, in.ID, 0)
 		if err != nil {
 			return err

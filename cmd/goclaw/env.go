@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/progress"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -136,6 +137,9 @@ func (e *env) damage(ds ...*session.Damage) error {
 	}
 	return nil
 }
+
+// bar returns what shows progress on standard error.
+func (e *env) bar() *progress.Bar { return progress.New(e.err, e.getenv("TERM") == "dumb") }
 
 // style has colours if the output is a terminal that shows them.
 func (e *env) style() transcript.Style {

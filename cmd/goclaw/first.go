@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/progress"
 	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -173,11 +173,8 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 	}
 	var rep inherit.Report
 	_, err := f.start.Work(ctx, "importing", func(ctx context.Context, tell func(string), width int) (err error) {
-		var p pace
-		o.Progress = func(at inherit.Progress) {
-			p.at(time.Now(), float64(at.Read))
-			tell(progressLine(at, p.rates(float64(max(at.Bytes-at.BytesDone, 0)), bytesPerSecond), width))
-		}
+		line := progress.ImportLines(width)
+		o.Progress = func(at inherit.Progress) { tell(line(at)) }
 		rep, err = inherit.Import(ctx, whole(f.st), cat, o)
 		return err
 	})

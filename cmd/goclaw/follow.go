@@ -93,11 +93,11 @@ func (ss *stores) look(ctx context.Context) bool {
 		ss.warn("%s", transcript.Printable(t))
 	}
 	o.Import.Patience = time.Second
-	begin, progress := time.Now(), newBar(ss.env)
-	defer progress.end()
+	begin, progress := time.Now(), ss.bar()
+	defer progress.End()
 	o.Import.Progress = func(p inherit.Progress) {
 		if time.Since(begin) > time.Second {
-			progress.show(p)
+			progress.Show(p)
 		}
 	}
 	rep, err := inherit.Look(ctx, whole(ss.st), roots, o)

@@ -86,9 +86,9 @@ func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o 
 	tell := func(inherit.Progress) {}
 	if show && len(cat.Transcripts) > 0 {
 		printFound(ss.err, cat)
-		progress := newBar(ss.env)
-		defer progress.end()
-		tell = progress.show
+		progress := ss.bar()
+		defer progress.End()
+		tell = progress.Show
 	}
 	o.Progress = func(p inherit.Progress) {
 		tell(p)

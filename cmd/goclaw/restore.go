@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/backup"
 	"goclaw/internal/inherit"
+	"goclaw/internal/progress"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/recall"
@@ -79,10 +80,10 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 		return false, err
 	}
 	defer b.Close()
-	p := &transfer{bar: newBar(a.env)}
-	defer p.bar.end()
-	b.Progress = p.add
-	p.begin("comparing", b.Size())
+	p := progress.NewTransfer(a.bar())
+	defer p.End()
+	b.Progress = p.Add
+	p.Begin("comparing", b.Size())
 	if err := b.Verify(ctx); err != nil {
 		return false, fmt.Errorf("%s is damaged, and nothing was restored: %w", path, err)
 	}
@@ -101,7 +102,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	p.begin("restoring", b.Size())
+	p.Begin("restoring", b.Size())
 	now := time.Now()
 	out := restored{Path: c.Session.Path, Sessions: b.Sessions, Trashed: b.Trashed, Records: b.Records, Kept: []string{}}
 	if b.Store == "jsonl" {
@@ -109,7 +110,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	} else {
 		out.Replaced, err = restoreDatabase(ctx, b, c.Session.Path, dir, now)
 	}
-	p.bar.end()
+	p.End()
 	if err != nil {
 		return false, err
 	}

@@ -118,7 +118,7 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer a.search.indexing.end() // where it was interrupted
+	defer a.search.indexing.End() // where it was interrupted
 	if f.index {
 		return a.search.embedAll(ctx, ix, f.asJSON)
 	}
@@ -198,12 +198,12 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index, asJSON bool) 
 		return err
 	}
 	err := ix.Sync(ctx)
-	x.indexing.end()
+	x.indexing.End()
 	n := 0
 	if err == nil {
-		x.embedding = newBar(x.env)
+		x.embedding = x.bar()
 		n, err = ix.Embed(ctx)
-		x.embedding.end()
+		x.embedding.End()
 	}
 	if errors.Is(err, context.Canceled) {
 		x.warn("stopped with %s new: run goclaw search --index to continue", transcript.Count(n, "vector"))

@@ -126,30 +126,3 @@ func TestVectorsOnATerminal(t *testing.T) {
 	p.Await("an empty line before the end", func(s string, _, _ int) bool { return s == "the end" })
 	shown(p, 100, messages-made)
 }
-
-func TestVectorsLine(t *testing.T) {
-	known := rates{"400/s", "2m00s left"}
-	for _, c := range []struct {
-		r     rates
-		width int
-		want  string
-	}{
-		{known, 80, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
-		{known, 0, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
-		{known, 40, "vectors: 1200 of 50000, 2m00s left"},
-		{known, 30, "vectors: 1200 of 50000"},
-		{known, 15, "1200 of 50000"},
-		{known, 5, ""},
-		{rates{}, 80, "making vectors: 1200 of 50000"},
-	} {
-		if got := countLine("making vectors", 1200, 50_000, "", c.r, c.width); got != c.want {
-			t.Errorf("%q in %d columns: %q, want %q", c.r, c.width, got, c.want)
-		}
-	}
-	if got, want := countLine("indexing", 65536, 1_000_000, "records", known, 80), "indexing: 65536 of 1000000 records, 400/s, 2m00s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := countLine("indexing", 65536, 1_000_000, "records", rates{}, 25), "65536 of 1000000"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

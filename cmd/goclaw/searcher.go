@@ -12,6 +12,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/progress"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/tool"
@@ -21,8 +22,8 @@ import (
 type searcher struct {
 	*stores
 	ix        *recall.Index // nil until something is searched for
-	indexing  *bar          // of records; nil until the index is opened
-	embedding *bar          // of the vectors that the user waits for; nil: nobody does
+	indexing  *progress.Bar // of records; nil until the index is opened
+	embedding *progress.Bar // of the vectors that the user waits for; nil: nobody does
 	importing bool          // the progress of an import is shown, not that of the index
 }
 
@@ -67,7 +68,7 @@ func (x *searcher) index() (*recall.Index, error) {
 		return nil, err
 	}
 	c := x.conf
-	x.indexing = newBar(x.env)
+	x.indexing = x.bar()
 	o := recall.Options{
 		Store: redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
@@ -76,9 +77,9 @@ func (x *searcher) index() (*recall.Index, error) {
 			switch {
 			case x.importing:
 			case done >= total:
-				x.indexing.end()
+				x.indexing.End()
 			default:
-				x.indexing.count("indexing", done, total, "records")
+				x.indexing.Count("indexing", done, total, "records")
 			}
 		},
 		Embedded: x.embedded,
@@ -107,7 +108,7 @@ func (x *searcher) index() (*recall.Index, error) {
 // embedded shows how many vectors are made, if somebody waits for them.
 func (x *searcher) embedded(made, total int) {
 	if x.embedding != nil {
-		x.embedding.count("making vectors", made, total, "")
+		x.embedding.Count("making vectors", made, total, "")
 	}
 }
 

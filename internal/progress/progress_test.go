@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
-	"goclaw/session"
 )
 
 func TestProgressLine(t *testing.T) {
@@ -130,12 +129,12 @@ func TestRemaining(t *testing.T) {
 func TestBarOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	c := clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	b := &bar{w: terminal.NewWriter(&out), width: func() int { return 52 }, now: func() time.Time { return c.now }}
+	b := &Bar{w: terminal.NewWriter(&out), width: func() int { return 52 }, now: func() time.Time { return c.now }}
 	for i := range 4 {
 		b.bytes("reading back", int64(i)*10e6, 100e6)
 		c.after(time.Second)
 	}
-	b.end()
+	b.End()
 	want := "\rreading back: 0 bytes of 100.0 MB\x1b[K" +
 		"\rreading back: 10.0 MB of 100.0 MB, 10 MB/s\x1b[K" +
 		"\rreading back: 20.0 MB of 100.0 MB, 10 MB/s, 8s left\x1b[K" +
@@ -150,23 +149,23 @@ func TestBarOnATerminal(t *testing.T) {
 func TestBarInALog(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
-	b := &bar{w: &out, plain: true, now: func() time.Time { return now }, said: now}
+	b := &Bar{w: &out, plain: true, now: func() time.Time { return now }, said: now}
 	p := inherit.Progress{Files: 2, Bytes: 10e6, BytesDone: 5e6, Read: 5e6}
-	b.show(p)
+	b.Show(p)
 	if out.Len() > 0 {
 		t.Errorf("at once: %q", out.String())
 	}
 	b.said = now.Add(-sayEvery)
-	b.show(p)
-	b.show(p)
-	b.end()
+	b.Show(p)
+	b.Show(p)
+	b.End()
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "0/2 files, ") || strings.ContainsAny(got, "\r\x1b█") {
 		t.Errorf("after a while: %q", got)
 	}
 }
 
 func TestCopyLine(t *testing.T) {
-	c := &copying{what: "copying", infos: make([]session.Info, 300), sessions: 12, done: 40_000, total: 100_000}
+	c := &Copy{what: "copying", of: 300, sessions: 12, done: 40_000, total: 100_000}
 	known := rates{"10000/s", "6s left"}
 	for _, test := range []struct {
 		r     rates
@@ -183,5 +182,32 @@ func TestCopyLine(t *testing.T) {
 		if got := copyLine(c, test.r, test.width); got != test.want {
 			t.Errorf("%q in %d columns: got %q, want %q", test.r, test.width, got, test.want)
 		}
+	}
+}
+
+func TestVectorsLine(t *testing.T) {
+	known := rates{"400/s", "2m00s left"}
+	for _, c := range []struct {
+		r     rates
+		width int
+		want  string
+	}{
+		{known, 80, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
+		{known, 0, "making vectors: 1200 of 50000, 400/s, 2m00s left"},
+		{known, 40, "vectors: 1200 of 50000, 2m00s left"},
+		{known, 30, "vectors: 1200 of 50000"},
+		{known, 15, "1200 of 50000"},
+		{known, 5, ""},
+		{rates{}, 80, "making vectors: 1200 of 50000"},
+	} {
+		if got := countLine("making vectors", 1200, 50_000, "", c.r, c.width); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.r, c.width, got, c.want)
+		}
+	}
+	if got, want := countLine("indexing", 65536, 1_000_000, "records", known, 80), "indexing: 65536 of 1000000 records, 400/s, 2m00s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := countLine("indexing", 65536, 1_000_000, "records", rates{}, 25), "65536 of 1000000"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

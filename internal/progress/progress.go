@@ -1,4 +1,7 @@
-package main
+// Package progress shows how far something is: an import, a copy, a backup, the
+// search index. On a terminal that is one line that is overwritten, with the speed and
+// the time left once they are known; elsewhere a plain line now and then.
+package progress
 
 import (
 	"fmt"
@@ -15,11 +18,12 @@ import (
 	"goclaw/internal/transcript"
 )
 
-// bar shows progress: on a terminal in one line that is overwritten, elsewhere in
+// Bar shows progress: on a terminal in one line that is overwritten, elsewhere in
 // a plain line now and then, for a log file.
-type bar struct {
-	w     io.Writer
-	draw  func(line string) // in place of w: the interface has the terminal
+type Bar struct {
+	w io.Writer
+	// Draw is called in place of writing to w: the interface has the terminal.
+	Draw  func(line string)
 	plain bool
 	width func() int
 	now   func() time.Time
@@ -31,10 +35,11 @@ type bar struct {
 // sayEvery is how often a plain line is written.
 const sayEvery = 10 * time.Second
 
-func newBar(e *env) *bar {
-	b := &bar{w: e.err, now: time.Now, said: time.Now(), plain: !terminal.Is(e.err) || e.getenv("TERM") == "dumb"}
+// New returns a bar on w. A dumb terminal gets lines, as a file does.
+func New(w io.Writer, dumb bool) *Bar {
+	b := &Bar{w: w, now: time.Now, said: time.Now(), plain: dumb || !terminal.Is(w)}
 	b.width = func() int {
-		if f, ok := terminal.File(e.err); ok {
+		if f, ok := terminal.File(w); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 				return w
 			}
@@ -44,8 +49,8 @@ func newBar(e *env) *bar {
 	return b
 }
 
-// show shows the progress of an import.
-func (b *bar) show(p inherit.Progress) {
+// Show shows the progress of an import.
+func (b *Bar) Show(p inherit.Progress) {
 	b.line(float64(p.Read), func(width int) string {
 		rest := float64(max(p.Bytes-p.BytesDone, 0))
 		return progressLine(p, b.pace.rates(rest, bytesPerSecond), width)
@@ -54,12 +59,12 @@ func (b *bar) show(p inherit.Progress) {
 
 // line shows that so much is done, as what text returns for the columns that
 // there are; with 0 columns there is no limit.
-func (b *bar) line(done float64, text func(width int) string) {
+func (b *Bar) line(done float64, text func(width int) string) {
 	now := b.now()
 	b.pace.at(now, done)
 	switch {
-	case b.draw != nil:
-		b.draw(text(max(b.width()-6, 1)))
+	case b.Draw != nil:
+		b.Draw(text(max(b.width()-6, 1)))
 	case !b.plain:
 		fmt.Fprint(b.w, terminal.Return()+text(b.width()-1)+terminal.Control("K"))
 		b.shown = true
@@ -69,37 +74,43 @@ func (b *bar) line(done float64, text func(width int) string) {
 	}
 }
 
-// count shows that so many things of total are done: what says which.
-func (b *bar) count(what string, done, total int, things string) {
+// Count shows that so many things of total are done: what says which.
+func (b *Bar) Count(what string, done, total int, things string) {
 	b.line(float64(done), func(width int) string {
 		return countLine(what, done, total, things, b.pace.rates(float64(total-done), perSecond), width)
 	})
 }
 
 // bytes shows that so many bytes of total are done.
-func (b *bar) bytes(what string, done, total int64) {
+func (b *Bar) bytes(what string, done, total int64) {
 	b.line(float64(done), func(width int) string {
 		return bytesLine(what, done, total, b.pace.rates(float64(total-done), bytesPerSecond), width)
 	})
 }
 
-// transfer shows how many bytes of a backup are written or read, in passes.
-type transfer struct {
-	bar         *bar
+// Transfer shows how many bytes of a backup are written or read, in passes.
+type Transfer struct {
+	bar         *Bar
 	what        string
 	done, total int64
 	shown       time.Time
 }
 
-// begin begins a pass over total bytes.
-func (t *transfer) begin(what string, total int64) {
+// NewTransfer returns a transfer that is shown on b.
+func NewTransfer(b *Bar) *Transfer { return &Transfer{bar: b} }
+
+// End clears the line.
+func (t *Transfer) End() { t.bar.End() }
+
+// Begin begins a pass over total bytes.
+func (t *Transfer) Begin(what string, total int64) {
 	t.what, t.done, t.total, t.shown = what, 0, total, t.bar.now()
 	t.bar.pace = pace{}
 	t.bar.pace.at(t.shown, 0)
 }
 
-// add says that n more bytes are done. The line changes now and then.
-func (t *transfer) add(n int) {
+// Add says that n more bytes are done. The line changes now and then.
+func (t *Transfer) Add(n int) {
 	t.done += int64(n)
 	if now := t.bar.now(); now.Sub(t.shown) >= 200*time.Millisecond {
 		t.shown = now
@@ -107,8 +118,56 @@ func (t *transfer) add(n int) {
 	}
 }
 
-// end clears the line, however what it shows has ended.
-func (b *bar) end() {
+// Copy shows how many sessions and records are copied or compared, in passes.
+type Copy struct {
+	bar          *Bar
+	what         string
+	sessions, of int
+	done, total  int // records
+	shown        time.Time
+}
+
+// NewCopy returns what shows a copy on b.
+func NewCopy(b *Bar) *Copy { return &Copy{bar: b} }
+
+// End clears the line.
+func (c *Copy) End() { c.bar.End() }
+
+// Begin begins a pass over so many sessions and records.
+func (c *Copy) Begin(what string, sessions, records int) {
+	c.what, c.sessions, c.of, c.done, c.total, c.shown = what, 0, sessions, 0, records, c.bar.now()
+	c.bar.pace = pace{}
+	c.bar.pace.at(c.shown, 0)
+}
+
+// Session says that n sessions are done.
+func (c *Copy) Session(n int) { c.sessions = n }
+
+// Record says that one more record is done. The line changes now and then.
+func (c *Copy) Record() {
+	c.done++
+	now := c.bar.now()
+	if now.Sub(c.shown) < 200*time.Millisecond {
+		return
+	}
+	c.shown = now
+	c.bar.line(float64(c.done), func(width int) string {
+		return copyLine(c, c.bar.pace.rates(float64(c.total-c.done), perSecond), width)
+	})
+}
+
+// ImportLines returns what writes the progress of an import as lines of at most
+// width columns.
+func ImportLines(width int) func(inherit.Progress) string {
+	var p pace
+	return func(at inherit.Progress) string {
+		p.at(time.Now(), float64(at.Read))
+		return progressLine(at, p.rates(float64(max(at.Bytes-at.BytesDone, 0)), bytesPerSecond), width)
+	}
+}
+
+// End clears the line, however what it shows has ended.
+func (b *Bar) End() {
 	if b.shown {
 		fmt.Fprint(b.w, terminal.Return()+terminal.Control("K"))
 		b.shown = false
@@ -183,11 +242,11 @@ func bytesLine(what string, done, total int64, r rates, width int) string {
 }
 
 // copyLine shows how many sessions and records are copied or compared.
-func copyLine(c *copying, r rates, width int) string {
+func copyLine(c *Copy, r rates, width int) string {
 	count := fmt.Sprintf("%d of %s", c.done, transcript.Count(c.total, "record"))
 	short := fmt.Sprintf("%d of %d", c.done, c.total)
 	return widest(width,
-		c.what+": "+commas(fmt.Sprintf("%d of %s", c.sessions, transcript.Count(len(c.infos), "session")), count, r.speed, r.left),
+		c.what+": "+commas(fmt.Sprintf("%d of %s", c.sessions, transcript.Count(c.of, "session")), count, r.speed, r.left),
 		c.what+": "+commas(count, r.left),
 		c.what+": "+short,
 		short,
