@@ -133,6 +133,20 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("%s: %s (%d bytes, after record %d)", at, d.Reason, d.Size, d.After)
 }
 
+// Undamaged passes on the records of a log and hands what is damaged to report.
+func Undamaged(log iter.Seq2[Record, error], report func(*Damage)) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for r, err := range log {
+			var d *Damage
+			if errors.As(err, &d) {
+				report(d)
+			} else if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
 // HeldError is an ErrHeld that says who has the lock.
 type HeldError struct {
 	Name  string // of the lock: an ID, or another name

@@ -15,6 +15,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/acpd"
 	"goclaw/internal/config"
+	"goclaw/internal/spending"
 	"goclaw/llm"
 	"goclaw/session"
 	"goclaw/tool"
@@ -94,7 +95,7 @@ func (h editorHost) Window(ctx context.Context, in session.Info) (size, used int
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	usd, err = spent(ctx, h.b.stores.st, h.b.conf, in.ID)
+	usd, err = spending.Of(ctx, h.b.stores.st, h.b.conf, in.ID)
 	return m.budget.Window, window.Explain(s, models.prompt(m, s), m.tokens, m.budget).Budget.Used, usd, err
 }
 

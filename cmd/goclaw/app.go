@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"goclaw/agent"
+	"goclaw/internal/spending"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
@@ -17,7 +18,7 @@ type app struct {
 	lists  lists
 	models *models
 	search *searcher
-	today  *spending // nil until it is asked for
+	today  *spending.Day // nil until it is asked for
 	// greeted: somebody who is here for the first time was told what was found.
 	greeted bool
 	// retrying is told that a summary is asked for again; nil: nobody is.

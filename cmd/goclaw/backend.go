@@ -22,11 +22,11 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
-	"goclaw/internal/catalogue"
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
 	"goclaw/internal/query"
 	"goclaw/internal/serve"
+	"goclaw/internal/spending"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -40,11 +40,11 @@ import (
 type backend struct {
 	*app
 
-	titles naming.Memo
+	titles  naming.Memo
+	tallies spending.Tallies
 
-	mu      sync.Mutex
-	open    map[session.ID]*seat
-	tallies map[session.ID]*tally
+	mu   sync.Mutex
+	open map[session.ID]*seat
 }
 
 // seat is what runs the turns of one session. Each has its own, since
@@ -276,29 +276,9 @@ func (b *backend) Models(ctx context.Context) ([]string, error) {
 	return []string{m.name()}, nil
 }
 
-// step is one request to a model, in JSON.
-type step struct {
-	Seq    session.Seq `json:"seq"`
-	Time   string      `json:"time"`
-	Model  string      `json:"model"`
-	Tokens int         `json:"tokens"` // that the window held with the answer
-	Window int         `json:"window"` // of the model; 0: not known
-	used
-}
-
-// mark is something else that happened to the window.
-type mark struct {
-	Seq     session.Seq `json:"seq"`
-	Time    string      `json:"time"`
-	Kind    string      `json:"kind"` // notice, checkpoint, compaction or undo
-	Percent int         `json:"percent,omitempty"`
-	Before  int         `json:"tokensBefore,omitempty"`
-	After   int         `json:"tokensAfter,omitempty"`
-}
-
 func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (any, error) {
 	if in != nil {
-		return b.steps(ctx, *in, q.Get("brief") == "true")
+		return b.tallies.Steps(ctx, b.stores.st, b.conf, *in, q.Get("brief") == "true")
 	}
 	by := cmp.Or(q.Get("by"), "both")
 	if !slices.Contains([]string{"day", "model", "session", "both"}, by) {
@@ -308,105 +288,8 @@ func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (an
 	if err != nil {
 		return nil, badRequest("since: %v", err)
 	}
-	lines, err := usageSince(ctx, b.stores.st, bill{conf: b.conf, known: map[string]catalogue.Model{}}, by, from, q.Get("imported") == "true")
+	lines, err := spending.Since(ctx, b.stores.st, b.conf, by, from, q.Get("imported") == "true")
 	return map[string]any{"usage": lines}, err
-}
-
-// tally is what a session has used, up to the record last.
-type tally struct {
-	mu        sync.Mutex
-	last      session.Seq
-	bill      bill
-	sum, turn used
-}
-
-func (b *backend) newTally() *tally {
-	return &tally{bill: bill{conf: b.conf, known: map[string]catalogue.Model{}}}
-}
-
-// add counts a record, and returns the request to a model that it is the answer
-// to, if it is one, and what that cost.
-func (t *tally) add(r session.Record) (c call, model string, usd float64) {
-	t.last = r.Seq
-	if session.IsTurn(r.Body) {
-		t.turn = used{}
-	}
-	if c, model = callOf(r); c.u.Total() == 0 {
-		return c, model, 0
-	}
-	before := t.bill.usd
-	t.bill.add(r.Body)
-	usd = t.bill.usd - before
-	t.sum.add(c.u, usd)
-	t.turn.add(c.u, usd)
-	return c, model, usd
-}
-
-// maxTallies is how many sessions are remembered.
-const maxTallies = 1000
-
-// spent returns what one session used. The page asks after each turn: it reads on
-// where it stopped the last time.
-func (b *backend) spent(ctx context.Context, in session.Info) (sum, turn used, err error) {
-	b.mu.Lock()
-	t := b.tallies[in.ID]
-	if t == nil {
-		if t = b.newTally(); b.tallies == nil || len(b.tallies) >= maxTallies {
-			b.tallies = map[session.ID]*tally{}
-		}
-		b.tallies[in.ID] = t
-	}
-	b.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.last > in.Last { // it is another log, with the same id
-		t.last, t.sum, t.turn = 0, used{}, used{}
-	}
-	for r, err := range undamaged(b.stores.st.Read(ctx, in.ID, t.last), func(*session.Damage) {}) {
-		if err != nil {
-			return sum, turn, err
-		}
-		t.add(r)
-	}
-	return t.sum, t.turn, nil
-}
-
-// steps returns what the requests of one session used, and, unless brief, how
-// its window filled.
-func (b *backend) steps(ctx context.Context, in session.Info, brief bool) (any, error) {
-	steps, marks := []step{}, []mark{}
-	if brief {
-		sum, turn, err := b.spent(ctx, in)
-		return map[string]any{"usage": sum, "lastTurn": turn, "steps": steps, "marks": marks}, err
-	}
-	t := b.newTally()
-	for r, err := range undamaged(b.stores.st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
-		if err != nil {
-			return nil, err
-		}
-		at := transcript.Stamp(r.Time)
-		switch body := r.Body.(type) {
-		case session.Notice:
-			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "notice", Percent: body.Percent})
-		case session.Checkpoint:
-			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "checkpoint", Before: body.Tokens})
-		case session.Compaction:
-			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "compaction", Before: body.TokensBefore, After: body.TokensAfter})
-		case session.Undo:
-			marks = append(marks, mark{Seq: r.Seq, Time: at, Kind: "undo"})
-		}
-		c, model, usd := t.add(r)
-		if _, ok := r.Body.(session.Message); !ok || c.u.Total() == 0 {
-			continue
-		}
-		s := step{Seq: r.Seq, Time: at, Model: model, Tokens: c.u.Prompt() + c.u.Output}
-		if known, ok := catalogue.Lookup(model); ok {
-			s.Window = known.Prompt()
-		}
-		s.add(c.u, usd)
-		steps = append(steps, s)
-	}
-	return map[string]any{"usage": t.sum, "lastTurn": t.turn, "steps": steps, "marks": marks}, nil
 }
 
 func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {

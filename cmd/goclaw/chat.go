@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/spending"
 	"goclaw/internal/terminal"
 	"goclaw/internal/tui"
 	"goclaw/llm"
@@ -84,7 +85,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	defer a.search.inChat(&o, ui)()
 	o.Lists, o.Window = a.lists, func(in session.Info) int { return windowOf(a.conf, in.ModelName()) }
 	o.Runner, o.Store, o.DefaultKey, o.Modes = run.Runner, st, session.Key(a.conf.Session.DefaultKey), run.tools
-	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spent(ctx, st, a.conf, id) }
+	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spending.Of(ctx, st, a.conf, id) }
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
 		err := a.output(path, func(w io.Writer) error { return a.export(ctx, st, id, format, false, w) })
 		if err == errQuiet { // said already

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/agent"
-	"goclaw/internal/catalogue"
 	"goclaw/internal/inherit"
+	"goclaw/internal/spending"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
@@ -255,11 +255,7 @@ func turnTools(ctx context.Context, a *app) []llm.ToolSpec {
 // in the store only from where the context begins.
 func contextCost(ctx context.Context, a *app, s *session.Session, file bool) (float64, error) {
 	if !file {
-		return spent(ctx, a.stores.st, a.conf, s.ID)
+		return spending.Of(ctx, a.stores.st, a.conf, s.ID)
 	}
-	bill := bill{conf: a.conf, known: map[string]catalogue.Model{}}
-	for _, r := range s.Branch {
-		bill.add(r.Body)
-	}
-	return bill.usd, nil
+	return spending.On(a.conf, s.Branch), nil
 }

@@ -74,7 +74,7 @@ func (c *copying) compare(ctx context.Context) error {
 // number of the last.
 func hashOf(ctx context.Context, st session.Store, id session.ID, to session.Seq) (sum [sha256.Size]byte, last session.Seq, err error) {
 	h := sha256.New()
-	for r, err := range undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
+	for r, err := range session.Undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return sum, last, err
 		}

@@ -88,7 +88,7 @@ func (e *env) export(ctx context.Context, st session.Store, id session.ID, forma
 	}
 	var damaged error
 	var last session.Record
-	for r, err := range undamaged(st.Read(ctx, id, 0), func(d *session.Damage) { damaged = e.damage(d) }) {
+	for r, err := range session.Undamaged(st.Read(ctx, id, 0), func(d *session.Damage) { damaged = e.damage(d) }) {
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
 	"goclaw/internal/local"
+	"goclaw/internal/spending"
 	"goclaw/llm"
 	"goclaw/provider/anthropic"
 	"goclaw/provider/offline"
@@ -110,6 +111,12 @@ func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model
 	return m, nil
 }
 
+// cost returns the price of one call; zero if that is not known.
+func (m *model) cost(u llm.Usage) llm.Cost {
+	usd, _ := m.price.Cost(u)
+	return usd
+}
+
 // keyVariable is the environment variable with the key of a provider.
 func keyVariable(provider string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(provider)) + "_API_KEY"
@@ -147,7 +154,7 @@ func (m *model) settle(c *config.Loaded) {
 		m.thinks, m.think = known.Reasoning || known.Guess, known.Think
 		m.budget.Window, m.maxTokens = known.Prompt(), known.Output
 	}
-	m.price = prices(c, name)
+	m.price = spending.Prices(c, name)
 	over, learnt := c.Models[name], learntLimits(c.Home)[m.name()]
 	configured := cmp.Or(over.ContextWindow, c.ContextWindow)
 	m.fixed, m.accepted, m.noted = configured > 0, learnt.Accepted, learnt.Accepted

@@ -158,7 +158,7 @@ func leaksIn(ctx context.Context, st session.Store, in session.Info, find finder
 		}
 		parts = nil
 	}
-	for r, err := range undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
+	for r, err := range session.Undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return leaks, b, err
 		}

@@ -177,7 +177,7 @@ func around(ctx context.Context, st session.Store, id session.ID, record string,
 	if n <= 0 {
 		n = nearby
 	}
-	for r, err := range session.Joined(undamaged(st.Read(ctx, id, max(0, at-1-session.Seq(n))), func(*session.Damage) {})) {
+	for r, err := range session.Joined(session.Undamaged(st.Read(ctx, id, max(0, at-1-session.Seq(n))), func(*session.Damage) {})) {
 		if err != nil {
 			return nil, 0, err
 		}

@@ -179,17 +179,3 @@ func (ss *stores) replay(ctx context.Context, ref string, record *string) (store
 	s, err := session.Replay(in.ID, st.Read(ctx, in.ID, 0))
 	return st, s, err
 }
-
-// undamaged passes on the records of a log and hands what is damaged to report.
-func undamaged(log iter.Seq2[session.Record, error], report func(*session.Damage)) iter.Seq2[session.Record, error] {
-	return func(yield func(session.Record, error) bool) {
-		for r, err := range log {
-			var d *session.Damage
-			if errors.As(err, &d) {
-				report(d)
-			} else if !yield(r, err) {
-				return
-			}
-		}
-	}
-}

@@ -49,7 +49,7 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 	var parts session.Joiner
 	var recent []session.Record
 	undamaged := func(recs iter.Seq2[session.Record, error]) iter.Seq2[session.Record, error] {
-		return undamaged(recs, func(d *session.Damage) { a.damage(d) })
+		return session.Undamaged(recs, func(d *session.Damage) { a.damage(d) })
 	}
 	from := max(in.Last-session.Seq(last+maxParts), 0)
 	for r, err := range undamaged(st.Read(ctx, in.ID, from)) {

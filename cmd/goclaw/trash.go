@@ -115,7 +115,7 @@ func forgetTyped(ctx context.Context, a *app, st store, id session.ID) error {
 	}
 	typed := map[string]bool{}
 	// What was redacted is typed in full in the history.
-	for r, err := range undamaged(whole(st).Read(ctx, id, 0), func(*session.Damage) {}) {
+	for r, err := range session.Undamaged(whole(st).Read(ctx, id, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return err
 		}

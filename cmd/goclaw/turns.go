@@ -11,6 +11,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/internal/acpd"
+	"goclaw/internal/spending"
 	"goclaw/llm"
 	"goclaw/recall"
 	"goclaw/runner"
@@ -67,7 +68,10 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 			env := agent.Env{
 				Provider: m.Provider, Prompt: prompt, Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
 				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
-				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn, Before: func(ctx context.Context, used, next llm.Usage) (int, error) { return a.affordable(ctx, m, used, next) },
+				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn,
+				Before: func(ctx context.Context, used, next llm.Usage) (int, error) {
+					return m.affordable(ctx, a.conf.Limits, a.spentToday, used, next)
+				},
 			}
 			a.models.policy(&env, m)
 			return env, nil
@@ -82,6 +86,14 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 		Working: a.tellWorking,
 	})
 	return &turns{r, tools, servers}, nil
+}
+
+// spentToday returns what all sessions have cost today.
+func (a *app) spentToday(ctx context.Context) (float64, error) {
+	if a.today == nil {
+		a.today = spending.NewDay(a.stores.st, a.conf)
+	}
+	return a.today.Sum(ctx, time.Now())
 }
 
 // newTools returns the tools of a turn, those that search among them.

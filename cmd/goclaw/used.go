@@ -5,16 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"goclaw/internal/catalogue"
+	"goclaw/internal/spending"
 	"goclaw/internal/transcript"
-	"goclaw/llm"
 	"goclaw/recall"
-	"goclaw/session"
 	"goclaw/window"
 )
 
@@ -50,32 +47,12 @@ far as prices are known.`,
 	return cmd
 }
 
-// used is a line of goclaw usage.
-type used struct {
-	Day        string      `json:"day,omitempty"`
-	Model      string      `json:"model,omitempty"`
-	Session    session.Key `json:"session,omitempty"`
-	Calls      int         `json:"calls"`
-	Input      int         `json:"input"`
-	Output     int         `json:"output"`
-	CacheRead  int         `json:"cacheRead"`
-	CacheWrite int         `json:"cacheWrite"`
-	Cost       float64     `json:"cost"`
-}
-
-func (u *used) add(x llm.Usage, usd float64) {
-	u.Calls++
-	u.Input, u.Output = u.Input+x.Input, u.Output+x.Output
-	u.CacheRead, u.CacheWrite = u.CacheRead+x.CacheRead, u.CacheWrite+x.CacheWrite
-	u.Cost += usd
-}
-
 func showUsage(ctx context.Context, a *app, by string, from time.Time, imported, asJSON bool) error {
 	st, err := a.stores.imported(ctx)
 	if err != nil {
 		return err
 	}
-	lines, err := usageSince(ctx, st, bill{conf: a.conf, known: map[string]catalogue.Model{}}, by, from, imported)
+	lines, err := spending.Since(ctx, st, a.conf, by, from, imported)
 	if err != nil {
 		return err
 	}
@@ -89,8 +66,8 @@ func showUsage(ctx context.Context, a *app, by string, from time.Time, imported,
 	if by == "session" {
 		table[0][1] = "SESSION"
 	}
-	var sum used
-	row := func(u used) {
+	var sum spending.Line
+	row := func(u spending.Line) {
 		name := cmp.Or(u.Model, string(u.Session))
 		table = append(table, []string{u.Day, transcript.OneLine(transcript.Name(name), 40), fmt.Sprint(u.Calls),
 			window.Short(u.Input + u.CacheWrite), window.Short(u.CacheRead), window.Short(u.Output), fmt.Sprintf("$%.4f", u.Cost)})
@@ -103,79 +80,4 @@ func showUsage(ctx context.Context, a *app, by string, from time.Time, imported,
 	sum.Day = "total"
 	row(sum)
 	return a.print(transcript.Table(table, a.style(), a.columns())...)
-}
-
-// usageSince adds up the records of all sessions since a time.
-func usageSince(ctx context.Context, st session.Store, bill bill, by string, from time.Time, imported bool) ([]used, error) {
-	var infos []session.Info
-	for _, trash := range []bool{false, true} {
-		for in, err := range st.List(ctx, session.Query{Trash: trash}) {
-			if err != nil {
-				return nil, err
-			}
-			if !in.Updated.Before(from) {
-				infos = append(infos, in)
-			}
-		}
-	}
-	// What other programs paid for is known first.
-	sort.SliceStable(infos, func(i, j int) bool {
-		a, b := &infos[i], &infos[j]
-		if a.Mirror() != b.Mirror() {
-			return a.Mirror()
-		}
-		return a.Created.Before(b.Created)
-	})
-	sums, once := map[used]*used{}, map[call]bool{}
-	for _, in := range infos {
-		for r, err := range undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
-			if err != nil {
-				return nil, err
-			}
-			c, model := callOf(r)
-			if c.u.Total() == 0 || c.at.Before(from) || once[c] {
-				continue
-			}
-			once[c] = true
-			if in.Mirror() && !imported {
-				continue
-			}
-			key := used{Day: c.at.Local().Format(time.DateOnly), Model: model}
-			switch by {
-			case "day":
-				key.Model = ""
-			case "model":
-				key.Day = ""
-			case "session":
-				key = used{Session: in.Key}
-			}
-			if sums[key] == nil {
-				line := key
-				sums[key] = &line
-			}
-			before := bill.usd
-			bill.add(r.Body)
-			sums[key].add(c.u, bill.usd-before)
-		}
-	}
-	out := []used{}
-	for _, u := range sums {
-		out = append(out, *u)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Session, b.Session)) < 0
-	})
-	return out, nil
-}
-
-// callOf returns the request to a model that a record is about, and the model.
-func callOf(r session.Record) (call, string) {
-	c := call{at: r.Time.Round(0).UTC()}
-	if m, ok := r.Body.(session.Message); ok && !m.At.IsZero() {
-		c.at = m.At.Round(0).UTC()
-	}
-	var model string
-	c.u, model = usageOf(r.Body)
-	return c, model
 }

@@ -1,4 +1,7 @@
-package main
+// Package spending adds up what sessions have cost: one session, a day of all of
+// them against a limit, and the lines of goclaw usage. It reads the records alone;
+// what a record does not say is computed from the prices of its model.
+package spending
 
 import (
 	"context"
@@ -11,9 +14,9 @@ import (
 	"goclaw/session"
 )
 
-// prices returns what is known of the model provider/model: what the catalogue
+// Prices returns what is known of the model provider/model: what the catalogue
 // says, with the prices that the configuration sets.
-func prices(c *config.Loaded, name string) catalogue.Model {
+func Prices(c *config.Loaded, name string) catalogue.Model {
 	m, _ := catalogue.Lookup(name)
 	if over := c.Models[name]; over.InputPrice > 0 || over.OutputPrice > 0 {
 		// What is read from or written to a cache is paid for as input.
@@ -23,22 +26,25 @@ func prices(c *config.Loaded, name string) catalogue.Model {
 	return m
 }
 
-// cost returns the price of one call; zero if that is not known.
-func (m *model) cost(u llm.Usage) llm.Cost {
-	usd, _ := m.price.Cost(u)
-	return usd
-}
-
-// spent returns what the session id has cost in dollars.
-func spent(ctx context.Context, st session.Store, c *config.Loaded, id session.ID) (float64, error) {
-	bill := bill{conf: c, known: map[string]catalogue.Model{}}
-	for r, err := range undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
+// Of returns what the session id has cost in dollars.
+func Of(ctx context.Context, st session.Store, c *config.Loaded, id session.ID) (float64, error) {
+	bill := newBill(c)
+	for r, err := range session.Undamaged(st.Read(ctx, id, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return 0, err
 		}
 		bill.add(r.Body)
 	}
 	return bill.usd, nil
+}
+
+// On returns what records have cost in dollars.
+func On(c *config.Loaded, recs []session.Record) float64 {
+	bill := newBill(c)
+	for _, r := range recs {
+		bill.add(r.Body)
+	}
+	return bill.usd
 }
 
 // bill adds up what records cost: what they say themselves or, if they say
@@ -48,6 +54,8 @@ type bill struct {
 	known map[string]catalogue.Model
 	usd   float64
 }
+
+func newBill(c *config.Loaded) *bill { return &bill{conf: c, known: map[string]catalogue.Model{}} }
 
 func (l *bill) add(b session.Body) {
 	u, by := usageOf(b)
@@ -60,7 +68,7 @@ func (l *bill) add(b session.Body) {
 	}
 	m, ok := l.known[by]
 	if !ok {
-		m = prices(l.conf, by)
+		m = Prices(l.conf, by)
 		l.known[by] = m
 	}
 	usd, _ := m.Cost(u)
