@@ -80,7 +80,7 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 		return err
 	}
 	defer w.Drop()
-	p := progress.NewTransfer(a.bar())
+	p := progress.NewTransfer(newBar(a.env))
 	defer p.End()
 	w.Progress = p.Add
 	w.Made, w.Store = time.Now().UTC().Truncate(time.Second), c.Session.Store

@@ -74,7 +74,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		return err
 	}
 	defer dst.Close()
-	c := &copying{dst: dst, infos: infos, shown: progress.NewCopy(a.bar())}
+	c := &copying{dst: dst, infos: infos, shown: progress.NewCopy(newBar(a.env))}
 	c.src = counted{whole(st), c.shown.Record}
 	defer c.shown.End()
 	records, bad := 0, 0

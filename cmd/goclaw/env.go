@@ -138,8 +138,8 @@ func (e *env) damage(ds ...*session.Damage) error {
 	return nil
 }
 
-// bar returns what shows progress on standard error.
-func (e *env) bar() *progress.Bar { return progress.New(e.err, e.getenv("TERM") == "dumb") }
+// newBar returns what shows progress on standard error.
+func newBar(e *env) *progress.Bar { return progress.New(e.err, e.getenv("TERM") == "dumb") }
 
 // style has colours if the output is a terminal that shows them.
 func (e *env) style() transcript.Style {

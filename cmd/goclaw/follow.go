@@ -93,7 +93,7 @@ func (ss *stores) look(ctx context.Context) bool {
 		ss.warn("%s", transcript.Printable(t))
 	}
 	o.Import.Patience = time.Second
-	begin, progress := time.Now(), ss.bar()
+	begin, progress := time.Now(), newBar(ss.env)
 	defer progress.End()
 	o.Import.Progress = func(p inherit.Progress) {
 		if time.Since(begin) > time.Second {

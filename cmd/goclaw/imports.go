@@ -86,7 +86,7 @@ func (ss *stores) take(ctx context.Context, st store, cat *inherit.Catalogue, o 
 	tell := func(inherit.Progress) {}
 	if show && len(cat.Transcripts) > 0 {
 		printFound(ss.err, cat)
-		progress := ss.bar()
+		progress := newBar(ss.env)
 		defer progress.End()
 		tell = progress.Show
 	}

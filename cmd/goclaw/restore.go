@@ -80,7 +80,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 		return false, err
 	}
 	defer b.Close()
-	p := progress.NewTransfer(a.bar())
+	p := progress.NewTransfer(newBar(a.env))
 	defer p.End()
 	b.Progress = p.Add
 	p.Begin("comparing", b.Size())

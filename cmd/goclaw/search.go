@@ -201,7 +201,7 @@ func (x *searcher) embedAll(ctx context.Context, ix *recall.Index, asJSON bool) 
 	x.indexing.End()
 	n := 0
 	if err == nil {
-		x.embedding = x.bar()
+		x.embedding = newBar(x.env)
 		n, err = ix.Embed(ctx)
 		x.embedding.End()
 	}

@@ -68,7 +68,7 @@ func (x *searcher) index() (*recall.Index, error) {
 		return nil, err
 	}
 	c := x.conf
-	x.indexing = x.bar()
+	x.indexing = newBar(x.env)
 	o := recall.Options{
 		Store: redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
