@@ -154,8 +154,17 @@ func pageTalk(t *testing.T, in context.Context) {
 	if err := syscall.Mkfifo(filepath.Join(folder, "gate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// The second question, too, cannot be answered by a click that was on its way.
+	b.js(`early = -1; new MutationObserver((_, o) => {
+		if (!document.querySelector('.question')) return;
+		early = document.querySelectorAll('.question button:enabled').length;
+		o.disconnect();
+	}).observe(document.body, {childList: true, subtree: true})`)
 	b.say(`call bash {"command":"echo before the gate; cat gate"}`)
 	b.see(".question", "before the gate")
+	if n := value[int](b, "early"); n != 0 {
+		t.Errorf("%d buttons can be pressed as soon as a question is seen", n)
+	}
 	b.click(".question button:enabled", "Once")
 	b.see(".output", "before the gate")
 	gate, err := os.OpenFile(filepath.Join(folder, "gate"), os.O_WRONLY, 0)

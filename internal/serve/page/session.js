@@ -16,22 +16,21 @@ function Question({ m }) {
   const q = m.question.value;
   const box = useRef();
   const why = useRef();
-  const ready = useRef(signal(false)).current;
+  const ready = useRef(signal("")).current; // the question that can be answered by now
   useEffect(() => {
     if (!q) return undefined;
     // Whoever is typing goes on typing, and a click meant for something else does not answer.
     if (!document.activeElement?.value?.trim?.()) box.current.focus();
-    ready.value = false;
-    const t = setTimeout(() => (ready.value = true), 400);
+    const t = setTimeout(() => (ready.value = q.id), 400);
     return () => clearTimeout(t);
   }, [q?.id]);
   if (!q) return null;
   const answer = (a) => () => {
-    if (!ready.value) return;
+    if (ready.value !== q.id) return;
     m.answer(a, a === "no" ? why.current.value.trim() : "");
     focus("say");
   };
-  const button = (a, text) => html`<button disabled=${!ready.value} onClick=${answer(a)}>${text}</button>`;
+  const button = (a, text) => html`<button disabled=${ready.value !== q.id} onClick=${answer(a)}>${text}</button>`;
   return html`<section class="question" role="group" aria-label="Permission" ref=${box} tabindex="-1">
     <p>${q.url ? "Read this page?" : q.command ? html`Run this in ${q.folder}?` : html`Change <code>${q.path}</code>?`}</p>
     ${(q.url || q.command) && html`<pre>${q.url || q.command}</pre>`}
