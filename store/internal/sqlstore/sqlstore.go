@@ -311,7 +311,20 @@ func Missing(file string, from, to session.Seq) ([]session.Record, *session.Dama
 	}
 	var recs []session.Record
 	for seq := from; seq <= to; seq++ {
-		recs = append(recs, session.Record{Seq: seq, Link: session.Blank, Body: session.Unknown{}, Raw: json.RawMessage("null")})
+		recs = append(recs, Lost(seq))
 	}
 	return recs, d
+}
+
+// Lost returns the record that holds the place of a lost one.
+func Lost(seq session.Seq) session.Record {
+	return session.Record{Seq: seq, Link: session.Blank, Body: session.Unknown{}, Raw: json.RawMessage("null")}
+}
+
+// LostHeader returns the header of the session id, made from its row, so that a
+// log whose header is lost keeps its key and can be copied.
+func LostHeader(id session.ID, in session.Info) session.Record {
+	return session.Record{Seq: 1, Time: in.Created, Body: session.Header{
+		Version: session.Version, ID: id, Key: in.Key, CWD: in.CWD, Parent: in.Parent, Origin: in.Origin,
+	}}
 }
