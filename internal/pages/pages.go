@@ -120,6 +120,9 @@ func (f *File) stamps() (s [2]stamp, err error) {
 	return s, nil
 }
 
+// PageSize returns the size of a page in bytes.
+func (f *File) PageSize() int64 { return f.size }
+
 // Changed reports whether the file was written since it was opened.
 func (f *File) Changed() bool {
 	now, err := f.stamps()

@@ -31,8 +31,8 @@ type Sum struct {
 // moment, while other processes may write. It returns what is in the copy, after
 // it has compared the copy with the original, record by record.
 func (r *readers) Backup(ctx context.Context, path string) (sum Sum, err error) {
-	if r.db.older != 0 {
-		return sum, fmt.Errorf("sqlite: %s is of an older version: open it once where it can be written", r.db.path)
+	if r.db.byPage() {
+		return sum, fmt.Errorf("sqlite: %s is damaged, or of an older version: open it once where it can be written", r.db.path)
 	}
 	if err := touch(path); err != nil {
 		return sum, err

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
+	"goclaw/store/sqlite/internal/rescue"
 )
 
 // Check reads the whole database and reports what is wrong: damage of the file,
@@ -22,83 +21,22 @@ import (
 // rows of sessions that differ from what their logs add up to. The id is empty
 // for problems of no session. An error means that the check could not continue.
 func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error {
-	if s.cut {
-		report("", fmt.Errorf("sqlite: %s can be read only in part: %w", s.path, s.denied))
-	}
-	found, err := lent(ctx, &s.readers, findings)
-	if err != nil {
+	if err := s.checkFile(ctx, report); err != nil {
 		return err
 	}
-	for i, t := range found {
-		if i == maxFindings {
-			report("", fmt.Errorf("sqlite: %s: and %d more of this kind", s.path, len(found)-i))
-			break
-		}
-		report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
-	}
-	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		return cmp.Or(s.checkEnd(c, report), checkInbox(c, s.path, report))
+	var logs []log
+	err := s.query(ctx, func(c *sqlx.Conn) (err error) {
+		logs, err = allLogs(c)
+		return err
+	}, func(d *rescue.Database) error {
+		return checkPages(ctx, s.path, d, report)
 	})
-	if err != nil {
-		return err
-	}
-	logs, whole, err := s.logs(ctx)
-	if err != nil {
-		return err
-	}
-	if !whole {
-		report("", fmt.Errorf("sqlite: %s: the table of sessions is damaged", s.path))
-	}
-	for _, l := range logs {
-		if l.lost && whole {
+	for i := 0; i < len(logs) && err == nil; i++ {
+		if l := logs[i]; l.lost {
 			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row: %w", s.path, l.n, session.ErrStale))
-			continue
+		} else {
+			err = s.check(ctx, l, report)
 		}
-		if err := damaged(s.check(ctx, l, report), l.info.ID, report); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkEnd reports a last page that is not whole. SQLite reads zeros there.
-func (d *database) checkEnd(c *sqlx.Conn, report func(session.ID, error)) error {
-	size, err := c.Int("PRAGMA page_size")
-	if err != nil {
-		return err
-	}
-	st, err := os.Stat(d.path)
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	// A crash may leave part of a page that the write-ahead log has whole.
-	if part := st.Size() % max(size, 1); part != 0 && d.settled() {
-		report("", fmt.Errorf("sqlite: %s: the file is cut off: its last page has %d of %d bytes", d.path, part, size))
-	}
-	return nil
-}
-
-// check reports what is wrong with one session.
-func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)) error {
-	id := l.info.ID
-	in, damage, err := s.replay(ctx, l)
-	if err != nil {
-		return err
-	}
-	for _, d := range damage {
-		report(id, d)
-	}
-	if l.lost {
-		report(id, errors.New("its row cannot be read: what is said of it is computed from its records"))
-		return nil
-	}
-	if d := differences(l.info, in); d != "" && s.late == nil {
-		report(id, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
-	}
-	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.checked(l.n)) })
-	if len(wrong) > 0 {
-		report(id, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
-			len(wrong), wrong[0].Seq, session.ErrStale))
 	}
 	return err
 }
@@ -107,56 +45,139 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 // page can cause hundreds.
 const maxFindings = 4
 
-// misfiled returns the records of the session p.n whose columns differ from their
-// lines. If a line has changed since it was written, its columns are not wrong.
-func misfiled(c *sqlx.Conn, p piece) (wrong []sqlstore.Line, err error) {
-	n, sum := p.n, "NULL"
-	if p.summed {
-		sum = "crc32c"
-	}
-	end, err := last(c, n)
-	if err != nil {
-		return nil, err
-	}
-	for at := session.Seq(0); at < end; {
-		err := c.Each(func(r sqlx.Row) error {
-			at = session.Seq(r.Int(0))
-			rec, damage := sqlstore.Decode(p.file, at, r.Bytes(4), func() (string, string, string) { return "", "", "" })
-			if damage != nil || p.changed(at, r) != nil {
-				return nil // replay reports it; there is no line to compare with
-			}
-			l := sqlstore.NewLine(rec, r.Bytes(4))
-			if r.Text(1) != l.ID || r.Text(2) != l.Parent || r.Text(3) != l.Type || r.Text(6) != l.Time {
-				l.Data = nil
-				wrong = append(wrong, l)
-			}
-			return nil
-		}, "SELECT pos & 4294967295, id, parent, type, data, "+sum+", time"+inRange, pos(n, int64(at)+1), pos(n, int64(end)))
-		if !unreadable(err) {
-			return wrong, err
+// checkFile reports what is wrong with the file.
+func (s *Store) checkFile(ctx context.Context, report func(session.ID, error)) error {
+	if s.cut {
+		report("", fmt.Errorf("sqlite: %s can be read only in part: %w", s.path, s.denied))
+	} else {
+		found, err := lent(ctx, &s.readers, findings)
+		if err != nil {
+			return err
 		}
-		to, err := readable(c, n, at+1, end) // replay reports the others
-		if err != nil || to == 0 {
-			return wrong, err
+		for i, t := range found {
+			if i == maxFindings {
+				report("", fmt.Errorf("sqlite: %s: and %d more of this kind", s.path, len(found)-i))
+				break
+			}
+			report("", fmt.Errorf("sqlite: %s: %s", s.path, t))
 		}
-		at = to - 1
+		err = s.lend(ctx, func(c *sqlx.Conn) error { return checkInbox(c, s.path, report) })
+		if err != nil && !unreadable(err) {
+			return err
+		}
 	}
-	return wrong, nil
+	return s.checkEnd(ctx, report)
 }
 
-// damaged reports err if it is damage of the file and returns any other error.
-func damaged(err error, id session.ID, report func(session.ID, error)) error {
-	if unreadable(err) || errors.Is(err, sqlite3.IOERR) {
-		report(id, err)
+// checkEnd reports a last page that is not whole. SQLite reads zeros there.
+func (s *Store) checkEnd(ctx context.Context, report func(session.ID, error)) error {
+	page := int64(0)
+	err := s.query(ctx, func(c *sqlx.Conn) (err error) {
+		page, err = c.Int("PRAGMA page_size")
+		return err
+	}, func(d *rescue.Database) error {
+		page = d.PageSize()
 		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return err
+	st, err := os.Stat(s.path)
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	// A crash may leave part of a page that the write-ahead log has whole.
+	if part := st.Size() % max(page, 1); part != 0 && s.settled() {
+		report("", fmt.Errorf("sqlite: %s: the file is cut off: its last page has %d of %d bytes", s.path, part, page))
+	}
+	return nil
+}
+
+// findings returns what SQLite finds wrong with the file, except unused pages,
+// which are harmless.
+func findings(c *sqlx.Conn) (found []string, err error) {
+	err = c.Each(func(r sqlx.Row) error {
+		for t := range strings.Lines(r.Text(0)) {
+			if t = strings.TrimSpace(t); t != "ok" && t != "" && !strings.Contains(t, "never used") && !strings.HasPrefix(t, "***") {
+				found = append(found, t)
+			}
+		}
+		return nil
+	}, "PRAGMA integrity_check")
+	if unreadable(err) {
+		found, err = append(found, err.Error()), nil
+	}
+	return found, err
+}
+
+// checkPages checks a database that SQL cannot read.
+func checkPages(ctx context.Context, path string, d *rescue.Database, report func(session.ID, error)) error {
+	if d.Late > 0 {
+		report("", fmt.Errorf("sqlite: %s: an older version left records of %d sessions to be moved to their places: open it once where it can be written", path, d.Late))
+	}
+	for _, p := range d.Problems {
+		report(p.ID, p.Err)
+	}
+	for _, l := range d.Sessions {
+		if err := checkPage(ctx, d, l, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPage reports what is wrong with a session that SQL cannot read.
+func checkPage(ctx context.Context, d *rescue.Database, l *rescue.Session, report func(session.ID, error)) error {
+	o := session.NewOutline(l.ID)
+	for e := range d.Read(l, 0, true) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.Err != nil {
+			report(l.ID, e.Err)
+		} else if err := o.Apply(e.Record); err != nil {
+			return err
+		}
+	}
+	if !l.Known {
+		report(l.ID, errors.New("its row cannot be read: what is said of it is computed from its records"))
+	} else if diff := differences(d.Info(l), o.Info); diff != "" {
+		report(l.ID, fmt.Errorf("its row differs from its log: %s: %w", diff, session.ErrStale))
+	}
+	return nil
+}
+
+// check reports what is wrong with one session.
+func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)) error {
+	id := l.info.ID
+	return s.query(ctx, func(c *sqlx.Conn) error {
+		r, err := replay(c, s.path, l)
+		if err != nil {
+			return err
+		}
+		for _, d := range r.damage {
+			report(id, d)
+		}
+		if d := differences(l.info, r.info); d != "" {
+			report(id, fmt.Errorf("its row differs from its log: %s: %w", d, session.ErrStale))
+		}
+		if n := len(r.misfiled); n > 0 {
+			report(id, fmt.Errorf("%d of its records are filed under another id, parent, type or time than their lines say, the first is record %d: %w",
+				n, r.misfiled[0].Seq, session.ErrStale))
+		}
+		return nil
+	}, func(d *rescue.Database) error {
+		if found := d.Find(id); found != nil {
+			return checkPage(ctx, d, found, report)
+		}
+		report(id, errors.New("nothing of it can be read but its row"))
+		return nil
+	})
 }
 
 // Rebuild computes the rows of all sessions, and the columns beside the lines,
 // from the logs, and returns how many rows it changed. It never changes a line.
-// It leaves what cannot be written because the file is damaged, and returns an
-// error then.
+// It leaves sessions whose pages are damaged, and returns an error then.
 func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := s.writable(); err != nil {
 		return 0, err
@@ -171,118 +192,69 @@ func (s *Store) Rebuild(ctx context.Context) (changed int, err error) {
 	if err := do(func() error { return w.c.Exec("DROP TABLE IF EXISTS inbox") }); err != nil && !unreadable(err) {
 		return 0, err
 	}
-	logs, whole, err := s.logs(ctx)
+	logs, err := lent(ctx, &s.readers, allLogs)
+	if unreadable(err) {
+		err = fmt.Errorf("sqlite: %s is damaged: copy what can be read into a new store: %w", s.path, err)
+	}
 	if err != nil {
 		return 0, err
 	}
-	if !whole {
-		return 0, fmt.Errorf("sqlite: %s: the table of sessions is damaged: copy what can be read into a new store: %w", s.path, sqlite3.CORRUPT)
-	}
 	var failed error
 	for _, l := range logs {
-		did, err := s.rebuild(ctx, l, do)
-		if did {
-			changed++
+		r, err := lent(ctx, &s.readers, func(c *sqlx.Conn) (replayed, error) { return replay(c, s.path, l) })
+		stale := err == nil && (l.lost || differences(l.info, r.info) != "")
+		if err == nil && (stale || len(r.misfiled) > 0) {
+			// Compute it again where no other process can write.
+			err = do(func() error { return w.rebuild(l) })
 		}
-		if unreadable(err) {
+		switch {
+		case unreadable(err):
 			failed = cmp.Or(failed, err)
-		} else if err != nil {
+		case err != nil:
 			return changed, err
+		case stale:
+			changed++
 		}
 	}
 	return changed, failed
 }
 
-// rebuild computes the row of l and the columns beside its lines. It reports
-// whether the row was changed.
-func (s *Store) rebuild(ctx context.Context, l log, do func(func() error) error) (changed bool, err error) {
-	wrong, err := lent(ctx, &s.readers, func(c *sqlx.Conn) ([]sqlstore.Line, error) { return misfiled(c, s.checked(l.n)) })
-	if err == nil && len(wrong) > 0 {
-		err = do(func() error { return s.writer.refile(l.n, wrong) })
-	}
-	if err != nil && !unreadable(err) {
-		return false, err
-	}
-	in, _, err := s.replay(ctx, l)
-	if unreadable(err) { // nothing of it is left; Check reports it
-		return false, nil
-	}
+// rebuild writes the row of l and the columns of its records that differ from
+// their lines.
+func (w *writer) rebuild(l log) error {
+	r, err := replay(w.c, w.s.path, l)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if !l.lost && differences(l.info, in) == "" {
-		return false, nil
-	}
-	// Compute it again where no other process can write.
-	err = do(func() error { return s.writer.rewrite(l) })
-	return err == nil, err
-}
-
-// refile writes the columns of session n's records that differ from their lines.
-func (w *writer) refile(n int64, wrong []sqlstore.Line) error {
-	for _, l := range wrong {
+	for _, m := range r.misfiled {
 		if err := w.c.Run("UPDATE records SET id = $1, parent = $2, type = $3, time = $4 WHERE pos = $5",
-			l.ID, l.Parent, l.Type, l.Time, pos(n, int64(l.Seq))); err != nil {
+			m.ID, m.Parent, m.Type, m.Time, pos(l.n, int64(m.Seq))); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// rewrite writes the row of l.
-func (w *writer) rewrite(l log) error {
-	// SQLite refuses to write in a transaction that has met a damaged page, so
-	// another connection reads.
-	c, err := w.s.reader()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s, err := session.Replay(l.id(), records(c, w.s.path, l.n))
-	if err != nil {
-		return err
-	}
-	w.book.drop(s.Info.ID)
+	w.book.drop(r.info.ID)
 	if !l.lost {
-		return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(s.Info), l.n)...)
+		return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(r.info), l.n)...)
 	}
-	if s.Info.ID == "" {
+	if r.info.ID == "" {
 		return fmt.Errorf("the log of session %d does not say whose it is", l.n)
 	}
-	n, err := insertSession(w.c, s.Info)
+	n, err := insertSession(w.c, r.info)
 	if err != nil {
 		return err
 	}
 	return w.c.Run("UPDATE sessions SET n = $1 WHERE n = $2", l.n, n)
 }
 
-// log is a session by its number, with the Info from its row or, if the row is
-// lost, from its records.
+// log is a session by its number, with the Info from its row.
 type log struct {
 	n    int64
-	info session.Info
+	info session.Info // its ID is empty if the row is lost: then the header of the log names it
 	lost bool
 }
 
-// id is empty if the row is lost: then the header of the log names it.
-func (l log) id() session.ID {
-	if l.lost {
-		return ""
-	}
-	return l.info.ID
-}
-
-// logs returns all sessions that have a row or records. whole is false if rows
-// could not be read.
-func (s *Store) logs(ctx context.Context) (logs []log, whole bool, err error) {
-	err = s.lend(ctx, func(c *sqlx.Conn) (err error) {
-		logs, whole, err = allLogs(c, s.path)
-		return err
-	})
-	return logs, whole, err
-}
-
-func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
+// allLogs returns all sessions that have a row or records.
+func allLogs(c *sqlx.Conn) (logs []log, err error) {
 	have := map[int64]bool{}
 	for _, trash := range []bool{false, true} {
 		sql, args := sqlstore.SelectSessions(session.Query{Trash: trash})
@@ -292,22 +264,14 @@ func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
 			have[n] = true
 			return nil
 		}, sql, args...)
-		if unreadable(err) {
-			logs, err = salvage(c, path)
-			return logs, false, err
-		}
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	for n := int64(0); ; {
 		next, err := c.Int("SELECT min(pos) FROM records WHERE pos > $1", pos(n, maxSeq))
-		if unreadable(err) {
-			logs, err = salvage(c, path)
-			return logs, true, err
-		}
 		if err != nil || next == 0 {
-			return logs, true, err
+			return logs, err
 		}
 		if n = next >> 32; !have[n] {
 			logs = append(logs, log{n: n, lost: true})
@@ -315,26 +279,33 @@ func allLogs(c *sqlx.Conn, path string) (logs []log, whole bool, err error) {
 	}
 }
 
-// replay returns what l adds up to, and its damage.
-func (s *Store) replay(ctx context.Context, l log) (in session.Info, damage []*session.Damage, err error) {
-	o := session.NewOutline(l.id())
-	err = s.lend(ctx, func(c *sqlx.Conn) error {
-		for r, err := range s.checked(l.n).all(c) {
-			var d *session.Damage
-			if errors.As(err, &d) {
-				damage = append(damage, d)
-				continue
-			}
-			if err == nil {
-				err = o.Apply(r)
-			}
-			if err != nil {
-				return err
-			}
+// replayed is what a log adds up to, its damage and the records whose columns
+// differ from their lines.
+type replayed struct {
+	info     session.Info
+	damage   []*session.Damage
+	misfiled []sqlstore.Line
+}
+
+// replay reads the log l.
+func replay(c *sqlx.Conn, path string, l log) (r replayed, err error) {
+	o := session.NewOutline(l.info.ID)
+	p := piece{file: path, n: l.n, check: true}
+	for rec, err := range p.records(c) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			r.damage = append(r.damage, d)
+			continue
 		}
-		return nil
-	})
-	return o.Info, damage, err
+		if err == nil {
+			err = o.Apply(rec)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	r.info, r.misfiled = o.Info, p.misfiled
+	return r, nil
 }
 
 // differences lists the fields in which a row differs from its log.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"goclaw/internal/pages"
 	"goclaw/internal/sqlx"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
@@ -28,7 +30,7 @@ type database struct {
 	places   places                 // of a database that can be written
 	still    bool                   // no process writes to it: SQLite reads it without shared memory
 	older    int                    // its older schema, if it stays as it is; else 0
-	cut      bool                   // it is damaged so that SQLite opens it only when told to
+	cut      bool                   // it is damaged so that SQLite does not open it
 	copied   func(path string)      // is told where a copy was made before SQLite drops records; nil: nobody
 	doubted  func(err error)        // is told that it is damaged, and opened for reading; nil: nobody
 }
@@ -50,6 +52,20 @@ func (d *database) first() (c *sqlx.Conn, v int, err error) {
 		c.Close()
 	}
 	return c, v, err
+}
+
+// byPage reports whether the database can only be read page by page.
+func (d *database) byPage() bool { return d.cut || d.older != 0 }
+
+// marked reports whether the header of the file is that of a database of
+// goclaw's.
+func (d *database) marked() bool {
+	f, err := pages.Open(d.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Header != nil && binary.BigEndian.Uint32(f.Header[68:]) == appID
 }
 
 // files creates missing files, because SQLite would create them with the mode
@@ -171,14 +187,7 @@ func (d *database) reader() (*sqlx.Conn, error) {
 	if d.readOnly {
 		flags = sqlite3.OPEN_READONLY
 	}
-	pragmas := pragmas + "; PRAGMA cache_size = -4000;"
-	if d.cut { // SQLite would refuse a file that is shorter than its header says
-		pragmas = "PRAGMA writable_schema = ON; " + pragmas
-	}
-	if d.older == 1 || d.older == 2 {
-		pragmas += newNames
-	}
-	return d.dial(flags, pragmas)
+	return d.dial(flags, pragmas+"; PRAGMA cache_size = -4000")
 }
 
 func (d *database) dial(flags sqlite3.OpenFlag, pragmas string) (*sqlx.Conn, error) {

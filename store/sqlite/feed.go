@@ -8,6 +8,7 @@ import (
 	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/session/storekit"
+	"goclaw/store/sqlite/internal/rescue"
 )
 
 // feed is a connection that never writes, so that its data_version changes with
@@ -45,28 +46,25 @@ func (s *Store) Changes(ctx context.Context, since string) (storekit.Changes, er
 	ch := storekit.Changes{}
 	// The version comes first: what is written meanwhile is reported twice, not
 	// never.
-	err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
-	if err != nil || ch.Now == since {
-		return ch, err
-	}
-	ch.All = true
-	if s.late == nil {
-		err = s.lend(ctx, func(c *sqlx.Conn) error {
-			return c.Each(func(r sqlx.Row) error {
-				ch.Logs = append(ch.Logs, storekit.Change{ID: session.ID(r.Text(0)), Last: session.Seq(r.Int(1))})
-				return nil
-			}, "SELECT id, last FROM sessions WHERE trashed IS NULL")
-		})
-		if !unreadable(err) {
+	if !s.cut { // nobody can write to one that is
+		err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
+		if err != nil || ch.Now == since {
 			return ch, err
 		}
 	}
-	ch.Logs = nil
-	for in, err := range s.List(ctx, session.Query{}) {
-		if err != nil {
-			return storekit.Changes{}, err
+	ch.All = true
+	add := func(id session.ID, last session.Seq) { ch.Logs = append(ch.Logs, storekit.Change{ID: id, Last: last}) }
+	err := s.query(ctx, func(c *sqlx.Conn) error {
+		return c.Each(func(r sqlx.Row) error { add(session.ID(r.Text(0)), session.Seq(r.Int(1))); return nil },
+			"SELECT id, last FROM sessions WHERE trashed IS NULL")
+	}, func(d *rescue.Database) error {
+		ch.Logs = nil
+		for _, l := range d.Sessions {
+			if in := d.Info(l); in.Trashed.IsZero() {
+				add(in.ID, in.Last)
+			}
 		}
-		ch.Logs = append(ch.Logs, storekit.Change{ID: in.ID, Last: in.Last})
-	}
-	return ch, nil
+		return nil
+	})
+	return ch, err
 }

@@ -70,8 +70,8 @@ func (r *recovery) session(d *rescue.Database, s *rescue.Session) error {
 	size, records := 0, 0
 	for e := range d.Read(s, 0, true) {
 		switch {
-		case e.Damage != nil:
-			r.report(s.ID, e.Damage)
+		case e.Err != nil:
+			r.report(s.ID, e.Err)
 			continue
 		case e.Lost:
 			lost = append(lost, e.Record)

@@ -34,13 +34,6 @@ ALTER TABLE sessions RENAME COLUMN crook TO last_bend;
 // row: older records have no checksum.
 const addChecksums = "ALTER TABLE records ADD COLUMN crc32c INTEGER"
 
-// newNames gives the columns of version 1 or 2 their new names for a connection
-// that must not write.
-const newNames = `
-PRAGMA temp_store = MEMORY;
-CREATE TEMP VIEW sessions AS SELECT *, folds AS compactions, crook AS last_bend FROM main.sessions;
-`
-
 // A record's pos is made of its session's number and its own, so that the
 // records of a session are adjacent without another index. session and seq are
 // computed from it. crc32c is the checksum of data, NULL if the record was

@@ -19,7 +19,6 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"goclaw/internal/sqlx"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/session/storekit"
@@ -32,8 +31,7 @@ import (
 type Store struct {
 	database
 	readers
-	late  map[session.ID]late // what an older version left to be put in place, if that cannot be done
-	found sync.Map            // session.ID to int64: sessions whose rows cannot be read
+	rescued rescued
 
 	queue      queue
 	writer     writer
@@ -99,28 +97,26 @@ func Open(path string, opts ...Option) (*Store, error) {
 		s.still = true
 		c, v, err = s.first()
 	}
-	if err != nil && unreadable(err) && !errors.Is(err, sqlite3.NOTADB) {
-		// Part of it can still be read.
+	if unreadable(err) && !errors.Is(err, sqlite3.NOTADB) && s.marked() {
 		s.cut, s.readOnly, s.denied = true, true, err
-		c, v, err = s.first()
+		if s.doubted != nil {
+			s.doubted(err)
+		}
+		return s, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if s.cut && s.doubted != nil {
-		s.doubted(s.denied)
 	}
 	switch {
 	case v == schemaVersion:
 	case s.readOnly && v == 0:
 		err = fmt.Errorf("sqlite: %s is an empty database", abs)
 	case s.readOnly:
-		err = s.readOlder(c, v)
+		s.older = v
 	default:
 		err = s.create(c)
 		if v > 0 && (unreadable(err) || s.full(err)) {
-			s.readOnly, s.denied = true, err
-			err = s.readOlder(c, v)
+			s.readOnly, s.denied, s.older, err = true, err, v, nil
 		}
 	}
 	if err == nil {
@@ -135,19 +131,6 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s.idle, s.conns = append(s.idle, c), 1
 	return s, nil
-}
-
-// readOlder prepares the reading of a database that stays at the schema v.
-func (s *Store) readOlder(c *sqlx.Conn, v int) error {
-	s.older = v
-	var err error
-	if v < 3 {
-		err = c.Exec(newNames)
-	}
-	if err == nil && v == 1 {
-		err = s.overlay(c)
-	}
-	return s.wrap(err)
 }
 
 // Lock implements session.Store. The locks are files in the folder locks beside

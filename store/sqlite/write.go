@@ -212,6 +212,7 @@ func (w *writer) commit() error {
 	if err != nil {
 		return w.rollback(err)
 	}
+	w.s.rescued.forget()
 	return nil
 }
 
@@ -415,34 +416,5 @@ func (w *writer) top(n int64) (string, error) {
 
 // Records implements sqlstore.Log.
 func (w *writer) Records(n int64, after session.Seq) iter.Seq2[session.Record, error] {
-	return piece{file: w.s.path, n: n, at: after, good: after}.all(w.c)
-}
-
-// records yields the log n, and damage together with the record that holds its
-// place.
-func records(c *sqlx.Conn, path string, n int64) iter.Seq2[session.Record, error] {
-	return piece{file: path, n: n}.all(c)
-}
-
-// all yields the whole log p.n.
-func (p piece) all(c *sqlx.Conn) iter.Seq2[session.Record, error] {
-	return func(yield func(session.Record, error) bool) {
-		p := p
-		var err error
-		if p.last, err = last(c, p.n); err != nil {
-			yield(session.Record{}, err)
-			return
-		}
-		for !p.done {
-			if err := p.read(c); err != nil {
-				yield(session.Record{}, err)
-				return
-			}
-			for _, e := range p.entries {
-				if !yield(e.rec, e.err) {
-					return
-				}
-			}
-		}
-	}
+	return (&piece{file: w.s.path, n: n, at: after, good: after}).records(w.c)
 }

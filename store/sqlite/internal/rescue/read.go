@@ -10,11 +10,11 @@ import (
 	"goclaw/store/internal/sqlstore"
 )
 
-// Entry is a record of a log or damage to it.
+// Entry is a record of a log, or damage to it: then Err is a *session.Damage.
 type Entry struct {
 	Record session.Record
-	Lost   bool            // it holds the place of a record that is lost
-	Damage *session.Damage // nil for a record
+	Err    error
+	Lost   bool // the record holds the place of one that is lost
 }
 
 // Read yields the records of s that follow after, and damage before the records
@@ -40,7 +40,7 @@ func (d *Database) Read(s *Session, after session.Seq, check bool) iter.Seq[Entr
 			}
 			if doubt != nil && check {
 				doubt := &session.Damage{File: d.path, After: at, Size: int64(len(rec.Raw)), Changed: p.seq, Reason: doubt.Error()}
-				if !yield(Entry{Damage: doubt}) {
+				if !yield(Entry{Err: doubt}) {
 					return
 				}
 			}
@@ -73,7 +73,7 @@ func (d *Database) gap(s *Session, at, to session.Seq, why error, yield func(Ent
 	if from == 1 {
 		reason += fmt.Sprintf("; its header is made from what is known without it: its key is %q", s.row.Key)
 	}
-	if !yield(Entry{Damage: &session.Damage{File: d.path, After: at, Reason: reason}}) {
+	if !yield(Entry{Err: &session.Damage{File: d.path, After: at, Reason: reason}}) {
 		return false
 	}
 	for seq := from; seq <= to; seq++ {
@@ -96,7 +96,7 @@ func (d *Database) Info(s *Session) session.Info {
 	}
 	o := session.NewOutline(s.ID)
 	for e := range d.Read(s, 0, false) {
-		if e.Damage == nil && o.Apply(e.Record) != nil {
+		if e.Err == nil && o.Apply(e.Record) != nil {
 			break // cannot happen: they are in order
 		}
 	}

@@ -90,6 +90,9 @@ func (d *Database) Close() error { return d.file.Close() }
 // Changed reports whether the file was written since it was opened.
 func (d *Database) Changed() bool { return d.file.Changed() }
 
+// PageSize returns the size of a page in bytes.
+func (d *Database) PageSize() int64 { return d.file.PageSize() }
+
 // Find returns the session id, nil if there is none.
 func (d *Database) Find(id session.ID) *Session { return d.ids[id] }
 
@@ -235,7 +238,7 @@ func (d *Database) session(n int64) *Session {
 	r, known := d.rows[n]
 	s := &Session{row: r.Info, Known: known, spots: d.spots(n)}
 	if !known {
-		s.row = recovered(n)
+		s.row = Recovered(n)
 	}
 	s.ID = s.row.ID
 	if len(s.spots) > 0 && s.spots[0].seq == 1 {
@@ -251,14 +254,14 @@ func (d *Database) session(n int64) *Session {
 		}
 	}
 	if d.ids[s.ID] != nil {
-		d.problem(s.ID, "another session has this id: this one becomes %s", recovered(n).ID)
-		s.ID = recovered(n).ID
+		d.problem(s.ID, "another session has this id: this one becomes %s", Recovered(n).ID)
+		s.ID = Recovered(n).ID
 	}
 	return s
 }
 
-// recovered is the Info of a session of which only the number is known.
-func recovered(n int64) session.Info {
+// Recovered is the Info of a session of which only the number is known.
+func Recovered(n int64) session.Info {
 	id := fmt.Sprintf("recovered-%d", n)
 	return session.Info{ID: session.ID(id), Key: session.Key(id)}
 }
