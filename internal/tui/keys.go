@@ -75,9 +75,9 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	if o != nil && o.foreign(msg) {
-		m.desk.typed = m.clock() // the rest of it does not answer either
+		m.desk.typed, m.aside = m.clock(), false // the rest of it does not answer either
 	}
-	if o != nil && !m.early(o) {
+	if o != nil && !m.early(o) && !m.writing() {
 		done, cmd := o.v.Update(msg)
 		m.desk.typed = time.Time{}
 		switch {
@@ -92,12 +92,8 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 		return cmd
 	}
 	switch {
-	case pressed && o != nil: // meant for what was there before the question
-		switch k.String() {
-		case "enter":
-			return nil
-		case "esc", "ctrl+c":
-			m.interrupt()
+	case pressed && o != nil:
+		if m.keyAt(o, k) {
 			return nil
 		}
 	case pressed && !m.editor.Wants(k.Keystroke()):
@@ -113,11 +109,45 @@ func (m *model) key(msg tea.Msg) tea.Cmd {
 			}
 		}
 	}
-	m.desk.typed = m.clock()
-	if pressed && k.String() == "enter" { // the end of what was typed
+	m.desk.typed, m.aside = m.clock(), false
+	if pressed && k.String() == "enter" && o == nil { // the end of what was typed
 		m.desk.typed = time.Time{}
 	}
 	return m.update(msg)
+}
+
+// writing reports whether a question is open and keys go to the input, because
+// there is something in it. It is drawn below the question.
+func (m *model) writing() bool {
+	o := m.top()
+	return o != nil && o.asks && o.letters() && !m.editor.Empty() && !m.aside
+}
+
+// keyAt handles a key that is not meant for the question o, and reports whether
+// it is not the input's either.
+func (m *model) keyAt(o *opened, k tea.KeyPressMsg) bool {
+	if m.editor.Wants(k.Keystroke()) {
+		return false
+	}
+	writing := m.writing()
+	switch k.String() {
+	case "enter":
+		return !writing // else it queues the message
+	case "esc":
+		if writing && o.ready {
+			m.aside = true
+		} else { // meant for what was there before the question
+			m.interrupt()
+		}
+	case "ctrl+c":
+		ctrlC(m)
+	case "ctrl+s":
+		m.steerNow()
+	default:
+		return false
+	}
+	m.desk.typed = time.Time{}
+	return true
 }
 
 func up(m *model) (bool, tea.Cmd) {

@@ -40,10 +40,17 @@ func (o *opened) cursor() *tea.Cursor {
 	return nil
 }
 
+// answerer is a question that single keys answer. Answers reports whether a key,
+// or a paste, means something to it.
+type answerer interface{ Answers(msg tea.Msg) bool }
+
+// letters reports whether o is answered by single keys.
+func (o *opened) letters() bool { _, ok := o.v.(answerer); return ok }
+
 // foreign reports whether a key, or a paste, is none of those that answer a
 // question: it begins a message.
 func (o *opened) foreign(msg tea.Msg) bool {
-	a, ok := o.v.(interface{ Answers(tea.Msg) bool })
+	a, ok := o.v.(answerer)
 	return o.asks && ok && !a.Answers(msg)
 }
 
@@ -74,6 +81,7 @@ type desk struct {
 	clock    func() time.Time // when keys come
 	overs    []*opened
 	typed    time.Time // when a key was typed into the input last
+	aside    bool      // what is in the input waits until a question is answered
 	answered time.Time // when a letter answered a question, if no key came since
 }
 

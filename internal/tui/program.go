@@ -169,10 +169,10 @@ func (m *model) inline() tea.View {
 	var cursor *tea.Cursor
 	room := max(m.height-3, 3) // what is printed needs some as well
 	if o := m.top(); o != nil {
-		if m.height < 12 { // the question needs the room
+		if m.height < 12 && !m.writing() { // the question needs the room
 			status = nil
 		}
-		box, cursor = clip(o.v.View(m.width, room-len(status)), room-len(status)), o.cursor()
+		box, cursor = m.asked(o, room-len(status))
 	} else {
 		text, x, y := m.editor.View(m.width, m.height)
 		box, cursor = clip(text, room-1), tea.NewCursor(x, y)
@@ -195,6 +195,18 @@ func (m *model) inline() tea.View {
 		v.Cursor = cursor
 	}
 	return v
+}
+
+// asked draws the overlay o, and below a question what was begun at it, in at
+// most that many rows.
+func (m *model) asked(o *opened, rows int) (box string, cursor *tea.Cursor) {
+	if !m.writing() {
+		return clip(o.v.View(m.width, rows), rows), o.cursor()
+	}
+	text, x, y := m.editor.View(m.width, m.height/3)
+	rows = max(rows-lipgloss.Height(text), 1)
+	box = clip(o.v.View(m.width, rows), rows)
+	return box + "\n" + text, tea.NewCursor(x, lipgloss.Height(box)+y)
 }
 
 // clip returns at most n lines of text.

@@ -114,6 +114,10 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 	p.Press("yyy")
 	typed(t, p, ui, "yes sayanyyyy")
 	c.pause()
+	p.Press("s") // nor later, while the input holds something
+	typed(t, p, ui, "yes sayanyyyys")
+	p.Press("\x1b")
+	p.See("set aside")
 	p.Press("s")
 	if got := await(t, p, answers); got != "session <nil>" {
 		t.Errorf("the answer is %q", got)
@@ -124,40 +128,116 @@ func TestTypedBeforeTheQuestion(t *testing.T) {
 		t.Errorf("the answer is %q", got)
 	}
 	p.Press("\r")
-	if got := await(t, p, answers); got != "yes sayanyyyy" {
+	if got := await(t, p, answers); got != "yes sayanyyyys" {
 		t.Errorf("the input had %q", got)
 	}
 	<-over
 }
 
 // Whoever writes a message although a question is open answers nothing, whatever
-// letters it has, until a pause.
+// letters it has, until the message is queued or set aside. It is seen below the
+// question.
 func TestMessageAtAQuestion(t *testing.T) {
-	answers := make(chan string, 1)
+	large := `bash wants to run in /work:
+  rm -r build
+  s and a allow exactly this.
+  y  yes, once
+  s  yes, in this session
+  a  yes, always here
+❯ n  no
+  b  no, because …
+> try it any
+Enter queues it; Esc: answer first`
+	small := `bash wants to run in /work:
+  rm -r build
+y yes  s  a  n no  b
+> try it any
+Enter queues it; Esc: answer first`
+	t.Run("80x24", func(t *testing.T) { messageAtAQuestion(t, 80, 24, large) })
+	t.Run("40x20", func(t *testing.T) { messageAtAQuestion(t, 40, 20, large) })
+	t.Run("40x10", func(t *testing.T) { messageAtAQuestion(t, 40, 10, small) })
+}
+
+func messageAtAQuestion(t *testing.T, cols, rows int, screen string) {
+	answers := make(chan string, 4)
 	var c clock
-	var ui *tui.UI
+	p, over := show(t, cols, rows, func(ctx context.Context, ui *tui.UI) {
+		for _, command := range []string{"rm -r build", "the second"} {
+			d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: command, Dir: "/work", Rule: tool.Exactly("x")})
+			answers <- fmt.Sprint(d, " ", err)
+		}
+		for range 2 {
+			text, _ := ui.ReadLine(ctx, "")
+			answers <- text
+		}
+	}, func(u *tui.UI) { u.SetClock(c.now) })
+	p.See("rm -r build")
+	p.Press("try it")
+	p.See("> try it")
+	c.pause()
+	p.Press(" any")
+	p.See("> try it any")
+	p.Shows(screen, strings.Count(screen, "\n")-1, len("> try it any"))
+	c.pause()
+	p.Press("\ryes") // the second line of what was pasted as keys, or typed in one go
+	p.See("» try it any queued")
+	p.See("> yes")
+	c.pause()
+	p.Press("\x1b[200~ and y\x1b[201~") // nor does a paste answer
+	p.See("> yes and y")
+	c.pause()
+	p.Press("\x1b")
+	p.Await("a question without an input", func(s string, _, _ int) bool {
+		return !strings.Contains(s, "> yes and y") && (rows < 12 || strings.Contains(s, "set aside"))
+	})
+	p.Press("n")
+	if got := await(t, p, answers); got != "no <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	// The next question is answered at once: nothing was typed since.
+	p.See("the second")
+	p.Press("s")
+	if got := await(t, p, answers); got != "session <nil>" {
+		t.Errorf("the answer is %q", got)
+	}
+	if got := await(t, p, answers); got != "try it any" {
+		t.Errorf("%q was queued", got)
+	}
+	p.See("> yes and y")
+	c.pause() // "s Enter" would be one answer
+	p.Press("\r")
+	if got := await(t, p, answers); got != "yes and y" {
+		t.Errorf("the input had %q", got)
+	}
+	<-over
+}
+
+// Ctrl-C clears a message at a question before it stops anything, and a message
+// can be sent into the turn that asks.
+func TestKeysAtAQuestion(t *testing.T) {
+	answers := make(chan string, 1)
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		yes, err := ui.Yes(ctx, "Continue it?", true)
 		answers <- fmt.Sprint(yes, " ", err)
-		text, _ := ui.ReadLine(ctx, "")
-		answers <- text
-	}, func(u *tui.UI) { ui = u; u.SetClock(c.now) })
+		defer ui.Busy("working")()
+		d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "rm -r build", Dir: "/work", Rule: tool.Exactly("x")})
+		answers <- fmt.Sprint(d, " ", err, " ", ui.Steered().Text())
+	})
 	p.See("Continue it?")
-	p.Press("/continue any\rthing")
-	typed(t, p, ui, "/continue anything")
-	c.pause()
-	p.Press("\x1b[200~ and y\x1b[201~") // nor does a paste
-	typed(t, p, ui, "/continue anything and y")
-	c.pause()
-	p.Press("n")
-	if got := await(t, p, answers); got != "false <nil>" {
+	p.Press("/continue")
+	p.See("> /continue")
+	p.Press("\x03")
+	p.Await("an empty input", func(s string, _, _ int) bool { return !strings.Contains(s, "> /continue") })
+	p.Press("\r")
+	if got := await(t, p, answers); got != "true <nil>" {
 		t.Errorf("the answer is %q", got)
 	}
-	p.See("> /continue anything and y")
-	c.pause() // "n Enter" would be one answer
-	p.Press("\r")
-	if got := await(t, p, answers); got != "/continue anything and y" {
-		t.Errorf("the input had %q", got)
+	p.See("rm -r build")
+	p.Press("use make\x13")
+	p.See("↳ use make")
+	p.Press("\x1b")
+	if got := await(t, p, answers); got != "no <nil> use make" {
+		t.Errorf("the answer is %q", got)
 	}
 	<-over
 }
@@ -187,6 +267,10 @@ func TestTypedIntoAViewer(t *testing.T) {
 	p.Press("yaya")
 	typed(t, p, ui, "yaya")
 	c.pause()
+	p.Press("a")
+	typed(t, p, ui, "yayaa")
+	p.Press("\x1b")
+	p.See("set aside")
 	p.Press("n")
 	if got := await(t, p, answers); got != "no <nil>" {
 		t.Errorf("the answer is %q", got)

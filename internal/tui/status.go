@@ -25,11 +25,22 @@ func (u *UI) picture(lines []string) { u.Print(strings.Join(lines, "\n")) }
 // statusLines draws the status line, or what is said in its place.
 func (m *model) statusLines() []string {
 	if m.hint != "" {
-		return []string{m.paint(m.style.Dim(transcript.OneLine(m.hint, m.width-1)))}
+		return m.hinted(m.hint)
 	}
 	help := "? for help"
-	if m.top() != nil { // the key is the question's
+	if o := m.top(); o != nil { // the key is the question's
 		help = ""
+		switch {
+		case m.writing():
+			return m.hinted("Enter queues it; Esc: answer first")
+		case o.asks && o.letters() && !m.editor.Empty():
+			return m.hinted("your message is set aside for now")
+		}
 	}
 	return status.Line(m.status, len(m.queue), help, m.width-1, m.style)
+}
+
+// hinted is a hint in place of the status line.
+func (m *model) hinted(text string) []string {
+	return []string{m.paint(m.style.Dim(transcript.OneLine(text, m.width-1)))}
 }
