@@ -144,9 +144,12 @@ func (s *stage) rests() {
 	s.t.Helper()
 	s.Await("the chat to rest", func(string) bool {
 		screen := s.Screen()
-		return regexp.MustCompile(`(?m)^>( Ask anything.*)?$`).MatchString(screen) && !regexp.MustCompile(`(?m)^[⠀-⣿]`).MatchString(screen)
+		return regexp.MustCompile(`(?m)^>( Ask anything.*)?$`).MatchString(screen) && !s.spins()
 	})
 }
+
+// spins reports whether something is under way.
+func (s *stage) spins() bool { return regexp.MustCompile(`(?m)^[⠀-⣿]`).MatchString(s.Screen()) }
 
 // once fails unless each of n numbered lines is in the terminal once, in order.
 func (s *stage) once(from, to int) {
@@ -191,6 +194,7 @@ func TestTmuxResize(t *testing.T) {
 		s.goOn <- struct{}{}
 	}
 	s.See("line 0120")
+	s.Await("the end of the turn: Ctrl-C would stop it", func(string) bool { return !s.spins() })
 	s.Press("C-c") // clears the input
 	s.rests()
 	s.once(1, 120)

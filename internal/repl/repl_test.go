@@ -1036,7 +1036,7 @@ func TestInterruptBeforeTheWork(t *testing.T) {
 	b := newBench()
 	o := b.options(&out, &out)
 	o.Interactive = true
-	o.Prepare = func(context.Context) []string { chat.Interrupt(); return nil }
+	o.Prepare = func(ctx context.Context) []string { chat.Interrupt(); <-ctx.Done(); return nil }
 	chat = New(o)
 	if err := chat.Run(t.Context(), line.NewPlain(strings.NewReader("hello there\n/history\n"), nil)); err != nil {
 		t.Error(err)

@@ -25,6 +25,8 @@ func (h *hasty) Steered() llm.Message {
 	return llm.UserText(text)
 }
 
+func (h *hasty) Steering() (done func()) { return func() {} }
+
 func TestTypedIntoATurn(t *testing.T) {
 	b := newBench(llmtest.Say("one"), llmtest.Say("two"))
 	var out, errs strings.Builder

@@ -26,17 +26,19 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 		}
 		return
 	}
-	if c.o.Prepare != nil {
-		for _, line := range c.o.Prepare(ctx) {
-			c.view.note("%s", line)
-		}
-	}
 	if c.o.Busy != nil {
 		defer c.o.Busy()()
 	}
+	if s, ok := c.in.(steerer); ok {
+		defer s.Steering()()
+	}
 	c.status.begin()
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
-	stopped, presses, err := c.during(ctx, "waiting for "+c.o.Model().Name, func(ctx context.Context) (failed error) {
+	stopped, presses, err := c.during(ctx, "preparing", func(ctx context.Context) (failed error) {
+		if err := c.prepare(ctx); err != nil {
+			return err
+		}
+		c.view.awaitModel()
 		for ev, err := range c.o.Runner.RunSteered(ctx, c.cur.ID, in, steering(c.in, &kept)) {
 			if err != nil {
 				failed = err
@@ -75,9 +77,20 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	}
 }
 
+// prepare waits for what turns need, which Ctrl-C stops as it does the turn.
+func (c *Chat) prepare(ctx context.Context) error {
+	if c.o.Prepare != nil {
+		for _, line := range c.o.Prepare(ctx) {
+			c.view.note("%s", line)
+		}
+	}
+	return ctx.Err()
+}
+
 // steerer is an Input in which messages can be typed for the turn that runs.
 type steerer interface {
-	Steered() llm.Message // what was typed since the last call; empty if nothing was
+	Steered() llm.Message    // what was typed since the last call; empty if nothing was
+	Steering() (done func()) // a turn runs, and asks for it, until done is called
 }
 
 // steering returns what hands a turn the messages that are typed for it; nil if

@@ -32,7 +32,7 @@ func (d display) Call(c repl.Call) { d.do(func(m *model) { m.call(c) }) }
 
 // Busy implements repl.Display.
 func (d display) Busy(label string) (done func()) {
-	d.do(func(m *model) { m.busy(label); m.tooLate() })
+	d.do(func(m *model) { m.busy(label); m.tooLate(); m.taken = false })
 	return func() {
 		d.do(func(m *model) {
 			if m.idle() {

@@ -162,7 +162,7 @@ func escape(m *model) (bool, tea.Cmd) {
 	switch {
 	case m.halted: // a second Ctrl-C would quit, a second Esc does not
 		m.hint = "stopping; Ctrl-C quits"
-	case m.working > 0:
+	case m.working > 0 || m.taken:
 		m.interrupt()
 	case !m.editor.Empty():
 		return false, nil

@@ -17,12 +17,14 @@ type live struct {
 	think   answer // the thinking under way
 	light   bool   // the background
 	calls   calls
-	working int    // how much work is under way
-	typing  bool   // there is something in the input
-	halted  bool   // it was told to stop
-	label   string // what it waits for
-	since   time.Time
-	beat    int // of the spinner
+	working int  // how much work is under way
+	typing  bool // there is something in the input
+	// steerable: the work is a turn, which takes messages while it runs
+	steerable bool
+	halted    bool   // it was told to stop
+	label     string // what it waits for
+	since     time.Time
+	beat      int // of the spinner
 }
 
 // paint makes of transcript's styles what a terminal understands.
@@ -57,13 +59,24 @@ func (v *live) idle() (over bool) {
 	return true
 }
 
+// keys returns what keys do while work is under way.
+func (v *live) keys() (out []string) {
+	if v.typing {
+		out = append(out, "Enter queues")
+		if v.steerable {
+			out = append(out, "Ctrl-S sends it into this answer")
+		}
+	}
+	return append(out, "Esc stops")
+}
+
 // now returns the lines of what is under way; waiting: with what is waited for.
 func (v *live) now(waiting bool) (out []string) {
 	out = append(out, v.think.drawn(v.width)...)
 	out = append(out, v.text.drawn(v.width)...)
 	out = append(out, v.calls.drawn(v.beat, v.width, v.style)...)
 	if v.working > 0 && v.label != "" && waiting && len(v.calls.open) == 0 {
-		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width, v.typing))))
+		out = append(out, v.paint(v.style.Dim(spinner(v.beat, v.label, time.Since(v.since), v.width, v.keys()))))
 	}
 	return out
 }

@@ -244,18 +244,14 @@ func (m *model) waiting() (out []string) {
 	return out
 }
 
-func spinner(n int, label string, took time.Duration, width int, typing bool) string {
+func spinner(n int, label string, took time.Duration, width int, keys []string) string {
 	seconds := ""
 	if took >= time.Second {
 		seconds = " " + transcript.Took(took.Truncate(time.Second))
 	}
 	line := fmt.Sprintf("%s %s%s", call.Spinner(n), transcript.OneLine(transcript.Printable(label), max(width-4-len(seconds), 1)), seconds)
-	keys := []string{" · Esc stops"}
-	if typing {
-		keys = []string{" · Enter queues", " · Ctrl-S sends it into this answer", keys[0]}
-	}
 	for _, k := range keys {
-		if ansi.StringWidth(line+k) < width {
+		if k = " · " + k; ansi.StringWidth(line+k) < width {
 			line += k
 		}
 	}

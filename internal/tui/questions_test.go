@@ -219,6 +219,7 @@ func TestKeysAtAQuestion(t *testing.T) {
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
 		yes, err := ui.Yes(ctx, "Continue it?", true)
 		answers <- fmt.Sprint(yes, " ", err)
+		ui.Steering()
 		defer ui.Busy("working")()
 		d, err := ui.Permit(ctx, tool.Request{Tool: "bash", Command: "rm -r build", Dir: "/work", Rule: tool.Exactly("x")})
 		answers <- fmt.Sprint(d, " ", err, " ", ui.Steered().Text())

@@ -45,6 +45,13 @@ func (k keyboard) Steered() llm.Message {
 	return attach.Message(strings.Join(texts, "\n\n"), blocks)
 }
 
+// Steering says that a turn runs, which takes messages that are sent into it,
+// until done is called.
+func (k keyboard) Steering() (done func()) {
+	k.do(func(m *model) { m.steerable = true })
+	return func() { k.do(func(m *model) { m.steerable = false }) }
+}
+
 // outbox is the input, and what was sent from it but not taken yet.
 type outbox struct {
 	loop    *loop
@@ -58,20 +65,21 @@ type outbox struct {
 	queue   []editor.Message // to send next
 	steered []editor.Message // for the turn that runs
 
+	taken   bool   // the chat took a message and has not begun to work
 	stopped bool   // the chat was interrupted and has not read since
 	again   bool   // and is to be once more
 	leave   bool   // as soon as the chat waits for a line and none is queued
 	wanted  string // a command that a key stands for, likewise
 }
 
-// steerNow sends what is in the input into the running turn. If none runs, it is
-// sent as usual.
+// steerNow sends what is in the input into the running turn. If none runs, or
+// something else, it is sent as usual.
 func (t *outbox) steerNow() {
 	if strings.TrimSpace(t.editor.Value()) == "" {
 		return
 	}
 	m := t.editor.Take()
-	if t.log.working == 0 || m.Command() {
+	if t.log.working == 0 || !t.log.steerable || m.Command() {
 		t.send(m)
 		return
 	}
@@ -109,7 +117,7 @@ func (t *outbox) send(m editor.Message) {
 func (t *outbox) listen(reader chan typed) {
 	again := t.again
 	t.log.halted = false
-	t.reader, t.stopped, t.again = reader, false, false
+	t.reader, t.taken, t.stopped, t.again = reader, false, false, false
 	if again {
 		t.interrupt()
 		return
@@ -137,6 +145,7 @@ func (t *outbox) deliver() {
 	t.queue = t.queue[1:]
 	t.sent(m)
 	t.answer(typed{text: m.Text, blocks: m.Blocks})
+	t.taken = !m.Command()
 }
 
 // sent prints a message, and what is attached to it.

@@ -50,6 +50,7 @@ func TestTwoCtrlCAtOnce(t *testing.T) {
 func TestStopTakesBackWhatWaits(t *testing.T) {
 	stopped, got := make(chan struct{}), make(chan string, 1)
 	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		ui.Steering()
 		idle := ui.Busy("working")
 		<-ctx.Done()
 		idle()
@@ -76,6 +77,7 @@ func TestStopTakesBackWhatWaits(t *testing.T) {
 func TestUnsentMessagesAreKept(t *testing.T) {
 	h, end := &history.History{}, make(chan struct{})
 	p, over := show(t, 80, 24, func(_ context.Context, ui *tui.UI) {
+		ui.Steering()
 		defer ui.Busy("working")()
 		<-end
 	}, func(ui *tui.UI) { ui.Remember(h) })
@@ -281,5 +283,76 @@ func TestKeyBeforeTheWork(t *testing.T) {
 		t.Errorf("the second line is %q", text)
 	}
 	close(next)
+	<-over
+}
+
+// Esc stops a message that the chat has taken also before its work begins, and is
+// not taken for "go back" then. A command is not work that it could stop.
+func TestEscBeforeTheWork(t *testing.T) {
+	var n atomic.Int64
+	next, got := make(chan struct{}), make(chan string, 1)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		for range 2 {
+			text, err := ui.ReadLine(ctx, "")
+			got <- fmt.Sprint(text, " ", err)
+			<-next
+		}
+	}, func(ui *tui.UI) { ui.Attach(counted{n: &n}) })
+	p.See("? for help")
+	p.Press("one\r")
+	if text := await(t, p, got); text != "one <nil>" {
+		t.Errorf("the first line is %q", text)
+	}
+	p.Press("\x1b")
+	p.Press("\x1b") // the second one says that the first was seen
+	p.See("stopping; Ctrl-C quits")
+	if n.Load() != 1 {
+		t.Errorf("Esc interrupts the chat %d times", n.Load())
+	}
+	next <- struct{}{}
+	p.Press("/list\r")
+	if text := await(t, p, got); text != "/list <nil>" {
+		t.Errorf("the second line is %q", text)
+	}
+	p.Press("\x1b")
+	p.See("Esc again")
+	if n.Load() != 1 {
+		t.Error("Esc interrupts a command")
+	}
+	close(next)
+	<-over
+}
+
+// Only a turn takes messages while it runs: other work does not offer Ctrl-S, and
+// what is sent with it waits for the end like everything else.
+func TestWorkThatIsNoTurn(t *testing.T) {
+	next, got := make(chan struct{}), make(chan string, 2)
+	p, over := show(t, 80, 24, func(ctx context.Context, ui *tui.UI) {
+		steering := ui.Steering()
+		idle := ui.Busy("a turn")
+		<-next
+		idle()
+		steering()
+		idle = ui.Busy("a command")
+		<-next
+		got <- ui.Steered().Text()
+		idle()
+		text, _ := ui.ReadLine(ctx, "")
+		got <- text
+	})
+	p.See("a turn")
+	p.Press("say")
+	p.See("a turn · Enter queues · Ctrl-S sends it into this answer · Esc stops")
+	next <- struct{}{}
+	p.See("a command · Enter queues · Esc stops")
+	p.Press("\x13")
+	p.See("» say queued")
+	next <- struct{}{}
+	if text := await(t, p, got); text != "" {
+		t.Errorf("%q was sent into a command", text)
+	}
+	if text := await(t, p, got); text != "say" {
+		t.Errorf("%q was sent", text)
+	}
 	<-over
 }
