@@ -35,7 +35,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 	c.status.begin()
 	kept := len(in.Blocks) == 0 // what is continued was recorded before
 	stopped, presses, err := c.during(ctx, "preparing", func(ctx context.Context) (failed error) {
-		if err := c.prepare(ctx); err != nil {
+		if err := prepare(ctx, c); err != nil {
 			return err
 		}
 		c.view.awaitModel()
@@ -78,7 +78,7 @@ func (c *Chat) turn(ctx context.Context, in llm.Message) {
 }
 
 // prepare waits for what turns need, which Ctrl-C stops as it does the turn.
-func (c *Chat) prepare(ctx context.Context) error {
+func prepare(ctx context.Context, c *Chat) error {
 	if c.o.Prepare != nil {
 		for _, line := range c.o.Prepare(ctx) {
 			c.view.note("%s", line)
