@@ -35,7 +35,7 @@ func (r *readers) Backup(ctx context.Context, path string) (sum Sum, err error) 
 		return sum, fmt.Errorf("sqlite: %s is damaged, or of an older version: open it once where it can be written", r.db.path)
 	}
 	if err := touch(path); err != nil {
-		return sum, err
+		return sum, fmt.Errorf("sqlite: %w", err)
 	}
 	err = r.lend(ctx, func(c *sqlx.Conn) error {
 		if err := c.Run("BEGIN"); err != nil { // one moment for the sum and for the copy

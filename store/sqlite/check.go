@@ -87,7 +87,7 @@ func (s *Store) checkEnd(ctx context.Context, report func(session.ID, error)) er
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	// A crash may leave part of a page that the write-ahead log has whole.
-	if part := st.Size() % max(page, 1); part != 0 && s.settled() {
+	if part := st.Size() % max(page, 1); part != 0 && s.logSize() == 0 {
 		report("", fmt.Errorf("sqlite: %s: the file is cut off: its last page has %d of %d bytes", s.path, part, page))
 	}
 	return nil
@@ -249,8 +249,8 @@ func (w *writer) rebuild(l log) error {
 // log is a session by its number, with the Info from its row.
 type log struct {
 	n    int64
-	info session.Info // its ID is empty if the row is lost: then the header of the log names it
-	lost bool
+	info session.Info
+	lost bool // there is no row: the header of the log names it
 }
 
 // allLogs returns all sessions that have a row or records.

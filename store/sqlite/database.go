@@ -89,40 +89,35 @@ func (d *database) files() error {
 			return fmt.Errorf("sqlite: %w", err)
 		}
 		if err := touch(d.path); err != nil {
-			return err
+			return fmt.Errorf("sqlite: %w", err)
 		}
 	case err != nil:
 		return fmt.Errorf("sqlite: %w", err)
 	case st.Size() > 0 && !d.readOnly: // an empty database has no WAL
-		err := d.side()
+		f, err := os.OpenFile(d.path, os.O_RDWR, 0)
 		if err == nil {
-			err = mayWrite(d.path)
+			f.Close()
+			err = d.side()
 		}
 		if denied(err) {
-			d.readOnly, d.denied, d.vfs, err = true, errors.Unwrap(err), readVFS, nil
-			return err
+			d.readOnly, d.denied, d.vfs = true, err, readVFS
+			return nil
 		}
-		if err == nil {
-			err = d.keepLog()
+		if err != nil {
+			return fmt.Errorf("sqlite: %w", err)
 		}
-		return err
+		return d.keepLog()
 	}
 	return nil
 }
 
-// mayWrite returns an error if path cannot be opened for writing.
-func mayWrite(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	return f.Close()
-}
-
-// settled reports whether the write-ahead log is empty.
-func (d *database) settled() bool {
+// logSize returns the size of the write-ahead log, 0 if there is none.
+func (d *database) logSize() int64 {
 	st, err := os.Stat(d.path + "-wal")
-	return errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0
+	if err != nil {
+		return 0
+	}
+	return st.Size()
 }
 
 // side creates the write-ahead log and the file for shared memory.
@@ -139,7 +134,7 @@ func touch(path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
+		return err
 	}
 	return f.Close()
 }
@@ -161,7 +156,7 @@ func (d *database) create(c *sqlx.Conn) error {
 		}
 	}
 	if err := d.side(); err != nil {
-		return err
+		return fmt.Errorf("sqlite: %w", err)
 	}
 	if err := migrate(c, d.path); err != nil {
 		return err

@@ -11,34 +11,34 @@ import (
 	"goclaw/store/sqlite/internal/rescue"
 )
 
-// feed is a connection that never writes, so that its data_version changes with
-// every write of any other connection.
+// feed is a connection that stays open as long as the store: without one, other
+// programs would remove the write-ahead log when they close theirs. It never
+// writes, so that its data_version changes with every write of any other
+// connection.
 type feed struct {
 	mu sync.Mutex
 	c  *sqlx.Conn
 }
 
 // version returns a number that changes with every write.
-func (f *feed) version(s *Store) (string, error) {
+func (f *feed) version() (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.c == nil {
-		var err error
-		if f.c, err = s.reader(); err != nil {
-			return "", foreign(s.path, err)
-		}
+	if f.c == nil { // SQLite does not open the database: nobody can write to it
+		return "", nil
 	}
 	v, err := f.c.Int("PRAGMA data_version")
-	return strconv.FormatInt(v, 10), s.wrap(err)
+	return strconv.FormatInt(v, 10), err
 }
 
 func (f *feed) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.c == nil {
+	c := f.c
+	if f.c = nil; c == nil {
 		return nil
 	}
-	return f.c.Close()
+	return c.Close()
 }
 
 // Changes implements storekit.Feed. It returns all logs if anything was written.
@@ -46,15 +46,16 @@ func (s *Store) Changes(ctx context.Context, since string) (storekit.Changes, er
 	ch := storekit.Changes{}
 	// The version comes first: what is written meanwhile is reported twice, not
 	// never.
-	if !s.cut { // nobody can write to one that is
-		err := s.lend(ctx, func(*sqlx.Conn) (err error) { ch.Now, err = s.feed.version(s); return err })
-		if err != nil || ch.Now == since {
-			return ch, err
-		}
+	err := s.usable(ctx)
+	if err == nil {
+		ch.Now, err = s.feed.version()
+	}
+	if err != nil || ch.Now != "" && ch.Now == since {
+		return ch, s.wrap(err)
 	}
 	ch.All = true
 	add := func(id session.ID, last session.Seq) { ch.Logs = append(ch.Logs, storekit.Change{ID: id, Last: last}) }
-	err := s.query(ctx, func(c *sqlx.Conn) error {
+	err = s.query(ctx, func(c *sqlx.Conn) error {
 		return c.Each(func(r sqlx.Row) error { add(session.ID(r.Text(0)), session.Seq(r.Int(1))); return nil },
 			"SELECT id, last FROM sessions WHERE trashed IS NULL")
 	}, func(d *rescue.Database) error {

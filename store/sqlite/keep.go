@@ -16,8 +16,7 @@ import (
 // the rest. Power failures leave such logs too, so the database is opened all the
 // same; Recover reads the copy.
 func (d *database) keepLog() error {
-	wal, err := os.Stat(d.path + "-wal")
-	if err != nil || wal.Size() <= walHeader {
+	if d.logSize() <= walHeader {
 		return nil
 	}
 	for range 3 { // another process may just be writing the frame

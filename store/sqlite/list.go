@@ -1,12 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"fmt"
 	"iter"
-	"slices"
 
 	"goclaw/internal/sqlx"
 	"goclaw/session"
@@ -39,21 +35,11 @@ func (s *Store) listed(ctx context.Context, q session.Query) (infos []session.In
 		}
 	}
 	sql, args := sqlstore.SelectSessions(q)
-	for _, part := range partsOf(q) { // Match knows more; this spares it most rows
-		args = append(args, part)
-		sql += fmt.Sprintf(" AND instr(key, $%d) > 0", len(args))
+	if q.Limit > 0 && q == (session.Query{Trash: q.Trash, Limit: q.Limit}) {
+		sql, args = sql+latest(q.Trash), append(args, q.Limit)
 	}
-	all := q.ID == "" && q.Key == "" && q.Agent == "" && q.Channel == "" && q.Text == ""
 	err = s.query(ctx, func(c *sqlx.Conn) error {
-		scan := func(r sqlx.Row) error { _, in := sqlstore.Scan(r); add(in); return nil }
-		if all && q.Limit > 0 {
-			return latest(c, q, scan)
-		}
-		if all { // allocate a long list at once
-			n, _ := c.Int("SELECT count(*) FROM sessions")
-			infos = make([]session.Info, 0, n)
-		}
-		return c.Each(scan, sql, args...)
+		return c.Each(func(r sqlx.Row) error { _, in := sqlstore.Scan(r); add(in); return nil }, sql, args...)
 	}, func(d *rescue.Database) error {
 		infos = nil
 		for _, l := range d.Sessions {
@@ -64,57 +50,13 @@ func (s *Store) listed(ctx context.Context, q session.Query) (infos []session.In
 	return infos, err
 }
 
-// latest calls scan with the rows of the q.Limit sessions that were used last.
-// It chooses them by three columns of all rows. An index would make every append
-// write another page; and sorting so many rows takes SQLite four times as long.
-func latest(c *sqlx.Conn, q session.Query, scan func(sqlx.Row) error) error {
-	type choice struct {
-		n      int64
-		at, id string
+// latest returns a condition for the sessions that were used last, as many as
+// its parameter says. A session is not older than its creation, as in
+// sqlstore.Scan.
+func latest(trash bool) string {
+	where := "trashed IS NULL"
+	if trash {
+		where = "trashed IS NOT NULL"
 	}
-	var chosen []choice
-	least := "" // of those that are certain to be chosen
-	cut := func() {
-		slices.SortFunc(chosen, func(a, b choice) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.id, b.id)) })
-		if len(chosen) >= q.Limit {
-			chosen = chosen[:q.Limit]
-			least = chosen[q.Limit-1].at
-		}
-	}
-	if err := c.Run("BEGIN"); err != nil {
-		return err
-	}
-	trashed := map[bool]string{false: "NULL", true: "NOT NULL"}[q.Trash]
-	err := c.Each(func(r sqlx.Row) error {
-		at := r.Bytes(1)
-		if created := r.Bytes(2); bytes.Compare(at, created) < 0 { // as in sqlstore.Scan
-			at = created
-		}
-		if string(at) >= least {
-			if chosen = append(chosen, choice{r.Int(0), string(at), r.Text(3)}); len(chosen) >= 2*q.Limit+100 {
-				cut()
-			}
-		}
-		return nil
-	}, "SELECT n, updated, created, id FROM sessions WHERE trashed IS "+trashed+" ORDER BY n DESC") // many rows are in this order
-	cut()
-	for i := 0; i < len(chosen) && err == nil; i++ {
-		err = c.Each(scan, sqlstore.SelectNumber, chosen[i].n)
-	}
-	return cmp.Or(err, c.Run("COMMIT")) // lend rolls back
-}
-
-// partsOf returns texts that are in the keys of all sessions that q asks for.
-func partsOf(q session.Query) (parts []string) {
-	if q.Agent != "" {
-		parts = append(parts, q.Agent+":")
-	}
-	switch {
-	case q.Channel == "":
-	case session.Key(q.Channel+":x").Parts().Channel == q.Channel: // no agent need come before it
-		parts = append(parts, q.Channel)
-	default:
-		parts = append(parts, ":"+q.Channel)
-	}
-	return parts
+	return " AND n IN (SELECT n FROM sessions WHERE " + where + " ORDER BY max(updated, created) DESC, id LIMIT $1)"
 }

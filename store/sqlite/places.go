@@ -91,8 +91,8 @@ const walHeader = 32
 // write-ahead log has pages. SQLite would remove the log, and with it records
 // that were acknowledged.
 func (d *database) orphaned() error {
-	wal, err := os.Stat(d.path + "-wal")
-	if err != nil || wal.Size() <= walHeader {
+	wal := d.logSize()
+	if wal <= walHeader {
 		return nil
 	}
 	// Another process may just have created both: look again.
@@ -106,5 +106,5 @@ func (d *database) orphaned() error {
 		return nil // the caller reports it
 	}
 	return fmt.Errorf("sqlite: %s %s, but %s-wal has %d bytes of records: nothing was changed; move the database back, "+
-		"or goclaw doctor %s --repair-to NEW saves what the -wal file has; with that file moved away an empty store begins", d.path, what, d.path, wal.Size(), d.path)
+		"or goclaw doctor %s --repair-to NEW saves what the -wal file has; with that file moved away an empty store begins", d.path, what, d.path, wal, d.path)
 }

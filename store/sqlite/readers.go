@@ -21,7 +21,6 @@ type readers struct {
 	slots chan struct{} // one for each connection in use
 	mu    sync.Mutex
 	idle  []*sqlx.Conn
-	conns int // open ones
 
 	closed chan struct{}
 }
@@ -67,14 +66,20 @@ func (r *readers) lend(ctx context.Context, f func(c *sqlx.Conn) error) error {
 	if !c.GetAutocommit() {
 		c.Exec("ROLLBACK")
 	}
-	r.giveBack(c)
+	if c.Large {
+		c.Close()
+	} else {
+		r.mu.Lock()
+		r.idle = append(r.idle, c)
+		r.mu.Unlock()
+	}
 	if ctx.Err() != nil && errors.Is(err, sqlite3.INTERRUPT) {
 		return ctx.Err()
 	}
 	return r.db.wrap(err)
 }
 
-// open opens another connection.
+// open opens a connection.
 func (r *readers) open() (*sqlx.Conn, error) {
 	if err := r.db.places.check(); err != nil { // of two files, which would be read?
 		return nil, err
@@ -83,44 +88,7 @@ func (r *readers) open() (*sqlx.Conn, error) {
 	if err != nil {
 		return nil, foreign(r.db.path, err)
 	}
-	r.mu.Lock()
-	r.conns++
-	r.mu.Unlock()
 	return c, nil
-}
-
-// giveBack returns c to the pool, or closes it if it is Large. One connection
-// stays open: when there is none, other programs remove the write-ahead log.
-func (r *readers) giveBack(c *sqlx.Conn) {
-	if c.Large && r.close(c, 1) {
-		return
-	}
-	if c.Large {
-		if next, err := r.open(); err == nil {
-			if _, err = next.Int("PRAGMA schema_version"); err == nil { // opens the log
-				c, next = next, c
-			}
-			r.close(next, 1)
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.idle = append(r.idle, c)
-}
-
-// close closes c if at least so many others are open, and reports whether it
-// did.
-func (r *readers) close(c *sqlx.Conn, others int) bool {
-	r.mu.Lock()
-	ok := r.conns > others
-	if ok {
-		r.conns--
-	}
-	r.mu.Unlock()
-	if ok {
-		c.Close()
-	}
-	return ok
 }
 
 // lent returns what f makes of a connection.

@@ -91,7 +91,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	before := look(abs)
 	c, v, err := s.first()
-	if err != nil && s.readOnly && s.settled() {
+	if err != nil && s.readOnly && s.logSize() == 0 {
 		// The file for shared memory cannot be created here. Without it SQLite
 		// reads a database only if it is told that no process writes to it.
 		s.still = true
@@ -129,7 +129,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		c.Close()
 		return nil, err
 	}
-	s.idle, s.conns = append(s.idle, c), 1
+	s.feed.c = c
 	return s, nil
 }
 
