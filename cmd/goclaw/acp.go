@@ -90,13 +90,13 @@ func (h editorHost) Window(ctx context.Context, in session.Info) (size, used int
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	models := h.b.at(h.b.folderOf(in)).models
-	m, err := models.forContext(ctx, s, false)
+	sub := h.b.at(h.b.folderOf(in))
+	m, err := sub.models.ForContext(ctx, s, false)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	usd, err = spending.Of(ctx, h.b.stores.st, h.b.conf, in.ID)
-	return m.budget.Window, window.Explain(s, models.prompt(m, s), m.tokens, m.budget).Budget.Used, usd, err
+	return m.Budget.Window, window.Explain(s, sub.prompt(m, s), m.Tokens, m.Budget).Budget.Used, usd, err
 }
 
 func (h editorHost) Seat(ctx context.Context, in session.Info, folder string, servers []acpd.Server, ask tool.Approver) (acpd.Seat, error) {

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"goclaw/agent"
+	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/models"
 	"goclaw/internal/spending"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -16,7 +18,8 @@ type app struct {
 	*env
 	stores *stores
 	lists  lists
-	models *models
+	models *models.Models
+	brief  briefing
 	search *searcher
 	today  *spending.Day // nil until it is asked for
 	// greeted: somebody who is here for the first time was told what was found.
@@ -31,9 +34,17 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := &stores{env: e}
-	a := &app{env: e, lists: lists{e}, stores: ss, models: &models{env: e, permit: permissions{env: e}, brief: briefing{env: e}}, search: &searcher{stores: ss}}
+	a := &app{env: e, lists: lists{e}, stores: ss, models: modelsOf(e), brief: briefing{env: e}, search: &searcher{stores: ss}}
 	a.retrying = func(r agent.Retrying) { a.note("%s", transcript.Event(r)) }
 	return a
+}
+
+// modelsOf returns what chooses models with the configuration of e.
+func modelsOf(e *env) *models.Models {
+	return models.New(models.Options{
+		Config: e.config, Getenv: e.getenv, Note: e.note, Warn: e.warn,
+		Agent: func(in session.Info) (openclaw.Agent, session.Key, bool) { return agentOf(e, in) },
+	})
 }
 
 func (a *app) close() {

@@ -11,6 +11,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/internal/mirrors"
+	"goclaw/internal/models"
 	"goclaw/internal/naming"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -62,7 +63,7 @@ nobody is asked. An answer that was cut because it reached the limit on its leng
 	}
 	cmd.Flags().StringVarP(&ref, "session", "s", "", sessionFlag+" (default: the configured key)")
 	cmd.Flags().BoolVar(&begin, "new", false, newFlag)
-	cmd.Flags().StringVar(&a.models.think, "think", "", thinkFlag)
+	cmd.Flags().StringVar(&a.models.Think, "think", "", thinkFlag)
 	a.given.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events, one per line")
 	cmd.Flags().BoolVarP(&goOn, "continue", "c", false, "resume a turn that failed or was interrupted")
@@ -85,8 +86,8 @@ func expanded(ctx context.Context, a *app, ref, text string, quiet bool) (string
 			of = found
 		}
 	}
-	a.models.brief.become(of, 0)
-	sent, from, err := a.models.brief.expandAsked(text)
+	a.brief.become(of, 0)
+	sent, from, err := a.brief.expandAsked(text)
 	if from != "" && err == nil && !quiet {
 		name, _, _ := strings.Cut(text, " ")
 		a.note("%s sends %s", name, from)
@@ -124,7 +125,7 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 		if there := a.approver(); there != nil {
 			approve = there
 		}
-		a.models.permit.ask = asker(a.env)
+		a.models.Ask = asker(a.env)
 	}
 	r, err := newTurns(ctx, a, approve)
 	if err != nil {
@@ -141,7 +142,7 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 	if err != nil {
 		return err
 	}
-	m, err := a.models.decideOnce(ctx, s)
+	m, err := a.models.DecideOnce(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -153,8 +154,8 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 	}
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	if m.note != "" && !asJSON {
-		a.note("%s", m.note)
+	if m.Note != "" && !asJSON {
+		a.note("%s", m.Note)
 	}
 	var unseen error // the reader has left; the turn is finished anyway
 	if note != "" {
@@ -266,3 +267,6 @@ func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool
 	}
 	return nil
 }
+
+// thinkFlag describes --think.
+var thinkFlag = "how much the model thinks before it answers: " + models.Levels()

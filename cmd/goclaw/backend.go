@@ -82,7 +82,9 @@ func (a *app) at(folder string) *app {
 	c := *a.conf
 	c.Workspace = folder
 	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, moved: a.moved, openclaw: a.openclaw}
-	return &app{env: e, stores: a.stores, models: &models{env: e, flag: a.models.flag, permit: permissions{env: e}, brief: briefing{env: e}}, search: a.search, who: a.who, spawn: a.spawn}
+	ms := modelsOf(e)
+	ms.Flag = a.models.Flag
+	return &app{env: e, stores: a.stores, models: ms, brief: briefing{env: e}, search: a.search, who: a.who, spawn: a.spawn}
 }
 
 // folderOf returns the folder that the tools of a session work in: its own if
@@ -257,23 +259,23 @@ func (b *backend) Choose(ctx context.Context, in session.Info, name string) erro
 		return err
 	}
 	models := b.at(b.folderOf(in)).models
-	if m, _, err := models.decide(ctx, s); err == nil && m.name() == name {
+	if m, _, err := models.Decide(ctx, s); err == nil && m.Name() == name {
 		return nil
 	}
-	m, err := models.named(name)
+	m, err := models.Named(name)
 	if err != nil {
 		return serve.Wrong(http.StatusNotFound, "%s", err)
 	}
-	_, err = session.Keep(ctx, b.stores.st, s, s.Next(session.ModelChange{Provider: m.provider, Model: m.model, Chosen: true}, session.System{}), session.System{})
+	_, err = session.Keep(ctx, b.stores.st, s, s.Next(session.ModelChange{Provider: m.ProviderName, Model: m.ModelName, Chosen: true}, session.System{}), session.System{})
 	return err
 }
 
 func (b *backend) Models(ctx context.Context) ([]string, error) {
-	m, err := b.at(b.conf.Workspace).models.choose(ctx)
+	m, err := b.at(b.conf.Workspace).models.Choose(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []string{m.name()}, nil
+	return []string{m.Name()}, nil
 }
 
 func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (any, error) {

@@ -12,6 +12,8 @@ import (
 
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/instructions"
+	"goclaw/internal/models"
+	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/window"
 )
@@ -166,5 +168,15 @@ func (b *briefing) name(path string) string {
 	if rel, err := filepath.Rel(b.env.conf.Workspace, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
-	return shortPath(path, b.env.getenv("HOME"))
+	return transcript.ShortPath(path, b.env.getenv("HOME"))
+}
+
+// prompt returns what the requests of s to m begin with.
+func (a *app) prompt(m *models.Model, s *session.Session) window.Prompt {
+	a.brief.read(s, m.Budget.Window)
+	p := a.brief.prompt(m.Prompt(a.conf))
+	if m.Thinks {
+		p.Thinking, _ = a.models.Level(s)
+	}
+	return p
 }

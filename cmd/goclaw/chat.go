@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/internal/models"
 	"goclaw/internal/naming"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/spending"
 	"goclaw/internal/terminal"
+	"goclaw/internal/transcript"
 	"goclaw/internal/tui"
 	"goclaw/llm"
 	"goclaw/provider/offline"
@@ -44,11 +46,11 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	if interactive {
 		o.Err, o.Width = a.out, a.width
 		approve = tool.ApproverFunc(func(ctx context.Context, req tool.Request) (tool.Decision, error) { return c.Approve(ctx, req) })
-		a.models.permit.ask = func(ctx context.Context, question string) (bool, error) { return c.Confirm(ctx, question) }
+		a.models.Ask = func(ctx context.Context, question string) (bool, error) { return c.Confirm(ctx, question) }
 	} else {
 		o.Style.Colour = false
 		approve = a.approver()
-		a.models.permit.ask = asker(a.env)
+		a.models.Ask = asker(a.env)
 	}
 	st, err := a.stores.open()
 	if err != nil {
@@ -72,7 +74,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	if c := run.tools.Confinement(); c.Missing != "" && !interactive { // a person sees it on the first line
 		a.warn("%s", c)
 	}
-	o.CWD, o.Folder = a.conf.Workspace, shortPath(a.conf.Workspace, a.getenv("HOME"))
+	o.CWD, o.Folder = a.conf.Workspace, transcript.ShortPath(a.conf.Workspace, a.getenv("HOME"))
 	if ref != "" && ref != a.conf.Session.DefaultKey {
 		if in, err := naming.Find(ctx, st, ref, false, a.lists.Last()); foreign(in, err) {
 			a.stores.lookSoon(ctx)
@@ -83,7 +85,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	var troubles notes
 	defer a.followAfter(ctx, st, &o, troubles.add)()
 	defer a.search.inChat(&o, ui)()
-	o.Lists, o.Window = a.lists, func(in session.Info) int { return windowOf(a.conf, in.ModelName()) }
+	o.Lists, o.Window = a.lists, func(in session.Info) int { return models.WindowOf(a.conf, in.ModelName()) }
 	o.Runner, o.Store, o.DefaultKey, o.Modes = run.Runner, st, session.Key(a.conf.Session.DefaultKey), run.tools
 	o.Spent = func(ctx context.Context, id session.ID) (float64, error) { return spending.Of(ctx, st, a.conf, id) }
 	o.Export = func(ctx context.Context, id session.ID, format, path string) error {
@@ -95,7 +97,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	}
 	o.Prepare = func(ctx context.Context) []string { return append(troubles.take(), run.servers.news(ctx)...) }
 	setModels(a, &o, run.tools)
-	o.Shortcuts, o.Expand, o.Skills = a.models.brief.shortcuts, a.models.brief.expand, a.models.brief.known
+	o.Shortcuts, o.Expand, o.Skills = a.brief.shortcuts, a.brief.expand, a.brief.known
 	if ui != nil {
 		defer warmUp(a, &o)()
 	}
@@ -176,7 +178,7 @@ func warmUp(a *app, o *repl.Options) (stop func()) {
 	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
 		m, problem, err := decide(ctx, s)
 		if err == nil && timer == nil {
-			tokens := a.models.now.tokens
+			tokens := a.models.Now.Tokens
 			timer = time.AfterFunc(300*time.Millisecond, func() { tokens.Count("") })
 		}
 		return m, problem, err
@@ -190,40 +192,40 @@ func warmUp(a *app, o *repl.Options) (stop func()) {
 
 // setModels lets the chat know the model in use, and choose another.
 func setModels(a *app, o *repl.Options, tools *tool.Set) {
-	o.Models = a.models.names
+	o.Models = a.models.Names
 	o.Model = func() repl.Model { return chatModel(a, tools) }
 	o.Decide = func(ctx context.Context, s *session.Session) (repl.Model, string, error) {
-		m, problem, err := a.models.decide(ctx, s)
+		m, problem, err := a.models.Decide(ctx, s)
 		if err != nil {
 			return repl.Model{}, problem, err
 		}
-		a.models.brief.read(s, m.budget.Window)
+		a.brief.read(s, m.Budget.Window)
 		return chatModel(a, tools), problem, nil
 	}
 	o.Choose = func(ctx context.Context, spec string) (repl.Model, error) {
-		m, err := namedOrLent(ctx, a.models, spec)
+		m, err := a.models.NamedOrLent(ctx, spec)
 		if err != nil {
 			return repl.Model{}, err
 		}
-		a.models.allowNamed(m)
-		a.models.now, a.models.flag = m, "" // this choice goes before --model
+		a.models.AllowNamed(m)
+		a.models.Now, a.models.Flag = m, "" // this choice goes before --model
 		return chatModel(a, tools), nil
 	}
-	o.Choices = func(ctx context.Context, all bool) repl.Choices { return lister{a.models}.choices(ctx).table(all) }
+	o.Choices = func(ctx context.Context, all bool) repl.Choices { return table(a.models.Choices(ctx), all) }
 	o.Think = func(s *session.Session) repl.Thinking {
-		t := repl.Thinking{Offers: a.models.now.think}
-		t.Level, t.From = a.models.level(s)
-		if !a.models.now.thinks {
-			t.Note = a.models.now.name() + " does not think before it answers"
+		t := repl.Thinking{Offers: a.models.Now.Levels}
+		t.Level, t.From = a.models.Level(s)
+		if !a.models.Now.Thinks {
+			t.Note = a.models.Now.Name() + " does not think before it answers"
 		}
 		return t
 	}
 	o.SetThink = func(level string) (note string, err error) {
 		if level != "" {
-			note, err = a.models.now.takes(level)
+			note, err = a.models.Now.Takes(level)
 		}
 		if err == nil {
-			a.models.think = ""
+			a.models.Think = ""
 		}
 		return note, err
 	}
@@ -231,10 +233,10 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 
 // chatModel is the model in use, as the chat knows it.
 func chatModel(a *app, tools *tool.Set) repl.Model {
-	m := a.models.now
-	p := a.models.brief.prompt(m.prompt(a.conf))
+	m := a.models.Now
+	p := a.brief.prompt(m.Prompt(a.conf))
 	p.Tools = tools.Specs()
-	return repl.Model{Provider: m.provider, Model: m.model, Name: m.name(), Note: m.note, Budget: m.budget, Tokens: m.tokens, Prompt: p, Priced: m.price.Prices != nil || m.provider == offline.Name}
+	return repl.Model{Provider: m.ProviderName, Model: m.ModelName, Name: m.Name(), Note: m.Note, Budget: m.Budget, Tokens: m.Tokens, Prompt: p, Priced: m.Price.Prices != nil || m.ProviderName == offline.Name}
 }
 
 // textOnly fails if what it reads is not text: lines of a picture are not

@@ -44,8 +44,8 @@ func detach(a *app, id session.ID) bool {
 		return false
 	}
 	args := []string{"checkpoint", string(id)}
-	if a.models.flag != "" {
-		args = append(args, "--model", a.models.flag)
+	if a.models.Flag != "" {
+		args = append(args, "--model", a.models.Flag)
 	}
 	a.tellWorking(id, true)
 	ended := func() { a.tellWorking(id, false) }

@@ -120,13 +120,13 @@ func tellModel(ctx context.Context, a *app, in session.Info) error {
 	if err != nil {
 		return err
 	}
-	a.models.permit.ask = asker(a.env)
-	m, err := a.models.decideOnce(ctx, s)
+	a.models.Ask = asker(a.env)
+	m, err := a.models.DecideOnce(ctx, s)
 	if err != nil {
 		return err
 	}
-	if last, ok := s.LastModel(); ok && last.Name() != m.name() {
-		a.note("%s", transcript.Model(m.name(), last.Name()))
+	if last, ok := s.LastModel(); ok && last.Name() != m.Name() {
+		a.note("%s", transcript.Model(m.Name(), last.Name()))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/models"
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/provider/offline"
@@ -101,7 +102,7 @@ func modelNames(a *app) completer {
 		if _, err := a.config(); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		found := beginning(a.models.names(), typed)
+		found := beginning(a.models.Names(), typed)
 		slices.Sort(found)
 		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
@@ -236,7 +237,7 @@ func completions(a *app, root *cobra.Command) {
 		"goclaw config set":       configKeys(a),
 		"goclaw mcp remove":       names(a, func(c *config.Loaded) []string { return c.Entries("mcpServers") }),
 		"goclaw models forget": names(a, func(c *config.Loaded) (out []string) {
-			for _, f := range facts(c) {
+			for _, f := range models.Facts(c) {
 				out = append(out, f.Name)
 			}
 			return out
@@ -246,7 +247,7 @@ func completions(a *app, root *cobra.Command) {
 		"session": keyAt(a, 0, -1, false), "model": modelNames(a), "from": words(inherit.Programs...), "source": words(inherit.Programs...), "to": words("sqlite", "jsonl", "postgres"),
 		"role": words("user", "assistant", "tool", "summary"), "format": words("native", "claw0", "claw0-old", "markdown", "html", "json"),
 		"mode": words(config.Choices("tools.mode")...), "think": words(config.Choices("thinking")...), "by": words("day", "model", "session", "both"),
-		"provider": words(append(providers(), offline.Name)...), "since": words("today", "yesterday", "7d", "30d"), "until": words("today", "yesterday"),
+		"provider": words(append(models.Providers(), offline.Name)...), "since": words("today", "yesterday", "7d", "30d"), "until": words("today", "yesterday"),
 		"workspace": folders, "folder": folders, "allow": words(), "title": words(), "base-url": words(),
 	}
 	var visit func(*cobra.Command)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
+	"goclaw/internal/models"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/tool"
@@ -139,7 +140,7 @@ func showConfig(e *env, asJSON bool) error {
 	for _, l := range c.Leaves() {
 		entries = append(entries, entry{l.Key, l.Value, c.Source(l.Key)})
 	}
-	for _, f := range limiting(facts(c)) {
+	for _, f := range models.Limiting(models.Facts(c)) {
 		name := transcript.Printable(f.Name)
 		entries = append(entries, entry{"remembered." + f.What + "." + name, f.Value, f.Text + "; goclaw models forget " + name})
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,12 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"goclaw/internal/config"
 	"goclaw/internal/tui/tuitest"
-	"goclaw/session"
-	. "goclaw/session/sessiontest"
 )
 
 // machine is what listens on the ports of model servers: TestMain has reserved
@@ -300,7 +294,7 @@ func TestConsentAtATerminal(t *testing.T) {
 	if want := fmt.Sprintf("remembered: ollama/llama3.2 may be sent conversations at %s (allowed 20", ollamaAt()); !strings.Contains(out, want) {
 		t.Errorf("doctor says %s", out)
 	}
-	if st, err := os.Stat(consentFile(home)); err != nil || st.Mode().Perm() != 0o600 {
+	if st, err := os.Stat(filepath.Join(home, "consent.json")); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", st, err)
 	}
 
@@ -386,80 +380,6 @@ func TestConsentToMoveASession(t *testing.T) {
 		t.Error(errOut)
 	}
 	ollama.chatted(t, "the next time", "once more")
-}
-
-// What is in consent.json counts as far as it can be read; the rest is a no.
-func TestConsentFile(t *testing.T) {
-	home := t.TempDir()
-	for content, want := range map[string]int{
-		"": 0, "{": 0, "null": 0, `{"provider":"ollama"}`: 0, `[1, "x", null, {"allowed":true}]`: 0,
-		`[{"provider":"ollama","address":"a","model":"m","allowed":true}, {"provider": 1}]`: 1,
-	} {
-		if err := os.WriteFile(consentFile(home), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := consents(home); len(got) != want {
-			t.Errorf("%s: %+v", content, got)
-		}
-	}
-	if err := os.WriteFile(consentFile(home), []byte(`[{"provider":"ollama","address":"a","model":"m","allowed":true}, 7]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := permissions{env: &env{conf: &config.Loaded{Home: home}}}
-	ask := consent{Provider: "lmstudio", Address: "127.0.0.1:1234", Model: "phi"}
-	p.set(ask, true)
-	p.set(ask, false)
-	if allowed, ok := p.of(ask); allowed || !ok {
-		t.Errorf("allowed %v, answered %v", allowed, ok)
-	}
-	data, err := os.ReadFile(consentFile(home))
-	var all []map[string]any
-	if err != nil || json.Unmarshal(data, &all) != nil || len(all) != 2 {
-		t.Fatalf("%s, %v", data, err)
-	}
-	delete(all[1], "at")
-	if d := cmp.Diff(map[string]any{"provider": "lmstudio", "address": "127.0.0.1:1234", "model": "phi", "allowed": false}, all[1]); d != "" {
-		t.Error(d)
-	}
-}
-
-// Who gets a session without a question: the vendor that answered last, the
-// built-in model aside. Answers of which nobody knows who gave them do not go to
-// a server here.
-func TestMoveNeedsConsent(t *testing.T) {
-	by := func(provider string) session.Body {
-		return By(provider, "m", Answer("a"))
-	}
-	unknown := func() session.Body { return Answer("a") }
-	for _, c := range []struct {
-		name string
-		log  []session.Body
-		to   string
-		ok   bool
-	}{
-		{"new", []session.Body{User("q")}, "ollama", true},
-		{"the same", []session.Body{User("q"), by("anthropic")}, "anthropic", true},
-		{"the same, by another name", []session.Body{User("q"), by("openai-codex")}, "openai", true},
-		{"another vendor", []session.Body{User("q"), by("anthropic")}, "openai", false},
-		{"a server here", []session.Body{User("q"), by("anthropic")}, "ollama", false},
-		{"from here to a vendor", []session.Body{User("q"), by("ollama")}, "anthropic", false},
-		{"from here to here", []session.Body{User("q"), by("lmstudio")}, "ollama", true},
-		{"only the built-in model", []session.Body{User("q"), by("offline")}, "ollama", true},
-		{"the built-in model since", []session.Body{User("q"), by("anthropic"), User("q"), by("offline")}, "ollama", false},
-		{"to the built-in model", []session.Body{User("q"), by("anthropic")}, "offline", true},
-		{"nobody knows who, to a server here", []session.Body{User("q"), unknown()}, "ollama", false},
-		{"nobody knows who, to a vendor", []session.Body{User("q"), unknown()}, "anthropic", true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := &env{conf: &config.Loaded{Config: config.Default(), Home: t.TempDir()}, getenv: func(string) string { return "" }}
-			ms := &models{env: e, permit: permissions{env: e}}
-			m, _, err := ms.move(t.Context(), Replay(t, c.log...), &model{provider: c.to, model: "m"})
-			var refused *moveError
-			if ok := err == nil; ok != c.ok || !ok && !errors.As(err, &refused) || ok && m.provider != c.to {
-				t.Errorf("%v, %v", m, err)
-			}
-		})
-	}
 }
 
 // TestNoIsNotNoKey: who has a key and says no to it is not told that there is

@@ -14,6 +14,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/internal/inherit"
+	"goclaw/internal/models"
 	"goclaw/internal/spending"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -119,16 +120,16 @@ func readFile(ctx context.Context, path string, strict bool) (*session.Session, 
 }
 
 func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, wire bool) error {
-	m, err := a.models.forContext(ctx, s, file)
+	m, err := a.models.ForContext(ctx, s, file)
 	if err != nil {
 		return err
 	}
-	p := m.prompt(a.conf)
+	p := m.Prompt(a.conf)
 	if !file {
-		p = a.models.prompt(m, s)
+		p = a.prompt(m, s)
 		p.Tools = turnTools(ctx, a)
 	}
-	x := window.Explain(s, p, m.tokens, m.budget)
+	x := window.Explain(s, p, m.Tokens, m.Budget)
 	if x.Cost, err = contextCost(ctx, a, s, file); err != nil {
 		return err
 	}
@@ -136,8 +137,8 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	if err != nil {
 		return err
 	}
-	o := compactOptions(a.conf.Session)
-	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: m.tokens})
+	o := models.CompactOptions(a.conf.Session)
+	first := agent.CompactsFirst(s, x.Budget, agent.Policy{Compact: &o, Prompt: p, Tokens: m.Tokens})
 	if asJSON {
 		return printContextJSON(a.data(), contextJSON(m, x, first, window.Tail(s, x.Budget, a.conf.Session.MemoryFlush.ShowInSystemPrompt)), next)
 	}
@@ -151,9 +152,9 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	if first {
 		fmt.Fprintln(a.out, st.Dim("  the past is compacted before the next question is asked"))
 	}
-	fmt.Fprintln(a.out, st.Dim(transcript.Name(m.name())+" "+x.Budget.String()))
+	fmt.Fprintln(a.out, st.Dim(transcript.Name(m.Name())+" "+x.Budget.String()))
 	if !file {
-		_, problems := a.models.brief.known()
+		_, problems := a.brief.known()
 		for _, line := range problems {
 			fmt.Fprintln(a.out, st.Dim("  "+transcript.Printable(line)))
 		}
@@ -163,7 +164,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 }
 
 // contextJSON returns what programs read besides the next request.
-func contextJSON(m *model, x window.Breakdown, first bool, tail string) map[string]any {
+func contextJSON(m *models.Model, x window.Breakdown, first bool, tail string) map[string]any {
 	b := x.Budget
 	parts := []map[string]any{}
 	for _, part := range x.Parts {
@@ -174,7 +175,7 @@ func contextJSON(m *model, x window.Breakdown, first bool, tail string) map[stri
 		largest = append(largest, map[string]any{"record": item.Seq, "name": item.Part, "tokens": item.Tokens})
 	}
 	return map[string]any{
-		"model": m.name(), "tail": tail,
+		"model": m.Name(), "tail": tail,
 		"budget":        map[string]int{"window": b.Window, "reserve": b.Reserve, "used": b.Used, "percent": b.Percent()},
 		"compactsFirst": first,
 		"breakdown":     map[string]any{"parts": parts, "largest": largest, "other": x.Other, "pinned": x.Pinned, "pins": x.Pins, "ratio": x.Ratio},

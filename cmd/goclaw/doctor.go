@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
+	"goclaw/internal/models"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -64,14 +65,14 @@ type finding struct {
 
 // diagnosis is what the doctor found out. Other programs read it.
 type diagnosis struct {
-	OK       bool      `json:"ok"`
-	Model    modelCard `json:"model"`
-	Known    []fact    `json:"remembered"`
-	Sessions int       `json:"sessions"`
-	Records  int       `json:"records"`
-	Rebuilt  int       `json:"rebuilt"`
-	Server   string    `json:"server,omitempty"`
-	Findings []finding `json:"findings"`
+	OK       bool          `json:"ok"`
+	Model    modelCard     `json:"model"`
+	Known    []models.Fact `json:"remembered"`
+	Sessions int           `json:"sessions"`
+	Records  int           `json:"records"`
+	Rebuilt  int           `json:"rebuilt"`
+	Server   string        `json:"server,omitempty"`
+	Findings []finding     `json:"findings"`
 }
 
 func (d *diagnosis) add(fs ...finding) { d.Findings = append(d.Findings, fs...) }
@@ -137,7 +138,7 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 	}
 	d.add(index...)
 	model, unusable := examineModel(ctx, a)
-	d.Model, d.Known = model, limiting(facts(c))
+	d.Model, d.Known = model, models.Limiting(models.Facts(c))
 	d.add(unusable...)
 	d.OK = len(d.Findings) == 0
 	return d, nil

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"goclaw/internal/models"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/provider/offline"
@@ -36,14 +37,14 @@ func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding)
 		d.Did = "it cannot be used"
 		return d, []finding{{What: "model", Problem: transcript.Problem(err), Hint: hint}}
 	}
-	m, err := a.models.choose(ctx)
+	m, err := a.models.Choose(ctx)
 	if err != nil {
-		d.Name = cmp.Or(a.models.flag, a.conf.Model)
+		d.Name = cmp.Or(a.models.Flag, a.conf.Model)
 		return fail(err, "goclaw config shows every setting and where it came from; --model offline needs no key")
 	}
-	d.Name, d.Window = m.name(), m.budget.Window
-	d.Server = m.at.Base
-	if u, err := url.Parse(m.at.Base); err == nil && u.Host != "" {
+	d.Name, d.Window = m.Name(), m.Budget.Window
+	d.Server = m.At.Base
+	if u, err := url.Parse(m.At.Base); err == nil && u.Host != "" {
 		d.Server = u.Host
 	}
 	checker, ok := m.Provider.(interface {
@@ -52,10 +53,10 @@ func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding)
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	if ok {
-		err = checker.Check(ctx, m.model)
+		err = checker.Check(ctx, m.ModelName)
 	}
 	switch size := window.Short(d.Window) + " tokens"; {
-	case m.provider == offline.Name:
+	case m.ProviderName == offline.Name:
 		d.Listed, d.Did = true, "built in: it needs no key and no network"
 	case !ok:
 		d.Server, d.Did = "", "its server was not asked"
@@ -63,7 +64,7 @@ func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding)
 		d.Listed, d.Did = true, fmt.Sprintf("%s answers and has it; its window is %s", d.Server, size)
 	case errors.Is(err, llm.ErrUnlisted):
 		d.Did = fmt.Sprintf("%s answers, but does not list its models; its window is %s", d.Server, size)
-	case errors.Is(err, llm.ErrModel) && m.provider == "llamacpp":
+	case errors.Is(err, llm.ErrModel) && m.ProviderName == "llamacpp":
 		// It has one model and answers with that, by whatever name it is asked.
 		d.Did = fmt.Sprintf("%s answers, with the model that it was started with; its window is %s", d.Server, size)
 	case ctx.Err() == context.DeadlineExceeded:
@@ -71,10 +72,14 @@ func examineModel(ctx context.Context, a *app) (d modelCard, problems []finding)
 	case errors.Is(err, llm.ErrNetwork):
 		return fail(fmt.Errorf("%s cannot be asked: %w", d.Name, err), networkHint)
 	default:
-		return fail(fmt.Errorf("%s cannot be asked: %w", d.Name, err), modelHint(err))
+		return fail(fmt.Errorf("%s cannot be asked: %w", d.Name, err), models.Hint(err))
 	}
 	d.Usable = true
-	d.Did = sentences(sentences(d.Did, m.note), a.models.how)
+	for _, more := range []string{m.Note, a.models.How} {
+		if more != "" {
+			d.Did += "; " + more
+		}
+	}
 	return d, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"goclaw/agent"
+	"goclaw/internal/models"
 	"goclaw/internal/naming"
 	"goclaw/session"
 	"goclaw/store/sqlite"
@@ -89,5 +90,5 @@ func hint(err error) string {
 	case errors.Is(err, session.ErrStale):
 		return "goclaw doctor --fix rebuilds the index from the logs"
 	}
-	return modelHint(err)
+	return models.Hint(err)
 }

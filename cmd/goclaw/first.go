@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/models"
 	"goclaw/internal/progress"
 	"goclaw/internal/repl"
 	"goclaw/internal/terminal"
@@ -81,7 +82,7 @@ func (f *first) look(ctx context.Context, tell, due bool) {
 	var o inherit.ImportOptions
 	stopped, err := f.start.Work(ctx, "looking for keys, local models and other agents' sessions", func(ctx context.Context, _ func(string), _ int) (err error) {
 		if tell {
-			f.models.localServers(ctx)
+			f.models.LocalServers(ctx)
 		}
 		if !due {
 			return nil
@@ -121,7 +122,7 @@ func (f *first) found(agents map[string]int) {
 	s := &setup{app: f.app}
 	var keys, servers []string
 	lends, lent := f.openclaw.Agent("main")
-	for _, p := range providers() {
+	for _, p := range models.Providers() {
 		if from := s.keySource(p); from != "" {
 			keys = append(keys, p+" ("+transcript.Name(from)+")")
 		} else if !lent {
@@ -130,8 +131,8 @@ func (f *first) found(agents map[string]int) {
 			keys = append(keys, p+" (OpenClaw's: you are asked before it is used)")
 		}
 	}
-	for _, srv := range f.models.found {
-		servers = append(servers, fmt.Sprintf("%s with %s", serverNames[srv.Name], firstModels(srv.Models)))
+	for _, srv := range f.models.Found {
+		servers = append(servers, fmt.Sprintf("%s with %s", models.ServerNames[srv.Name], firstModels(srv.Models)))
 	}
 	f.start.Tell("Found:")
 	rows := [][2]string{

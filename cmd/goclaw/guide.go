@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"goclaw/internal/models"
 	"goclaw/provider/offline"
 	"goclaw/session"
 )
@@ -12,11 +13,11 @@ import (
 // guide returns what somebody can do who starts goclaw for the first time and
 // has neither a key nor a model; nothing for anybody else.
 func (a *app) guide(ctx context.Context) []string {
-	m := a.models.now
-	if m == nil || m.provider != offline.Name || a.models.flag != "" || a.conf.Model != "" {
+	m := a.models.Now
+	if m == nil || m.ProviderName != offline.Name || a.models.Flag != "" || a.conf.Model != "" {
 		return nil
 	}
-	for _, p := range providers() {
+	for _, p := range models.Providers() {
 		if (&setup{app: a}).keySource(p) != "" { // why it is not used was said
 			return nil
 		}
@@ -38,8 +39,8 @@ func (a *app) guide(ctx context.Context) []string {
 		return lines[:1]
 	}
 	var found []string
-	for _, s := range a.models.found {
-		found = append(found, fmt.Sprintf("%s with %s (goclaw --model %s/%s)", serverNames[s.Name], firstModels(s.Models), s.Name, shown(s.Models[0].Name)))
+	for _, s := range a.models.Found {
+		found = append(found, fmt.Sprintf("%s with %s (goclaw --model %s/%s)", models.ServerNames[s.Name], firstModels(s.Models), s.Name, models.Shown(s.Models[0].Name)))
 	}
 	if counts := agentCounts(agents); counts != "" {
 		found = append(found, counts+", imported (/sessions)")

@@ -1,97 +1,17 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"fmt"
-	"slices"
-	"sort"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"goclaw/internal/config"
-	"goclaw/internal/near"
+	"goclaw/internal/models"
+	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
+	"goclaw/window"
 )
-
-// fact is something that goclaw remembers about models and that nobody wrote
-// into the configuration. Other programs read it.
-type fact struct {
-	What  string    `json:"what"` // window, answer, accepted; server, session
-	Name  string    `json:"name"` // what goclaw models forget takes
-	Value any       `json:"value"`
-	At    time.Time `json:"at,omitzero"`
-	Until time.Time `json:"until,omitzero"`
-	Said  string    `json:"said,omitempty"` // the message that it was learnt from
-	Text  string    `json:"text"`
-}
-
-// facts are all that is remembered, by name.
-func facts(c *config.Loaded) []fact {
-	out := []fact{}
-	day := func(t time.Time) string { return t.Local().Format(time.DateOnly) }
-	for name, l := range learntLimits(c.Home) {
-		add := func(what string, n int, from lesson, format string) {
-			if n == 0 {
-				return
-			}
-			f := fact{What: what, Name: name, Value: n, At: from.At, Said: from.Said, Text: fmt.Sprintf(format, n)}
-			if !from.At.IsZero() {
-				f.Until = from.expires()
-				f.Text += fmt.Sprintf(" (learnt %s, until %s)", day(f.At), day(f.Until))
-			}
-			if set := cmp.Or(c.Models[name].ContextWindow, c.ContextWindow); what == "window" && set > 0 {
-				f.Text += fmt.Sprintf("; %d are configured, which counts", set)
-			}
-			if f.Said != "" {
-				f.Text += fmt.Sprintf(": %q", f.Said)
-			}
-			f.Text = transcript.Printable(f.Text)
-			out = append(out, f)
-		}
-		add("window", l.Window, l.WindowFrom, "takes %d tokens")
-		add("answer", l.Answer, l.AnswerFrom, "answers with at most %d tokens")
-		add("accepted", l.Accepted, lesson{}, "took a prompt of %d tokens")
-	}
-	for _, a := range consents(c.Home) {
-		f := fact{What: "server", Name: a.name(), Value: a.Allowed, At: a.At}
-		verb, to := "may be sent", "conversations at "+a.Address
-		if a.Session != "" {
-			f.What, to = "session", "to "+a.Provider
-		}
-		if a.Keys != "" {
-			f.What, verb, to = "key", "is used", "at "+a.Address
-		}
-		said := "allowed"
-		if !a.Allowed {
-			verb, said = "is not sent", "refused"
-			if a.Keys != "" {
-				verb = "is not used"
-			}
-		}
-		f.Text = transcript.Printable(fmt.Sprintf("%s %s (%s %s)", verb, to, said, day(a.At)))
-		out = append(out, f)
-	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
-}
-
-// name is what goclaw models forget takes.
-func (c consent) name() string {
-	switch {
-	case c.Session != "":
-		return string(c.Session)
-	case c.Keys != "":
-		return c.Keys + ":" + c.Provider
-	}
-	return c.Provider + "/" + c.Model
-}
-
-// limiting are those of facts that change what goclaw does.
-func limiting(facts []fact) []fact {
-	return slices.DeleteFunc(facts, func(f fact) bool { return f.What == "accepted" })
-}
 
 func modelsCmd(a *app) *cobra.Command {
 	var asJSON, all bool
@@ -130,19 +50,11 @@ against the configuration (models.NAME.contextWindow).`,
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return beginning(factNames(c), typed), cobra.ShellCompDirectiveNoFileComp
+			return beginning(models.FactNames(c), typed), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.AddCommand(forget)
 	return cmd
-}
-
-func factNames(c *config.Loaded) []string {
-	var names []string
-	for _, f := range facts(c) {
-		names = append(names, f.Name)
-	}
-	return slices.Compact(names)
 }
 
 // forgetFacts forgets what is remembered under a name.
@@ -151,26 +63,76 @@ func forgetFacts(e *env, name string) error {
 	if err != nil {
 		return err
 	}
-	if names := factNames(c); !slices.Contains(names, name) {
-		if n := near.Nearest(name, names); n != "" {
-			return fmt.Errorf("nothing is remembered about %s: did you mean %s?", name, n)
-		}
-		return fmt.Errorf("nothing is remembered about %s: goclaw models lists what is", name)
-	}
-	var did []string
-	for _, f := range facts(c) {
-		if f.Name == name {
-			did = append(did, f.Text)
-		}
-	}
-	err = changeLimits(c.Home, func(m map[string]limits) { delete(m, name) })
-	if err == nil {
-		err = changeConsents(c.Home, func(all []consent) []consent {
-			return slices.DeleteFunc(all, func(a consent) bool { return a.name() == name })
-		})
-	}
+	did, err := models.Forget(c, name)
 	if err != nil {
 		return err
 	}
 	return e.print(transcript.Printable(fmt.Sprintf("forgotten: %s %s", name, strings.Join(did, "; "))))
+}
+
+// showModels is goclaw models.
+func showModels(ctx context.Context, a *app, all, asJSON bool) error {
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	if _, err := a.models.Choose(ctx); err != nil { // then none is marked
+		a.warn("%s", transcript.Problem(err))
+	}
+	found, known := a.models.Choices(ctx), models.Facts(c)
+	if asJSON {
+		return a.printJSON(struct {
+			models.Choices
+			Remembered []models.Fact `json:"remembered"`
+		}{found, known})
+	}
+	t := table(found, all)
+	lines := append(transcript.Table(t.Rows, a.style(), a.columns()), t.More...)
+	for _, f := range known {
+		lines = append(lines, transcript.Printable(f.Name+": "+f.Text))
+	}
+	return a.print(lines...)
+}
+
+// table returns the choices as they are shown; without all, without the older
+// ones that are not in use.
+func table(c models.Choices, all bool) repl.Choices {
+	t := repl.Choices{Rows: [][]string{{" ", "#", "MODEL", "WINDOW", "$ IN", "$ OUT", "THINKING"}}}
+	price := func(usd *float64) string {
+		if usd == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.2f", *usd)
+	}
+	left := 0
+	for _, ch := range c.Models {
+		if ch.Older && !all && !ch.Current {
+			left++
+			continue
+		}
+		t.Names = append(t.Names, ch.Name)
+		mark, size, thinks := "", "", ""
+		if ch.Current {
+			mark = "*"
+		}
+		if ch.Window > 0 {
+			size = window.Short(ch.Window)
+		}
+		if n := len(ch.Thinking); n > 1 {
+			thinks = ch.Thinking[0] + " to " + ch.Thinking[n-1]
+		} else if n == 1 {
+			thinks = ch.Thinking[0]
+		}
+		t.Rows = append(t.Rows, []string{mark, fmt.Sprint(len(t.Names)), transcript.Printable(ch.Name), size, price(ch.In), price(ch.Out), thinks})
+	}
+	if left > 0 {
+		t.More = append(t.More, fmt.Sprintf("%d older models are not shown: /model all, or goclaw models --all", left))
+	}
+	for _, prov := range c.Any {
+		t.More = append(t.More, fmt.Sprintf("and any model of %s: /model %s/VENDOR/MODEL", prov, prov))
+	}
+	if c.Without > 0 {
+		t.More = append(t.More, fmt.Sprintf("not usable now: %s", strings.Join(c.Needs, ", ")))
+	}
+	return t
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
+	"goclaw/internal/models"
 	"goclaw/internal/naming"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
@@ -99,18 +98,11 @@ func listRows(c *config.Loaded, infos []session.Info) []transcript.Row {
 	for i, in := range infos {
 		name := in.ModelName()
 		if _, ok := known[name]; !ok {
-			known[name] = windowOf(c, name)
+			known[name] = models.WindowOf(c, name)
 		}
 		rows[i] = transcript.Row{Info: in, Window: known[name]}
 	}
 	return rows
-}
-
-// windowOf returns how many tokens a model takes, as far as that is known without
-// asking anyone.
-func windowOf(c *config.Loaded, name string) int {
-	m, _ := catalogue.Lookup(name)
-	return cmp.Or(c.Models[name].ContextWindow, c.ContextWindow, leastSet(m.Prompt(), learntLimits(c.Home)[name].Window))
 }
 
 // printSessions prints sessions with numbers that can be used from now on.

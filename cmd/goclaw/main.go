@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goclaw/internal/models"
 	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
 )
@@ -55,8 +56,9 @@ func start(a *app, args []string) int {
 		}
 	}
 	var u *usageError
+	var name *models.NameError
 	switch {
-	case errors.As(err, &u):
+	case errors.As(err, &u), errors.As(err, &name):
 		return 2
 	case a.interrupted.Load():
 		return 130
@@ -160,8 +162,8 @@ Without a command it opens a chat and resumes the last session.`,
 		}
 		return usage("%v: %s", err, hint)
 	})
-	root.PersistentFlags().StringVar(&a.models.flag, "model", "", "provider/model to ask, or offline")
-	root.Flags().StringVar(&a.models.think, "think", "", thinkFlag)
+	root.PersistentFlags().StringVar(&a.models.Flag, "model", "", "provider/model to ask, or offline")
+	root.Flags().StringVar(&a.models.Think, "think", "", thinkFlag)
 	root.Flags().BoolVar(&a.plain, "plain", false, "chat in plain lines, without drawing on the terminal (also with TERM=dumb)")
 	open.flags(root.Flags())
 	a.given.flags(root.Flags())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"goclaw/internal/models"
 	"goclaw/llm"
 	"goclaw/provider/anthropic"
 	"goclaw/session"
@@ -121,7 +122,7 @@ func replaceLast(raw, old, with []byte) (json.RawMessage, error) {
 
 // encoderOf returns what writes requests to m: its provider if the form of its
 // own API is wanted and it has one, else Anthropic's.
-func encoderOf(m *model, own bool) encoder {
+func encoderOf(m *models.Model, own bool) encoder {
 	if e, ok := m.Provider.(encoder); ok && own {
 		return e
 	}

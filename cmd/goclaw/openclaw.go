@@ -2,12 +2,12 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/session"
 )
@@ -54,17 +54,9 @@ func beside(e *env) (out []recall.Workspace) {
 		if in, err := os.Stat(w.Path); err != nil || own != nil && os.SameFile(own, in) {
 			continue
 		}
-		out = append(out, recall.Workspace{Path: w.Path, Name: shortPath(w.Path, e.getenv("HOME")), Memory: w.Extra})
+		out = append(out, recall.Workspace{Path: w.Path, Name: transcript.ShortPath(w.Path, e.getenv("HOME")), Memory: w.Extra})
 	}
 	return out
-}
-
-// shortPath returns a path with ~ for the user's home.
-func shortPath(path, home string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok && home != "" {
-		path = "~/" + rest
-	}
-	return filepath.ToSlash(path)
 }
 
 // memorySearch returns how memory_search works for an agent. "" is any: it is

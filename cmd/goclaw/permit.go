@@ -141,3 +141,20 @@ func (e *env) approver() tool.Approver {
 	in := line.NewPlain(tty, out)
 	return repl.Approver{Style: e.style(), Show: func(text string) { fmt.Fprintln(out, text) }, Ask: in.Ask, Remember: e.remember}
 }
+
+// asker asks yes-or-no questions on the terminal. It is nil if there is none, or
+// if nobody would see the question.
+func asker(e *env) func(context.Context, string) (bool, error) {
+	if !terminal.Is(e.err) {
+		return nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	in := line.NewPlain(tty, tty)
+	return func(ctx context.Context, question string) (bool, error) {
+		answer, err := in.Ask(ctx, question+" [y/N] ")
+		return line.Yes(answer), err
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"goclaw/internal/config"
 	"goclaw/internal/tui/tuitest"
 )
 
@@ -67,45 +66,6 @@ func TestReasoningSurvivesKill(t *testing.T) {
 	}
 	if len(sent) != 3 || items(sent[1]) != items(sent[2]) || !strings.Contains(sent[2], `"encrypted_content":"`+sealed("rs_1")+`"`) {
 		t.Errorf("%d requests, the last two with\n%s\n%s", len(sent), items(sent[1]), items(sent[len(sent)-1]))
-	}
-}
-
-// TestWhichAPI: the catalogue chooses for OpenAI itself, and the configuration
-// goes before it.
-func TestWhichAPI(t *testing.T) {
-	for _, c := range []struct{ conf, model, want string }{
-		{`{}`, "openai/gpt-5", "openai-responses"},
-		{`{}`, "openai/gpt-5.3-codex", "openai-responses"},
-		{`{}`, "openai/gpt-6.1-sol", "openai-responses"},
-		{`{}`, "openai/o3-pro", "openai-responses"},
-		{`{}`, "openai/codex-mini-latest", "openai-responses"},
-		{`{}`, "openai/gpt-7", "openai-responses"},
-		{`{}`, "openai/gpt-4o", "openai-completions"},
-		{`{}`, "openai/gpt-5-chat-latest", "openai-completions"},
-		{`{}`, "openai/gpt-oss-20b", "openai-completions"},
-		{`{}`, "openrouter/openai/gpt-5", "openai-completions"},
-		{`{}`, "ollama/gpt-oss:20b", "openai-completions"},
-		{`{}`, "anthropic/claude-opus-4-5", "anthropic-messages"},
-		{`{"providers": {"openai": {"baseUrl": "http://10.0.0.5:8000/v1"}}}`, "openai/gpt-5", "openai-completions"},
-		{`{"providers": {"openai": {"baseUrl": "https://x.openai.azure.com/openai/v1"}}}`, "openai/gpt-5", "openai-responses"},
-		{`{"providers": {"openai": {"api": "chat"}}}`, "openai/gpt-5", "openai-completions"},
-		{`{"providers": {"openai": {"api": "responses"}}}`, "openai/gpt-4o", "openai-responses"},
-		{`{"providers": {"openai": {"api": "responses"}}, "models": {"openai/gpt-4o": {"api": "chat"}}}`, "openai/gpt-4o", "openai-completions"},
-		{`{"models": {"openrouter/x-ai/grok-4.6": {"api": "responses"}}}`, "openrouter/x-ai/grok-4.6", "openai-responses"},
-	} {
-		home := t.TempDir()
-		put(t, home, "config.json", c.conf)
-		conf, err := config.Load(func(name string) string { return map[string]string{"GOCLAW_HOME": home, "HOME": home}[name] }, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := newModel(conf, c.model, func(string) string { return "k" })
-		if key, ok := err.(*keyError); ok {
-			m, err = key.model, nil
-		}
-		if err != nil || m.api != c.want || m.prompt(conf).ThinksAnywhere != (c.want == "openai-responses") {
-			t.Errorf("%s with %s: %+v, %v; want %s", c.model, c.conf, m, err, c.want)
-		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/local"
+	"goclaw/internal/models"
 	"goclaw/internal/near"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/secrets"
@@ -56,7 +57,7 @@ defaults for the rest.`,
 			return runSetup(cmd.Context(), a, f, func(flag string) bool { return cmd.Flags().Changed(flag) })
 		},
 	}
-	cmd.Flags().StringVar(&f.provider, "provider", "", "whose models are asked: "+strings.Join(providers(), ", ")+", offline, or another name with --base-url")
+	cmd.Flags().StringVar(&f.provider, "provider", "", "whose models are asked: "+strings.Join(models.Providers(), ", ")+", offline, or another name with --base-url")
 	cmd.Flags().StringVar(&f.baseURL, "base-url", "", "the address of the provider, such as http://127.0.0.1:8000/v1")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "read the provider's key from this file; - is standard input")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "what is done without asking: ask (nothing), edits, plan (only reading) or all")
@@ -125,7 +126,7 @@ func (s *setup) left(err error) error {
 
 // look finds what there is, and shows it.
 func (s *setup) look(ctx context.Context) error {
-	s.servers = s.models.localServers(ctx)
+	s.servers = s.models.LocalServers(ctx)
 	s.agents = map[string]int{}
 	if paths := s.stores.sources(); len(paths) > 0 {
 		cat, err := inherit.Find(ctx, paths, s.stores.findOptions("", nil))
@@ -142,7 +143,7 @@ func (s *setup) look(ctx context.Context) error {
 	}
 	fmt.Fprintln(s.out, s.style().Bold("Found"))
 	var keys []string
-	for _, p := range providers() {
+	for _, p := range models.Providers() {
 		if from := s.keySource(p); from != "" {
 			keys = append(keys, p+" ("+transcript.Name(from)+")")
 		}
@@ -150,7 +151,7 @@ func (s *setup) look(ctx context.Context) error {
 	say("keys", strings.Join(keys, ", "), "none")
 	var servers []string
 	for _, srv := range s.servers {
-		servers = append(servers, fmt.Sprintf("%s with %s", serverNames[srv.Name], transcript.Count(len(srv.Models), "model")))
+		servers = append(servers, fmt.Sprintf("%s with %s", models.ServerNames[srv.Name], transcript.Count(len(srv.Models), "model")))
 	}
 	say("local models", strings.Join(servers, ", "), "no server answers")
 	say("other agents", agentCounts(s.agents), "no sessions")
@@ -174,7 +175,7 @@ func (s *setup) keyOf(provider string) (key, from string) {
 	if key := s.conf.Providers[provider].APIKey; key != "" {
 		return key, s.conf.Source("providers." + provider + ".apiKey")
 	}
-	if name := keyVariable(provider); s.getenv(name) != "" {
+	if name := models.KeyVariable(provider); s.getenv(name) != "" {
 		return s.getenv(name), "$" + name
 	}
 	return "", ""
@@ -194,8 +195,8 @@ func (s *setup) wouldAsk() error {
 	}
 	fmt.Fprintln(s.out, "setup would ask")
 	for _, q := range [][3]string{
-		{"provider", "--provider", def}, {"key", "--key-file FILE, or $" + keyVariable(keyed), cmp.Or(s.keySource(def), "none")},
-		{"model", "--model", cmp.Or(s.models.flag, s.conf.Model, s.defaultModel(def), offline.Name)}, {"mode", "--mode", s.conf.Tools.Mode},
+		{"provider", "--provider", def}, {"key", "--key-file FILE, or $" + models.KeyVariable(keyed), cmp.Or(s.keySource(def), "none")},
+		{"model", "--model", cmp.Or(s.models.Flag, s.conf.Model, s.defaultModel(def), offline.Name)}, {"mode", "--mode", s.conf.Tools.Mode},
 		{"import", "--import", strconv.FormatBool(s.conf.Session.Inherit.Enabled)}, {"follow", "--follow", strconv.FormatBool(s.conf.Session.Inherit.Follow)},
 	} {
 		fmt.Fprintf(s.out, "  %-10s %s [%s]\n", q[0], q[1], q[2])
@@ -205,7 +206,7 @@ func (s *setup) wouldAsk() error {
 
 // named returns the provider that the flags name.
 func (s *setup) named() string {
-	provider, _, _ := strings.Cut(s.models.flag, "/")
+	provider, _, _ := strings.Cut(s.models.Flag, "/")
 	return cmp.Or(s.provider, provider)
 }
 
@@ -218,8 +219,8 @@ func (s *setup) defaultProvider() string {
 	if provider, _, _ := strings.Cut(s.conf.Model, "/"); provider != "" {
 		return provider
 	}
-	for _, p := range providers() {
-		if s.keySource(p) != "" && !strings.HasPrefix(bases[p], "http://127.0.0.1:") {
+	for _, p := range models.Providers() {
+		if s.keySource(p) != "" && !strings.HasPrefix(models.Bases[p], "http://127.0.0.1:") {
 			return p
 		}
 	}
@@ -271,7 +272,7 @@ func (s *setup) chooseProvider(ctx context.Context) (string, error) {
 	if named := s.named(); named != "" {
 		return named, nil
 	}
-	known := append(providers(), slices.Sorted(maps.Keys(s.conf.Providers))...)
+	known := append(models.Providers(), slices.Sorted(maps.Keys(s.conf.Providers))...)
 	return s.q.pick(ctx, "Which provider?", options, shown, s.defaultProvider(), func(name string) error {
 		another := s.q.in != nil && providerName.MatchString(name) && near.Nearest(name, known) == ""
 		if slices.Contains(known, name) || another {
@@ -285,12 +286,12 @@ func (s *setup) chooseProvider(ctx context.Context) (string, error) {
 var providerName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // firstModels names the first models of a server.
-func firstModels(models []local.Model) string {
+func firstModels(here []local.Model) string {
 	var out []string
-	for _, m := range models[:min(len(models), 3)] {
-		out = append(out, shown(m.Name))
+	for _, m := range here[:min(len(here), 3)] {
+		out = append(out, models.Shown(m.Name))
 	}
-	if n := len(models) - len(out); n > 0 {
+	if n := len(here) - len(out); n > 0 {
 		out = append(out, fmt.Sprintf("%d more", n))
 	}
 	return strings.Join(out, ", ")
@@ -298,7 +299,7 @@ func firstModels(models []local.Model) string {
 
 // chooseAddress returns the address of the provider; "" is the usual one.
 func (s *setup) chooseAddress(ctx context.Context, provider, now string) (string, error) {
-	unknown := now == "" && provider != "anthropic" && bases[provider] == ""
+	unknown := now == "" && provider != "anthropic" && models.Bases[provider] == ""
 	switch {
 	case s.baseURL != "" && s.baseURL != now:
 		s.set(s.baseURL, "providers", provider, "baseUrl")
@@ -315,7 +316,7 @@ func (s *setup) chooseAddress(ctx context.Context, provider, now string) (string
 		}
 		return at, err
 	case unknown:
-		return "", usage("there is no provider %q: --base-url gives its address, or choose %s", provider, strings.Join(providers(), ", "))
+		return "", usage("there is no provider %q: --base-url gives its address, or choose %s", provider, strings.Join(models.Providers(), ", "))
 	}
 	return now, nil
 }
@@ -351,7 +352,7 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 		case err != nil:
 			return "", err
 		case key == "":
-			s.note("no key: set $%s before you start goclaw, or run goclaw setup again", keyVariable(provider))
+			s.note("no key: set $%s before you start goclaw, or run goclaw setup again", models.KeyVariable(provider))
 			return "", nil
 		case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 			s.note("a key has letters, digits and punctuation, but no spaces")
@@ -364,7 +365,7 @@ func (s *setup) chooseKey(ctx context.Context, provider string, at config.Provid
 		s.set(key, "providers", provider, "apiKey")
 		return key, nil
 	}
-	s.note("there is no key for %s: set $%s before you start goclaw, or give --key-file", provider, keyVariable(provider))
+	s.note("there is no key for %s: set $%s before you start goclaw, or give --key-file", provider, models.KeyVariable(provider))
 	return "", nil
 }
 
@@ -394,7 +395,7 @@ func (s *setup) readKey() (string, error) {
 // that costs.
 func (s *setup) tryKey(ctx context.Context, provider string, at config.Provider) error {
 	err := s.check(ctx, provider, cmp.Or(s.defaultModel(provider), "any"), at)
-	host := hostOf(cmp.Or(at.BaseURL, bases[provider], "https://api.anthropic.com"))
+	host := models.Host(cmp.Or(at.BaseURL, models.Bases[provider], "https://api.anthropic.com"))
 	switch {
 	case err == nil || errors.Is(err, llm.ErrModel) || errors.Is(err, llm.ErrUnlisted):
 		s.note("checked: %s accepts it", host)
@@ -411,7 +412,7 @@ func (s *setup) check(ctx context.Context, provider, name string, at config.Prov
 	c := *s.conf
 	c.Providers = maps.Clone(c.Providers)
 	c.Providers[provider] = at
-	m, err := newModel(&c, provider+"/"+name, s.getenv)
+	m, err := models.NewModel(&c, provider+"/"+name, s.getenv)
 	if err != nil {
 		return err
 	}
@@ -430,9 +431,9 @@ func (s *setup) check(ctx context.Context, provider, name string, at config.Prov
 func (s *setup) defaultModel(provider string) string {
 	switch provider {
 	case "anthropic":
-		return defaultAnthropic
+		return models.DefaultAnthropic
 	case "openai":
-		return defaultOpenAI
+		return models.DefaultOpenAI
 	}
 	for _, srv := range s.servers {
 		if srv.Name == provider {
@@ -448,7 +449,7 @@ func (s *setup) chooseName(ctx context.Context, provider string, at config.Provi
 	if now, name, _ := strings.Cut(s.conf.Model, "/"); now == provider && name != "" {
 		def = name
 	}
-	if named, name, ok := strings.Cut(s.models.flag, "/"); ok && named == provider {
+	if named, name, ok := strings.Cut(s.models.Flag, "/"); ok && named == provider {
 		def = name
 	}
 	options, shown := s.offered(ctx, provider, at)
@@ -462,7 +463,7 @@ func (s *setup) chooseName(ctx context.Context, provider string, at config.Provi
 		return usage("which model of %s? name it with --model %s/NAME", provider, provider)
 	}
 	name := def
-	if s.models.flag == "" {
+	if s.models.Flag == "" {
 		var err error
 		other := func(name string) error {
 			if _, err := strconv.Atoi(name); name == "" || err == nil {
@@ -507,7 +508,7 @@ func (s *setup) offered(ctx context.Context, provider string, at config.Provider
 		return names, shown
 	}
 	key, _ := s.keyOf(provider)
-	base := local.Address{Name: provider, Base: cmp.Or(at.BaseURL, bases[provider]), Key: cmp.Or(at.APIKey, key)}
+	base := local.Address{Name: provider, Base: cmp.Or(at.BaseURL, models.Bases[provider]), Key: cmp.Or(at.APIKey, key)}
 	if listed := base.List(ctx); len(listed) > 0 {
 		names, shown = nil, nil
 		for _, name := range listed {

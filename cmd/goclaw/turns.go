@@ -55,28 +55,25 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 	r := runner.New(runner.Options{
 		Store: st, Clock: session.System{}, Who: cmp.Or(a.who, whoAmI()), Wait: waitLocked, TTLFor: a.conf.Session.Retention.For,
 		Env: func(ctx context.Context, s *session.Session) (agent.Env, error) {
-			m, _, err := a.models.decide(ctx, s)
+			m, _, err := a.models.Decide(ctx, s)
 			if err != nil {
 				return agent.Env{}, err
 			}
 			servers.ready(ctx)
-			if a.models.flag == m.name() {
-				a.models.allowNamed(m)
+			if a.models.Flag == m.Name() {
+				a.models.AllowNamed(m)
 			}
-			prompt := a.models.prompt(m, s)
-			tools.SetReadable(a.models.brief.readable())
-			env := agent.Env{
-				Provider: m.Provider, Prompt: prompt, Tools: toolsOf{tools, s.ID}, Budget: m.budget, Tokens: m.tokens, API: m.api, Price: m.cost,
-				Accepted: m.accepted, Fixed: m.fixed, Took: func(prompt int) { a.models.took(m, prompt) },
-				MaxCalls: a.conf.Limits.CallsPerAnswer, MaxSteps: a.conf.Limits.StepsPerTurn,
-				Before: func(ctx context.Context, used, next llm.Usage) (int, error) {
-					return m.affordable(ctx, a.conf.Limits, a.spentToday, used, next)
-				},
+			prompt := a.prompt(m, s)
+			tools.SetReadable(a.brief.readable())
+			env := a.models.Env(m)
+			env.Prompt, env.Tools = prompt, toolsOf{tools, s.ID}
+			env.MaxCalls, env.MaxSteps = a.conf.Limits.CallsPerAnswer, a.conf.Limits.StepsPerTurn
+			env.Before = func(ctx context.Context, used, next llm.Usage) (int, error) {
+				return m.Affordable(ctx, a.conf.Limits, a.spentToday, used, next)
 			}
-			a.models.policy(&env, m)
 			return env, nil
 		},
-		Learnt: a.models.learn,
+		Learnt: a.models.Learn,
 		Retrying: func(r agent.Retrying) {
 			if a.retrying != nil {
 				a.retrying(r)

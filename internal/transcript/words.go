@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -198,4 +199,12 @@ func widest(widths []int) int {
 		}
 	}
 	return at
+}
+
+// ShortPath returns a path with ~ for the user's home.
+func ShortPath(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok && home != "" {
+		path = "~/" + rest
+	}
+	return filepath.ToSlash(path)
 }

@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"cmp"
@@ -22,44 +22,45 @@ import (
 	"goclaw/window/bpe"
 )
 
-// model is a model that can be asked, and what is known of it.
-type model struct {
+// Model is a model that can be asked, and what is known of it.
+type Model struct {
 	llm.Provider
-	provider, model string
-	api             string // as the log names it
-	budget          window.Budget
-	maxTokens       int
-	noImages        bool
-	thinks          bool     // false: it is known not to think before it answers
-	think           []string // the levels of thinking that it has; none: not known
-	tokens          window.Tokenizer
-	price           catalogue.Model
-	at              local.Address // where it is asked
-	fixed           bool          // the window is configured
-	accepted, noted int           // tokens of the longest prompt it took; as far as that is written down
-	note            string        // what the user should know about the choice
+	ProviderName, ModelName string
+	API                     string // as the log names it
+	Budget                  window.Budget
+	maxTokens               int
+	noImages                bool
+	Thinks                  bool     // false: it is known not to think before it answers
+	Levels                  []string // the levels of thinking that it has; none: not known
+	Tokens                  window.Tokenizer
+	Price                   catalogue.Model
+	At                      local.Address // where it is asked
+	fixed                   bool          // the window is configured
+	accepted, noted         int           // tokens of the longest prompt it took; as far as that is written down
+	Note                    string        // what the user should know about the choice
 }
 
-func (m *model) name() string {
-	return session.ModelChange{Provider: m.provider, Model: m.model}.Name()
+// Name is provider/model, as it is written in logs and settings.
+func (m *Model) Name() string {
+	return session.ModelChange{Provider: m.ProviderName, Model: m.ModelName}.Name()
 }
 
 // tell adds to what the user should know.
-func (m *model) tell(what string) {
-	if m.note != "" {
-		what += "; " + m.note
+func (m *Model) tell(what string) {
+	if m.Note != "" {
+		what += "; " + m.Note
 	}
-	m.note = what
+	m.Note = what
 }
 
 // Models that are asked when there is a key and nothing else is configured.
 const (
-	defaultAnthropic = "claude-sonnet-4-5"
-	defaultOpenAI    = "gpt-5"
+	DefaultAnthropic = "claude-sonnet-4-5"
+	DefaultOpenAI    = "gpt-5"
 )
 
-// bases are the servers that speak OpenAI's language, by provider.
-var bases = map[string]string{
+// Bases are the servers that speak OpenAI's language, by provider.
+var Bases = map[string]string{
 	"openai":     openai.DefaultBaseURL,
 	"openrouter": "https://openrouter.ai/api/v1",
 	"ollama":     local.OllamaURL + "/v1",
@@ -68,57 +69,57 @@ var bases = map[string]string{
 	"vllm":       "http://127.0.0.1:8000/v1",
 }
 
-// providers are the names of the providers whose address is known.
-func providers() []string { return append([]string{"anthropic"}, slices.Sorted(maps.Keys(bases))...) }
+// Providers are the names of the providers whose address is known.
+func Providers() []string { return append([]string{"anthropic"}, slices.Sorted(maps.Keys(Bases))...) }
 
-// newModel returns the model of a spec such as anthropic/claude-sonnet-4-5.
-func newModel(c *config.Loaded, spec string, getenv func(string) string) (*model, error) {
+// NewModel returns the model of a spec such as anthropic/claude-sonnet-4-5.
+func NewModel(c *config.Loaded, spec string, getenv func(string) string) (*Model, error) {
 	if spec == offline.Name {
-		m := &model{provider: offline.Name, model: offline.Name, api: offline.Name, budget: window.Budget{Window: offline.DefaultWindow}, noImages: true}
+		m := &Model{ProviderName: offline.Name, ModelName: offline.Name, API: offline.Name, Budget: window.Budget{Window: offline.DefaultWindow}, noImages: true}
 		m.settle(c)
-		m.Provider = offline.New(offline.Config{Window: m.budget.Window})
+		m.Provider = offline.New(offline.Config{Window: m.Budget.Window})
 		return m, nil
 	}
 	prov, name, ok := strings.Cut(spec, "/")
 	if !ok || prov == "" || name == "" {
-		return nil, usage("model %q must be provider/model, such as anthropic/%s or ollama/llama3.2, or offline", spec, defaultAnthropic)
+		return nil, wrong("model %q must be provider/model, such as anthropic/%s or ollama/llama3.2, or offline", spec, DefaultAnthropic)
 	}
 	p := c.Providers[prov]
-	m := &model{provider: prov, model: name}
+	m := &Model{ProviderName: prov, ModelName: name}
 	needsKey := p.BaseURL == "" && (prov == "anthropic" || prov == "openai" || prov == "openrouter")
 	if prov == "anthropic" {
 		m.Provider = anthropic.New(anthropic.Config{BaseURL: p.BaseURL, APIKey: p.APIKey, Idle: 5 * time.Minute})
-		m.api = "anthropic-messages"
-		m.at = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
+		m.API = "anthropic-messages"
+		m.At = local.Address{Name: prov, Base: strings.TrimSuffix(strings.TrimSuffix(cmp.Or(p.BaseURL, anthropic.DefaultBaseURL), "/"), "/v1") + "/v1", Key: p.APIKey}
 	} else {
-		base := cmp.Or(p.BaseURL, bases[prov])
+		base := cmp.Or(p.BaseURL, Bases[prov])
 		if base == "" {
-			return nil, fmt.Errorf("the provider %q of model %s is not known: set its address as providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(providers(), ", "))
+			return nil, fmt.Errorf("the provider %q of model %s is not known: set its address as providers.%s.baseUrl in %s (known: %s)", prov, spec, prov, c.File, strings.Join(Providers(), ", "))
 		}
-		key := cmp.Or(p.APIKey, getenv(keyVariable(prov)))
+		key := cmp.Or(p.APIKey, getenv(KeyVariable(prov)))
 		server := openai.Config{Name: prov, BaseURL: base, APIKey: key, Idle: 5 * time.Minute}
 		if responses(c, spec, base) {
-			m.Provider, m.api = openai.NewResponses(server), "openai-responses"
+			m.Provider, m.API = openai.NewResponses(server), "openai-responses"
 		} else {
-			m.Provider, m.api = openai.New(server), "openai-completions"
+			m.Provider, m.API = openai.New(server), "openai-completions"
 		}
-		m.at = local.Address{Name: prov, Base: openai.Base(base), Key: key}
+		m.At = local.Address{Name: prov, Base: openai.Base(base), Key: key}
 	}
 	m.settle(c)
-	if needsKey && m.at.Key == "" {
+	if needsKey && m.At.Key == "" {
 		return nil, &keyError{m, fmt.Sprintf("model %s needs a key: set %s_API_KEY, or providers.%s.apiKey in %s", spec, strings.ToUpper(prov), prov, c.File)}
 	}
 	return m, nil
 }
 
 // cost returns the price of one call; zero if that is not known.
-func (m *model) cost(u llm.Usage) llm.Cost {
-	usd, _ := m.price.Cost(u)
+func (m *Model) cost(u llm.Usage) llm.Cost {
+	usd, _ := m.Price.Cost(u)
 	return usd
 }
 
-// keyVariable is the environment variable with the key of a provider.
-func keyVariable(provider string) string {
+// KeyVariable is the environment variable with the key of a provider.
+func KeyVariable(provider string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(provider)) + "_API_KEY"
 }
 
@@ -134,10 +135,15 @@ func responses(c *config.Loaded, spec, base string) bool {
 	return known.API == catalogue.Responses && openai.Own(base)
 }
 
+// NameError is a name of a model, or a level of thinking, that means nothing.
+type NameError struct{ error }
+
+func wrong(format string, args ...any) error { return &NameError{fmt.Errorf(format, args...)} }
+
 // keyError says that a model cannot be asked without a key. model holds what is
 // known of it without one.
 type keyError struct {
-	model *model
+	model *Model
 	text  string
 }
 
@@ -146,31 +152,31 @@ func (e *keyError) Error() string { return e.text }
 // settle fills in the window, the output limit and the prices: from the
 // configuration, or else from the catalogue and what refusals have taught. For
 // the answer, only the setting of the very model goes before what was learnt.
-func (m *model) settle(c *config.Loaded) {
-	m.tokens, m.thinks = counterOf(m.provider), m.provider != offline.Name
-	name := m.provider + "/" + m.model
+func (m *Model) settle(c *config.Loaded) {
+	m.Tokens, m.Thinks = counterOf(m.ProviderName), m.ProviderName != offline.Name
+	name := m.ProviderName + "/" + m.ModelName
 	if known, ok := catalogue.Lookup(name); ok {
 		m.noImages = !known.Images
-		m.thinks, m.think = known.Reasoning || known.Guess, known.Think
-		m.budget.Window, m.maxTokens = known.Prompt(), known.Output
+		m.Thinks, m.Levels = known.Reasoning || known.Guess, known.Think
+		m.Budget.Window, m.maxTokens = known.Prompt(), known.Output
 	}
-	m.price = spending.Prices(c, name)
-	over, learnt := c.Models[name], learntLimits(c.Home)[m.name()]
+	m.Price = spending.Prices(c, name)
+	over, learnt := c.Models[name], learntLimits(c.Home)[m.Name()]
 	configured := cmp.Or(over.ContextWindow, c.ContextWindow)
 	m.fixed, m.accepted, m.noted = configured > 0, learnt.Accepted, learnt.Accepted
-	m.budget.Window = cmp.Or(configured, leastSet(m.budget.Window, learnt.Window))
+	m.Budget.Window = cmp.Or(configured, leastSet(m.Budget.Window, learnt.Window))
 	m.maxTokens = cmp.Or(over.MaxTokens, leastSet(cmp.Or(c.MaxTokens, m.maxTokens), learnt.Answer))
 	problem := m.reserve(c)
-	if m.budget.Window != c.ContextWindow { // else config has warned of it
-		m.note = problem
+	if m.Budget.Window != c.ContextWindow { // else config has warned of it
+		m.Note = problem
 	}
 }
 
 // reserve fills in how much of the window is kept free for the answer, and
 // returns what is wrong with the configuration of it.
-func (m *model) reserve(c *config.Loaded) (problem string) {
-	least, problem := c.Reserve(m.budget.Window)
-	m.budget.Reserve = window.Reserve(m.budget.Window, m.maxTokens, least)
+func (m *Model) reserve(c *config.Loaded) (problem string) {
+	least, problem := c.Reserve(m.Budget.Window)
+	m.Budget.Reserve = window.Reserve(m.Budget.Window, m.maxTokens, least)
 	return problem
 }
 
@@ -195,19 +201,9 @@ func leastSet(a, b int) int {
 	return min(a, b)
 }
 
-// prompt returns what the requests of s to m begin with.
-func (ms *models) prompt(m *model, s *session.Session) window.Prompt {
-	ms.brief.read(s, m.budget.Window)
-	p := ms.brief.prompt(m.prompt(ms.conf))
-	if m.thinks {
-		p.Thinking, _ = ms.level(s)
-	}
-	return p
-}
-
-// prompt returns what every request to m begins with, wherever it is asked.
-func (m *model) prompt(c *config.Loaded) window.Prompt {
-	return window.Prompt{Provider: m.provider, Model: m.model, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, NoImages: m.noImages, ThinksAnywhere: m.api == "openai-responses"}
+// Prompt returns what every request to m begins with, wherever it is asked.
+func (m *Model) Prompt(c *config.Loaded) window.Prompt {
+	return window.Prompt{Provider: m.ProviderName, Model: m.ModelName, System: systemPrompt(c.Workspace), MaxTokens: m.maxTokens, NoImages: m.noImages, ThinksAnywhere: m.API == "openai-responses"}
 }
 
 // systemPrompt changes with nothing but the workspace, so that prompt caches
@@ -221,8 +217,8 @@ Everything that was ever said is kept word for word, including what a summary st
 A line such as [Context: 156k/200k tokens (78%)] at the end of a message tells how full your window is; it is not from the user.`
 }
 
-// modelHint says what to do when a model cannot be asked.
-func modelHint(err error) string {
+// Hint says what to do when a model cannot be asked.
+func Hint(err error) string {
 	switch {
 	case errors.Is(err, llm.ErrAuth):
 		return "check the API key: goclaw config shows where it comes from"

@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"cmp"
@@ -11,15 +11,12 @@ import (
 
 	"goclaw/internal/catalogue"
 	"goclaw/internal/local"
-	"goclaw/internal/repl"
-	"goclaw/internal/transcript"
 	"goclaw/provider/offline"
 	"goclaw/provider/openai"
-	"goclaw/window"
 )
 
-// choice is a model that can be used now.
-type choice struct {
+// Choice is a model that can be used now.
+type Choice struct {
 	Name     string   `json:"name"`
 	Current  bool     `json:"current,omitempty"`
 	From     string   `json:"from"`               // what makes it usable: key, server, openclaw or built-in
@@ -28,13 +25,13 @@ type choice struct {
 	In       *float64 `json:"input,omitempty"`    // dollars for a million tokens; nil: not known
 	Out      *float64 `json:"answer,omitempty"`   // likewise
 	Thinking []string `json:"thinking,omitempty"` // levels
-	older    bool
+	Older    bool     `json:"-"`
 }
 
-// choices are the models that can be used now, and how many cannot, with what
+// Choices are the models that can be used now, and how many cannot, with what
 // they need.
-type choices struct {
-	Models  []choice `json:"models"`
+type Choices struct {
+	Models  []Choice `json:"models"`
 	Without int      `json:"unavailable"`
 	Needs   []string `json:"needs,omitempty"`
 	Any     []string `json:"any,omitempty"` // providers that are not listed: they have hundreds
@@ -43,17 +40,20 @@ type choices struct {
 // newest is how many models of a vendor are listed unless all are wanted.
 const newest = 10
 
+// Choices finds out which models can be used now. Servers are asked for a moment.
+func (ms *Models) Choices(ctx context.Context) Choices { return lister{ms}.choices(ctx) }
+
 // lister finds out which models can be used.
-type lister struct{ *models }
+type lister struct{ *Models }
 
 // choices finds out which models can be used: those of a vendor for which there
 // is a key, those that a server lists, those that the configuration names, and
 // the built-in one. Servers are asked for a moment.
-func (ms lister) choices(ctx context.Context) choices {
-	var out choices
-	c := ms.conf
+func (ms lister) choices(ctx context.Context) Choices {
+	var out Choices
+	c := ms.conf()
 	add := func(name, from string, lm local.Model) {
-		if !slices.ContainsFunc(out.Models, func(ch choice) bool { return ch.Name == name }) {
+		if !slices.ContainsFunc(out.Models, func(ch Choice) bool { return ch.Name == name }) {
 			out.Models = append(out.Models, ms.choice(name, from, lm))
 		}
 	}
@@ -78,22 +78,22 @@ func (ms lister) choices(ctx context.Context) choices {
 	for _, m := range catalogue.Models() {
 		prov, _, _ := strings.Cut(m.ID, "/")
 		switch {
-		case !slices.Contains(providers(), prov) || strings.Contains(m.ID, "gpt-oss"): // others serve it
+		case !slices.Contains(Providers(), prov) || strings.Contains(m.ID, "gpt-oss"): // others serve it
 		case !ms.hasKey(prov) && c.Providers[prov].BaseURL == "":
 			missing[prov]++
 		case c.Providers[prov].BaseURL == "" || openai.Own(c.Providers[prov].BaseURL):
 			add(m.ID, "key", local.Model{})
 			count[prov]++
 			last := &out.Models[len(out.Models)-1]
-			last.older = last.Name == m.ID && count[prov] > newest
+			last.Older = last.Name == m.ID && count[prov] > newest
 		}
 	}
-	if ms.now != nil && ms.now.provider != offline.Name { // its server may list none
+	if ms.Now != nil && ms.Now.ProviderName != offline.Name { // its server may list none
 		from := "server"
-		if ms.hasKey(ms.now.provider) {
+		if ms.hasKey(ms.Now.ProviderName) {
 			from = "key"
 		}
-		add(ms.now.name(), from, local.Model{})
+		add(ms.Now.Name(), from, local.Model{})
 	}
 	add(offline.Name, "built-in", local.Model{})
 	if ms.hasKey("openrouter") && servers["openrouter"] == nil {
@@ -101,7 +101,7 @@ func (ms lister) choices(ctx context.Context) choices {
 	}
 	for _, prov := range slices.Sorted(maps.Keys(missing)) {
 		out.Without += missing[prov]
-		out.Needs = append(out.Needs, fmt.Sprintf("%d of %s (%s)", missing[prov], prov, keyVariable(prov)))
+		out.Needs = append(out.Needs, fmt.Sprintf("%d of %s (%s)", missing[prov], prov, KeyVariable(prov)))
 	}
 	for _, prov := range slices.Sorted(maps.Keys(c.Providers)) {
 		if base := c.Providers[prov].BaseURL; base != "" && !openai.Own(base) && servers[prov] == nil {
@@ -114,19 +114,19 @@ func (ms lister) choices(ctx context.Context) choices {
 
 // hasKey reports whether there is a key for a provider that needs one.
 func (ms lister) hasKey(prov string) bool {
-	return ms.conf.Providers[prov].APIKey != "" || prov == "openrouter" && ms.getenv(keyVariable(prov)) != ""
+	return ms.conf().Providers[prov].APIKey != "" || prov == "openrouter" && ms.o.Getenv(KeyVariable(prov)) != ""
 }
 
 // listed returns what servers list, by provider: those found on this machine, and
 // those whose address is configured.
 func (ms lister) listed(ctx context.Context) map[string][]local.Model {
 	out := map[string][]local.Model{}
-	for _, s := range ms.localServers(ctx) {
+	for _, s := range ms.LocalServers(ctx) {
 		out[s.Name] = s.Models
 	}
 	var mu sync.Mutex
 	var asked sync.WaitGroup
-	for prov, p := range ms.conf.Providers {
+	for prov, p := range ms.conf().Providers {
 		if p.BaseURL == "" || out[prov] != nil || openai.Own(p.BaseURL) {
 			continue
 		}
@@ -148,90 +148,23 @@ func (ms lister) listed(ctx context.Context) map[string][]local.Model {
 }
 
 // choice says what is known of a model without asking it.
-func (ms lister) choice(name, from string, lm local.Model) choice {
-	ch := choice{Name: name, From: from, Current: ms.now != nil && ms.now.name() == name}
+func (ms lister) choice(name, from string, lm local.Model) Choice {
+	ch := Choice{Name: name, From: from, Current: ms.Now != nil && ms.Now.Name() == name}
 	m := cmp.Or(ms.byName[name], ms.byName[lentName(name)])
 	if m == nil {
 		prov, short, _ := strings.Cut(name, "/")
-		m = &model{provider: prov, model: short}
-		m.settle(ms.conf)
+		m = &Model{ProviderName: prov, ModelName: short}
+		m.settle(ms.conf())
 	}
-	ch.Window, ch.Output, ch.Thinking = m.budget.Window, m.maxTokens, m.think
+	ch.Window, ch.Output, ch.Thinking = m.Budget.Window, m.maxTokens, m.Levels
 	if name == offline.Name && ch.Window == 0 {
 		ch.Window = offline.DefaultWindow
 	}
 	if lm.Window+lm.Trained > 0 && !m.fixed {
 		ch.Window = lm.Usable()
 	}
-	if p := m.price.Prices; p != nil {
+	if p := m.Price.Prices; p != nil {
 		ch.In, ch.Out = &p.In, &p.Out
 	}
 	return ch
-}
-
-// table returns the choices as they are shown; without all, without the older
-// ones that are not in use.
-func (c choices) table(all bool) repl.Choices {
-	t := repl.Choices{Rows: [][]string{{" ", "#", "MODEL", "WINDOW", "$ IN", "$ OUT", "THINKING"}}}
-	price := func(usd *float64) string {
-		if usd == nil {
-			return ""
-		}
-		return fmt.Sprintf("%.2f", *usd)
-	}
-	left := 0
-	for _, ch := range c.Models {
-		if ch.older && !all && !ch.Current {
-			left++
-			continue
-		}
-		t.Names = append(t.Names, ch.Name)
-		mark, size, thinks := "", "", ""
-		if ch.Current {
-			mark = "*"
-		}
-		if ch.Window > 0 {
-			size = window.Short(ch.Window)
-		}
-		if n := len(ch.Thinking); n > 1 {
-			thinks = ch.Thinking[0] + " to " + ch.Thinking[n-1]
-		} else if n == 1 {
-			thinks = ch.Thinking[0]
-		}
-		t.Rows = append(t.Rows, []string{mark, fmt.Sprint(len(t.Names)), transcript.Printable(ch.Name), size, price(ch.In), price(ch.Out), thinks})
-	}
-	if left > 0 {
-		t.More = append(t.More, fmt.Sprintf("%d older models are not shown: /model all, or goclaw models --all", left))
-	}
-	for _, prov := range c.Any {
-		t.More = append(t.More, fmt.Sprintf("and any model of %s: /model %s/VENDOR/MODEL", prov, prov))
-	}
-	if c.Without > 0 {
-		t.More = append(t.More, fmt.Sprintf("not usable now: %s", strings.Join(c.Needs, ", ")))
-	}
-	return t
-}
-
-// showModels is goclaw models.
-func showModels(ctx context.Context, a *app, all, asJSON bool) error {
-	c, err := a.config()
-	if err != nil {
-		return err
-	}
-	if _, err := a.models.choose(ctx); err != nil { // then none is marked
-		a.warn("%s", transcript.Problem(err))
-	}
-	found, known := lister{a.models}.choices(ctx), facts(c)
-	if asJSON {
-		return a.printJSON(struct {
-			choices
-			Remembered []fact `json:"remembered"`
-		}{found, known})
-	}
-	t := found.table(all)
-	lines := append(transcript.Table(t.Rows, a.style(), a.columns()), t.More...)
-	for _, f := range known {
-		lines = append(lines, transcript.Printable(f.Name+": "+f.Text))
-	}
-	return a.print(lines...)
 }

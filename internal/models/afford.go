@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ import (
 // the model is not asked.
 const leastAffordable = 1024
 
-// affordable returns how many tokens the answer to the next request to m may have
+// Affordable returns how many tokens the answer to the next request to m may have
 // so that neither the turn nor the day costs more than l says; 0 is any number. today
 // returns what the day has cost.
 // If the limits leave too little for an answer, the request is not sent.
-func (m *model) affordable(ctx context.Context, l config.Limits, today func(context.Context) (float64, error), used, next llm.Usage) (answer int, err error) {
+func (m *Model) Affordable(ctx context.Context, l config.Limits, today func(context.Context) (float64, error), used, next llm.Usage) (answer int, err error) {
 	check := func(key string, limit, spent float64, of string) {
 		if err != nil || limit <= 0 {
 			return
@@ -45,7 +45,7 @@ func (m *model) affordable(ctx context.Context, l config.Limits, today func(cont
 // afford returns how many tokens the answer of next may have for that many
 // dollars, 0 if it need not be shorter, and the least that next costs. A summary
 // has its price already.
-func (m *model) afford(next llm.Usage, usd float64) (tokens int, least float64) {
+func (m *Model) afford(next llm.Usage, usd float64) (tokens int, least float64) {
 	if next.Cost.Total > 0 {
 		return 0, next.Cost.Total
 	}

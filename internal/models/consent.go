@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/local"
-	"goclaw/internal/repl/line"
-	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/llm"
@@ -80,10 +77,7 @@ func changeConsents(home string, change func([]consent) []consent) error {
 
 // permissions are where conversations may go, as far as the user was asked.
 type permissions struct {
-	*env
-	// ask asks a yes-or-no question; Enter means no. nil: nobody can be asked.
-	ask func(ctx context.Context, question string) (yes bool, err error)
-
+	ms   *Models
 	here []consent // answers that could not be remembered
 }
 
@@ -93,7 +87,7 @@ func (p *permissions) of(c consent) (allowed, answered bool) { return answerTo(c
 
 // answers are those of this run and those that are remembered.
 func (p *permissions) answers() []consent {
-	return append(slices.Clone(p.here), consents(p.conf.Home)...)
+	return append(slices.Clone(p.here), consents(p.ms.conf().Home)...)
 }
 
 func answerTo(c consent, answers []consent) (allowed, answered bool) {
@@ -108,10 +102,10 @@ func (p *permissions) set(c consent, allowed bool) {
 	}
 	c.Allowed, c.At = allowed, time.Now().UTC().Truncate(time.Second)
 	p.here = slices.DeleteFunc(p.here, c.same)
-	err := changeConsents(p.conf.Home, func(all []consent) []consent { return append(slices.DeleteFunc(all, c.same), c) })
+	err := changeConsents(p.ms.conf().Home, func(all []consent) []consent { return append(slices.DeleteFunc(all, c.same), c) })
 	if err != nil {
 		p.here = append(p.here, c)
-		p.warn("your answer counts for this run only: %v", err)
+		p.ms.o.Warn("your answer counts for this run only: %v", err)
 	}
 }
 
@@ -121,10 +115,10 @@ func (p *permissions) may(ctx context.Context, c consent, question string) (allo
 	if allowed, ok := p.of(c); ok {
 		return allowed, true
 	}
-	if p.ask == nil {
+	if p.ms.Ask == nil {
 		return false, false
 	}
-	yes, err := p.ask(ctx, question)
+	yes, err := p.ms.Ask(ctx, question)
 	if err != nil { // Ctrl-C: it may be asked again another time
 		p.here = append(p.here, c)
 		return false, true
@@ -133,30 +127,13 @@ func (p *permissions) may(ctx context.Context, c consent, question string) (allo
 	return yes, true
 }
 
-// asker asks yes-or-no questions on the terminal. It is nil if there is none, or
-// if nobody would see the question.
-func asker(e *env) func(context.Context, string) (bool, error) {
-	if !terminal.Is(e.err) {
-		return nil
-	}
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return nil
-	}
-	in := line.NewPlain(tty, tty)
-	return func(ctx context.Context, question string) (bool, error) {
-		answer, err := in.Ask(ctx, question+" [y/N] ")
-		return line.Yes(answer), err
-	}
-}
-
-// serverNames are the servers as people call them.
-var serverNames = map[string]string{"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
+// ServerNames are the servers as people call them.
+var ServerNames = map[string]string{"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 // unnamed reports whether a provider is on this machine and the configuration
 // does not name its address: what listens there may be anything.
 func unnamed(c *config.Loaded, provider string) bool {
-	return strings.HasPrefix(bases[provider], "http://127.0.0.1:") && c.Providers[provider].BaseURL == ""
+	return strings.HasPrefix(Bases[provider], "http://127.0.0.1:") && c.Providers[provider].BaseURL == ""
 }
 
 // addresses are where servers are looked for: where the configuration says, or
@@ -179,28 +156,29 @@ func addresses(c *config.Loaded) local.Addresses {
 // about is the question whether conversations may be sent to a model of a server
 // here.
 func about(s local.Server, model string) consent {
-	return consent{Provider: s.Name, Address: hostOf(s.BaseURL), Model: model}
+	return consent{Provider: s.Name, Address: Host(s.BaseURL), Model: model}
 }
 
-func hostOf(base string) string {
+// Host returns the host and port of an address.
+func Host(base string) string {
 	if u, err := url.Parse(base); err == nil && u.Host != "" {
 		return u.Host
 	}
 	return base
 }
 
-// shown is a name that a server told, fit for a question.
-func shown(name string) string { return transcript.OneLine(transcript.Printable(name), 60) }
+// Shown is a name that a server told, fit for a question.
+func Shown(name string) string { return transcript.OneLine(transcript.Printable(name), 60) }
 
 // may reports whether conversations may be sent to a model of a server here, and
 // asks if need be. how says how to allow it if not.
-func (ms *models) may(ctx context.Context, s local.Server, model string) (allowed bool, how string) {
-	if !unnamed(ms.conf, s.Name) {
+func (ms *Models) may(ctx context.Context, s local.Server, model string) (allowed bool, how string) {
+	if !unnamed(ms.conf(), s.Name) {
 		return true, ""
 	}
 	c := about(s, model)
-	what := fmt.Sprintf("at %s (%s, %s)", c.Address, serverNames[s.Name], shown(model))
-	name := s.Name + "/" + shown(model)
+	what := fmt.Sprintf("at %s (%s, %s)", c.Address, ServerNames[s.Name], Shown(model))
+	name := s.Name + "/" + Shown(model)
 	allowed, asked := ms.permit.may(ctx, c, "A model server answers "+what+". Send conversations to it?")
 	switch {
 	case allowed:
@@ -208,16 +186,16 @@ func (ms *models) may(ctx context.Context, s local.Server, model string) (allowe
 	case asked:
 		return false, fmt.Sprintf("the model server %s is not used, because you said no: goclaw models forget %s undoes that", what, name)
 	}
-	return false, fmt.Sprintf("a model server answers %s, but nothing is sent to it unless you say so: --model %s, \"model\": %q in %s, or goclaw in a terminal, which asks", what, name, name, ms.conf.File)
+	return false, fmt.Sprintf("a model server answers %s, but nothing is sent to it unless you say so: --model %s, \"model\": %q in %s, or goclaw in a terminal, which asks", what, name, name, ms.conf().File)
 }
 
 // allowedHere returns the server and the model on this machine to ask. how says
 // why there is none although a server answers.
-func (ms *models) allowedHere(ctx context.Context) (s local.Server, m local.Model, how string, ok bool) {
-	servers, answers := ms.localServers(ctx), ms.permit.answers()
+func (ms *Models) allowedHere(ctx context.Context) (s local.Server, m local.Model, how string, ok bool) {
+	servers, answers := ms.LocalServers(ctx), ms.permit.answers()
 	for _, s := range servers {
 		for _, m := range s.Models {
-			if yes, _ := answerTo(about(s, m.Name), answers); yes || !unnamed(ms.conf, s.Name) {
+			if yes, _ := answerTo(about(s, m.Name), answers); yes || !unnamed(ms.conf(), s.Name) {
 				return s, m, "", true
 			}
 		}
@@ -232,17 +210,17 @@ func (ms *models) allowedHere(ctx context.Context) (s local.Server, m local.Mode
 	return local.Server{}, local.Model{}, how, false
 }
 
-// allowNamed remembers that the user named a model on this machine, which is a
+// AllowNamed remembers that the user named a model on this machine, which is a
 // yes to sending conversations to it.
-func (ms *models) allowNamed(m *model) {
-	if unnamed(ms.conf, m.provider) {
-		ms.permit.set(consent{Provider: m.provider, Address: hostOf(m.at.Base), Model: m.model}, true)
+func (ms *Models) AllowNamed(m *Model) {
+	if unnamed(ms.conf(), m.ProviderName) {
+		ms.permit.set(consent{Provider: m.ProviderName, Address: Host(m.At.Base), Model: m.ModelName}, true)
 	}
 }
 
 // moveError says that a session was not sent to another vendor's model.
 type moveError struct {
-	model *model
+	model *Model
 	text  string
 }
 
@@ -252,25 +230,25 @@ func (e *moveError) Error() string { return e.text }
 // nobody named m, and s may be another vendor's so far. If the user said no, it
 // is the built-in model, and problem says so. The error is a *moveError if nobody
 // could be asked.
-func (ms *models) move(ctx context.Context, s *session.Session, m *model) (to *model, problem string, err error) {
+func (ms *Models) move(ctx context.Context, s *session.Session, m *Model) (to *Model, problem string, err error) {
 	from, known := lastAsked(s)
-	here := unnamed(ms.conf, m.provider)
-	was := "was answered by " + shown(from.Name()) + " so far"
+	here := unnamed(ms.conf(), m.ProviderName)
+	was := "was answered by " + Shown(from.Name()) + " so far"
 	switch {
-	case m.provider == offline.Name || known && ms.vendor(from.Provider) == ms.vendor(m.provider):
+	case m.ProviderName == offline.Name || known && recipient(ms.conf(), from.Provider) == recipient(ms.conf(), m.ProviderName):
 		return m, "", nil
 	case !known && here && answeredByOthers(s):
 		was = "was answered by a model that is not known"
 	case !known:
 		return m, "", nil
 	}
-	c := consent{Provider: m.provider, Session: s.ID}
-	if up := (consent{Provider: m.provider, Session: s.Origin.ID}); up.Session != "" && !ms.answered(c) && ms.answered(up) {
+	c := consent{Provider: m.ProviderName, Session: s.ID}
+	if up := (consent{Provider: m.ProviderName, Session: s.Origin.ID}); up.Session != "" && !ms.permit.answered(c) && ms.permit.answered(up) {
 		c = up // the session that s continues was asked about
 	}
-	name, where := shown(m.name()), ""
+	name, where := Shown(m.Name()), ""
 	if here {
-		where = " at " + hostOf(m.at.Base)
+		where = " at " + Host(m.At.Base)
 	}
 	allowed, asked := ms.permit.may(ctx, c, fmt.Sprintf("This session %s. Send it to %s%s?", was, name, where))
 	switch {
@@ -279,18 +257,18 @@ func (ms *models) move(ctx context.Context, s *session.Session, m *model) (to *m
 	case !asked:
 		return nil, "", &moveError{m, fmt.Sprintf("%s %s, and is not sent to another vendor unless you say so: --model %s sends it there, --model offline answers without sending anything", s.Key, was, name)}
 	}
-	to, err = ms.named(offline.Name)
+	to, err = ms.Named(offline.Name)
 	return to, fmt.Sprintf("this session is not sent to %s, because you said no: the built-in offline model answers; --model %s, or /model in the chat, sends it there", name, name), err
 }
 
-func (ms *models) answered(c consent) bool {
-	_, ok := ms.permit.of(c)
+func (p *permissions) answered(c consent) bool {
+	_, ok := p.of(c)
 	return ok
 }
 
-// vendor returns who gets what is sent to a provider.
-func (ms *models) vendor(provider string) string {
-	if unnamed(ms.conf, provider) {
+// recipient returns who gets what is sent to a provider.
+func recipient(c *config.Loaded, provider string) string {
+	if unnamed(c, provider) {
 		return "this machine"
 	}
 	name, _, _ := strings.Cut(provider, "-") // openai-codex

@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/local"
+	"goclaw/internal/transcript"
 	"goclaw/provider/anthropic"
 	"goclaw/session"
 )
@@ -20,7 +21,7 @@ import (
 // lender is the agent of OpenClaw whose session is asked: it has models and keys
 // that goclaw has not.
 type lender struct {
-	ms       *models
+	ms       *Models
 	agent    openclaw.Agent
 	key      session.Key // as OpenClaw knows it
 	override string      // the model that was chosen for the session there
@@ -34,8 +35,8 @@ type offer struct {
 }
 
 // lenderOf returns the agent that s belongs to, nil if it belongs to none.
-func lenderOf(ms *models, s *session.Session) *lender {
-	a, key, ok := agentOf(ms.env, s.Info)
+func lenderOf(ms *Models, s *session.Session) *lender {
+	a, key, ok := ms.o.Agent(s.Info)
 	if !ok {
 		return nil
 	}
@@ -48,7 +49,7 @@ func lenderOf(ms *models, s *session.Session) *lender {
 // usual returns the model that s is asked with if the user has named none: the one
 // that it names last, or that of its agent. nil: none can be asked; why says what
 // else could be done.
-func usual(ctx context.Context, ms *models, s *session.Session) (m *model, why string) {
+func usual(ctx context.Context, ms *Models, s *session.Session) (m *Model, why string) {
 	var specs []string
 	if ms.lender != nil {
 		specs = append(specs, ms.lender.override)
@@ -79,7 +80,7 @@ func usual(ctx context.Context, ms *models, s *session.Session) (m *model, why s
 // lend returns the model of a spec, asked with the key that the session's agent has
 // for it, if the user agrees. nil: it cannot be asked so; why says why not, if
 // there is something to say.
-func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
+func (l *lender) lend(ctx context.Context, spec string) (m *Model, why string) {
 	provider, name, _ := strings.Cut(spec, "/")
 	if l == nil || name == "" {
 		return nil, ""
@@ -87,7 +88,7 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 	ms, o := l.ms, l.known[provider]
 	if o == nil {
 		o = &offer{}
-		o.Provider, o.err = l.agent.Provider(provider, ms.getenv)
+		o.Provider, o.err = l.agent.Provider(provider, ms.o.Getenv)
 		l.known[provider] = o
 	}
 	spoken, base := language(provider, o.Provider)
@@ -98,17 +99,17 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 		}
 		return nil, ""
 	case spoken == "":
-		return nil, fmt.Sprintf("OpenClaw asks %s through an API that goclaw does not speak (%s)", shown(provider), shown(cmp.Or(o.API, "no address")))
+		return nil, fmt.Sprintf("OpenClaw asks %s through an API that goclaw does not speak (%s)", Shown(provider), Shown(cmp.Or(o.API, "no address")))
 	}
 	c := lending(provider, base)
-	what := fmt.Sprintf("OpenClaw has a key for %s in %s.", shown(provider), shortPath(o.From, ms.getenv("HOME")))
+	what := fmt.Sprintf("OpenClaw has a key for %s in %s.", Shown(provider), transcript.ShortPath(o.From, ms.o.Getenv("HOME")))
 	if o.Key == "" {
-		what = fmt.Sprintf("OpenClaw asks %s without a key.", shown(provider))
+		what = fmt.Sprintf("OpenClaw asks %s without a key.", Shown(provider))
 	}
-	allowed, asked := ms.permit.may(ctx, c, fmt.Sprintf("%s Use it to ask %s at %s?", what, shown(spec), shown(c.Address)))
+	allowed, asked := ms.permit.may(ctx, c, fmt.Sprintf("%s Use it to ask %s at %s?", what, Shown(spec), Shown(c.Address)))
 	switch {
 	case !allowed && asked:
-		return nil, fmt.Sprintf("what OpenClaw has for %s is not used, because you said no: goclaw models forget openclaw:%s undoes that", shown(provider), shown(provider))
+		return nil, fmt.Sprintf("what OpenClaw has for %s is not used, because you said no: goclaw models forget openclaw:%s undoes that", Shown(provider), Shown(provider))
 	case !allowed:
 		return nil, fmt.Sprintf("%s It is used only if you agree: start goclaw in a terminal to be asked", what)
 	}
@@ -117,7 +118,7 @@ func (l *lender) lend(ctx context.Context, spec string) (m *model, why string) {
 
 // lending is the question whether OpenClaw's key for a provider may be used.
 func lending(provider, base string) consent {
-	return consent{Provider: provider, Address: hostOf(base), Keys: openclaw.Program}
+	return consent{Provider: provider, Address: Host(base), Keys: openclaw.Program}
 }
 
 // offers returns the models that can be asked with the agent's keys, as far as they
@@ -142,10 +143,10 @@ func (l *lender) offers() map[string]int {
 	return out
 }
 
-// namedOrLent returns the model of a spec: as goclaw asks it, or else with the key
+// NamedOrLent returns the model of a spec: as goclaw asks it, or else with the key
 // of the session's agent.
-func namedOrLent(ctx context.Context, ms *models, spec string) (*model, error) {
-	m, err := ms.named(spec)
+func (ms *Models) NamedOrLent(ctx context.Context, spec string) (*Model, error) {
+	m, err := ms.Named(spec)
 	if err != nil {
 		if lent, why := ms.lender.lend(ctx, spec); lent != nil {
 			return lent, nil
@@ -170,7 +171,7 @@ func language(name string, p openclaw.Provider) (api, base string) {
 	case api == "anthropic-messages" && base == "" && name == "anthropic":
 		base = anthropic.DefaultBaseURL
 	case base == "":
-		base = bases[name]
+		base = Bases[name]
 	}
 	known := api == "anthropic-messages" || api == "openai-completions" || api == "openai-responses"
 	if !known || base == "" {
@@ -184,12 +185,12 @@ func language(name string, p openclaw.Provider) (api, base string) {
 func lentName(spec string) string { return "openclaw " + spec }
 
 // borrowed returns a model that is asked as OpenClaw asks it.
-func borrowed(ms *models, spec, api, base string, p openclaw.Provider) *model {
+func borrowed(ms *Models, spec, api, base string, p openclaw.Provider) *Model {
 	name := lentName(spec)
 	if m := ms.byName[name]; m != nil {
 		return m
 	}
-	c := *ms.conf
+	c := *ms.conf()
 	c.Providers, c.Models = maps.Clone(c.Providers), maps.Clone(c.Models)
 	if c.Providers == nil {
 		c.Providers = map[string]config.Provider{}
@@ -206,17 +207,17 @@ func borrowed(ms *models, spec, api, base string, p openclaw.Provider) *model {
 			c.Models[spec] = limits
 		}
 	}
-	m, err := newModel(&c, spec, func(string) string { return "" })
+	m, err := NewModel(&c, spec, func(string) string { return "" })
 	if err != nil {
 		return nil
 	}
-	if api == "anthropic-messages" && m.api != api {
+	if api == "anthropic-messages" && m.API != api {
 		m.Provider = anthropic.New(anthropic.Config{BaseURL: base, APIKey: p.Key, Idle: 5 * time.Minute})
-		m.api, m.tokens = api, counterOf("anthropic")
+		m.API, m.Tokens = api, counterOf("anthropic")
 	}
 	m.findWindow(&c, local.Model{})
 	if ms.byName == nil {
-		ms.byName = map[string]*model{}
+		ms.byName = map[string]*Model{}
 	}
 	ms.byName[name] = m
 	return m

@@ -1,6 +1,7 @@
-package main
+package models
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"goclaw/agent"
+	"goclaw/internal/catalogue"
 	"goclaw/internal/config"
 	"goclaw/internal/local"
 	"goclaw/internal/transcript"
@@ -30,24 +32,24 @@ const ownChoice = 32_000
 // configuration nor a refusal has told: from lm, which its server has told
 // already, or by asking the server, or by assuming one. It takes a moment at
 // most, and cannot fail.
-func (m *model) findWindow(c *config.Loaded, lm local.Model) {
-	if m.budget.Window > 0 {
+func (m *Model) findWindow(c *config.Loaded, lm local.Model) {
+	if m.Budget.Window > 0 {
 		return
 	}
 	if lm.Window+lm.Trained == 0 {
-		lm, _ = m.at.Ask(context.Background(), http.DefaultClient, m.model) // on an error the window is assumed
+		lm, _ = m.At.Ask(context.Background(), http.DefaultClient, m.ModelName) // on an error the window is assumed
 	}
 	known := lm.Window+lm.Trained > 0
-	m.budget.Window = assumedWindow
+	m.Budget.Window = assumedWindow
 	if known {
-		m.budget.Window = lm.Usable()
+		m.Budget.Window = lm.Usable()
 	}
 	if lm.Answer < ownChoice {
 		m.maxTokens = leastSet(m.maxTokens, lm.Answer)
 	}
-	m.note = m.reserve(c)
+	m.Note = m.reserve(c)
 	if !known {
-		m.tell(fmt.Sprintf("the window of %s is not known, so %s tokens are assumed: set models.%q.contextWindow in %s", m.name(), window.Short(assumedWindow), m.name(), c.File))
+		m.tell(fmt.Sprintf("the window of %s is not known, so %s tokens are assumed: set models.%q.contextWindow in %s", m.Name(), window.Short(assumedWindow), m.Name(), c.File))
 	}
 }
 
@@ -178,24 +180,24 @@ func rememberLimits(home, model string, l limits) error {
 	})
 }
 
-// learn remembers what a refusal teaches about the model that is asked now, for
+// Learn remembers what a refusal teaches about the model that is asked now, for
 // this run and later ones.
-func (ms *models) learn(l agent.Learnt) {
-	m := ms.now
-	if m.provider != l.Provider || m.model != l.Model || l.Once != "" || l.Window > 0 && l.Window < m.accepted {
+func (ms *Models) Learn(l agent.Learnt) {
+	m := ms.Now
+	if m.ProviderName != l.Provider || m.ModelName != l.Model || l.Once != "" || l.Window > 0 && l.Window < m.accepted {
 		return
 	}
 	from := lesson{time.Now().UTC().Truncate(time.Second), saidBy(l.Err)}
 	known := limits{Window: l.Window, Answer: l.Answer, Accepted: m.accepted}
 	if l.Window > 0 {
-		m.budget.Window, known.WindowFrom = l.Window, from
+		m.Budget.Window, known.WindowFrom = l.Window, from
 	}
 	if l.Answer > 0 {
 		m.maxTokens, known.AnswerFrom = l.Answer, from
 	}
-	m.reserve(ms.conf)
+	m.reserve(ms.conf())
 	// If it cannot be written, the next refusal teaches it again.
-	_ = rememberLimits(ms.conf.Home, m.name(), known)
+	_ = rememberLimits(ms.conf().Home, m.Name(), known)
 }
 
 // saidBy returns what the server said in a refusal.
@@ -211,7 +213,7 @@ func saidBy(err error) string {
 
 // took remembers that m took a prompt of that many tokens. It is written when it
 // is a tenth more than before, so that a growing session writes it rarely.
-func (ms *models) took(m *model, prompt int) {
+func (ms *Models) took(m *Model, prompt int) {
 	if prompt <= m.accepted || prompt < leastWindow {
 		return
 	}
@@ -219,6 +221,13 @@ func (ms *models) took(m *model, prompt int) {
 	m.accepted = prompt
 	if write {
 		m.noted = prompt
-		_ = rememberLimits(ms.conf.Home, m.name(), limits{Accepted: prompt}) // or the next one is
+		_ = rememberLimits(ms.conf().Home, m.Name(), limits{Accepted: prompt}) // or the next one is
 	}
+}
+
+// WindowOf returns how many tokens a model takes, as far as that is known without
+// asking anyone.
+func WindowOf(c *config.Loaded, name string) int {
+	m, _ := catalogue.Lookup(name)
+	return cmp.Or(c.Models[name].ContextWindow, c.ContextWindow, leastSet(m.Prompt(), learntLimits(c.Home)[name].Window))
 }

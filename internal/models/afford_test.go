@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"testing"
@@ -9,11 +9,11 @@ import (
 
 // What is left of a limit pays for the prompt first, and the rest for the answer.
 func TestAfford(t *testing.T) {
-	m := &model{price: catalogue.Model{Prices: &catalogue.Prices{In: 3, Out: 15, CacheRead: 0.3, CacheWrite: 3.75}}}
-	free := &model{}
+	m := &Model{Price: catalogue.Model{Prices: &catalogue.Prices{In: 3, Out: 15, CacheRead: 0.3, CacheWrite: 3.75}}}
+	free := &Model{}
 	for _, c := range []struct {
 		name   string
-		m      *model
+		m      *Model
 		next   llm.Usage
 		usd    float64
 		tokens int
