@@ -17,7 +17,7 @@ func (r *ranking) meant(of piece, at int, x *scratch) Candidate {
 	if w.wide != 0 {
 		words += w.wide * float64(value(r.terms, kind, around(of.docs, x.holds, at)))
 	}
-	return Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: w.weigh(r.q, d, words, named), Own: x.holds[at] != 0 || named, Dated: r.q.said(d.Time()) > 0,
+	return Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: w.weigh(r.q, of.docs, at, words, named), Own: x.holds[at] != 0 || named, Dated: r.q.said(d.Time()) > 0,
 		Share: share(r.terms, kind, x.holds[at]), Meant: true, w: w}
 }
 

@@ -1,8 +1,11 @@
 package ranking
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/words"
 )
 
@@ -54,5 +57,24 @@ func TestExact(t *testing.T) {
 		if got := isExact(text, ends); got != want {
 			t.Errorf("%q looks for its words themselves: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestOpens: a talk begins with a session or after a pause, and its first three
+// messages count as its beginning.
+func TestOpens(t *testing.T) {
+	var docs []postings.Doc
+	for _, d := range []struct {
+		group   uint32
+		minutes int64
+	}{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 1000}, {1, 1001}, {2, 1001}, {2, 1002}, {2, 1003}, {2, 1004}, {2, 1200}, {2, 1441}} {
+		docs = append(docs, postings.Doc{Group: d.group}.At(60*d.minutes))
+	}
+	var got []string
+	for at := range docs {
+		got = append(got, fmt.Sprintf("%.1f", opens(docs, at)))
+	}
+	if got, want := strings.Join(got, " "), "1.0 0.7 0.3 0.0 1.0 0.7 1.0 0.7 0.3 0.0 0.0 1.0"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -237,12 +237,12 @@ func (p *part) offer(r *ranking, of piece, at int) {
 	if w.cover > 0 {
 		words *= 1 - w.cover + w.cover*float64(value(r.terms, kind, x.holds[at])/r.all[kind])
 	}
-	score := w.weigh(r.q, d, words, named)
+	score := w.weigh(r.q, of.docs, at, words, named)
 	if p.best.full(score + r.reach[kind]) {
 		return
 	}
 	if w.wide != 0 {
-		score = w.weigh(r.q, d, words+w.wide*float64(value(r.terms, kind, around(of.docs, x.holds, at))), named)
+		score = w.weigh(r.q, of.docs, at, words+w.wide*float64(value(r.terms, kind, around(of.docs, x.holds, at))), named)
 	}
 	if !p.best.full(score) && (r.Allow == nil || r.Allow(*d)) {
 		p.best.offer(Candidate{Seg: of.seg, At: of.first + at, Doc: *d, Score: score, Own: x.holds[at] != 0 || named, Dated: r.q.said(d.Time()) > 0,

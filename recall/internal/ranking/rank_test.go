@@ -81,7 +81,7 @@ func slowly(t *testing.T, c *Corpus, q *Question, k int, near []vectors.Place) [
 				words += w.wide * float64(value(c.terms, kind, around(s.Docs, x.holds, at)))
 			}
 			if scored[at] && (c.Allow == nil || c.Allow(*d)) {
-				best = append(best, Candidate{Seg: si, At: at, Doc: *d, Score: w.weigh(q, d, words, x.named[at]), Own: x.holds[at] != 0 || x.named[at], Dated: q.said(d.Time()) > 0,
+				best = append(best, Candidate{Seg: si, At: at, Doc: *d, Score: w.weigh(q, s.Docs, at, words, x.named[at]), Own: x.holds[at] != 0 || x.named[at], Dated: q.said(d.Time()) > 0,
 					Share: share(c.terms, kind, x.holds[at]), w: w})
 			}
 		}

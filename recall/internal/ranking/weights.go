@@ -28,6 +28,7 @@ type weights struct {
 	askOnly   float64    // most of it is a question, and it has at most askMost words
 	askMost   uint16     // 0: any number
 	length    float64    // of the capped logarithm of its length
+	opening   float64    // it begins a talk
 	cosine    float64    // of the cosine beside lexical/max
 	center    float64    // of the mean of all candidates' vectors, which tells nothing
 }
@@ -36,7 +37,7 @@ var (
 	// messagesOfPeople are the weights for messages that people write to each other.
 	messagesOfPeople = weights{
 		k1: 0.5, b: 0.5, flat: 0.5, near: [5]float64{0.25, 0.3, 1, 0.25, 0.15}, answer: 0.4, wide: 0.2, user: 1, ours: 1, tool: 0.5,
-		speaker: 6, mention: 0.2, date: 6, dateWords: true, ask: -1, askOnly: -3, length: 0.5, cosine: 0.6,
+		speaker: 6, mention: 0.2, date: 6, dateWords: true, ask: -1, askOnly: -3, length: 0.5, opening: 1.2, cosine: 0.6,
 	}
 	// assistant are the weights for messages between a user and a model. They
 	// are long and stand alone, and a long question of a user often holds the
@@ -63,6 +64,7 @@ var (
 	partDate      = parts.New("dates", parts.Search)
 	partDateWords = parts.New("words of dates", parts.Search)
 	partAsk       = parts.New("questions lowered", parts.Search)
+	partOpening   = parts.New("beginnings of talks", parts.Search)
 	partLength    = parts.New("length", parts.Search)
 	partWeak      = parts.New("words of questions lowered", parts.Search)
 	partSpoken    = parts.New("\"I\" for names", parts.Meaning)
@@ -87,7 +89,7 @@ func (w weights) used() *weights {
 		w.ask, w.askOnly = 0, 0
 	}
 	for p, v := range map[*parts.Part]*float64{
-		partAnswer: &w.answer, partWide: &w.wide, partSpeaker: &w.speaker, partDate: &w.date, partLength: &w.length, partCenter: &w.center,
+		partAnswer: &w.answer, partWide: &w.wide, partSpeaker: &w.speaker, partDate: &w.date, partLength: &w.length, partOpening: &w.opening, partCenter: &w.center,
 	} {
 		if !p.On() {
 			*v = 0
@@ -107,7 +109,7 @@ var lengths = func() (l [31]float64) {
 // most is what weigh adds to the score of any doc at most, before its factors;
 // named says that the query names speakers.
 func (w *weights) most(q *Question, named bool) float64 {
-	sum := max(w.askOnly, w.ask, 0) + max(w.length, 0)*lengths[len(lengths)-1]
+	sum := max(w.askOnly, w.ask, 0) + max(w.length, 0)*lengths[len(lengths)-1] + max(w.opening, 0)
 	if named {
 		sum += max(w.speaker, 0)
 	}
@@ -142,9 +144,29 @@ func (q *Question) said(at int64) (fit float64) {
 	return fit
 }
 
-// weigh adds to the score of the words what else speaks for d; named says that
-// the query names its speaker.
-func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool) float64 {
+// A talk begins with a session, and after a pause of so many seconds. The first
+// talkOpens messages tell what is new.
+const (
+	talkPause = 4 * 60 * 60
+	talkOpens = 3
+)
+
+// opens returns how near to the beginning of its talk the doc at is: from 1, for
+// the first of it, to 0.
+func opens(docs []postings.Doc, at int) float64 {
+	for n := range talkOpens {
+		d := &docs[at-n]
+		if n == at || docs[at-n-1].Group != d.Group || d.Time()-docs[at-n-1].Time() > talkPause {
+			return float64(talkOpens-n) / talkOpens
+		}
+	}
+	return 0
+}
+
+// weigh adds to the score of the words what else speaks for the doc at; named
+// says that the query names its speaker.
+func (w *weights) weigh(q *Question, docs []postings.Doc, at int, score float64, named bool) float64 {
+	d := &docs[at]
 	if named {
 		score += w.speaker
 	}
@@ -156,6 +178,9 @@ func (w *weights) weigh(q *Question, d *postings.Doc, score float64, named bool)
 		score += w.ask
 	}
 	score += w.length * lengths[min(int(d.Words), len(lengths)-1)]
+	if w.opening != 0 {
+		score += w.opening * opens(docs, at)
+	}
 	if score > 0 {
 		if d.Flags&postings.Tool != 0 {
 			score *= w.tool

@@ -2,6 +2,7 @@ package words
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,19 +76,23 @@ func re(pattern string) *regexp.Regexp {
 	).Replace(pattern))
 }
 
+// asOf is what stands before a date up to which something holds. What a question
+// about it asks for was said at any time before.
+var asOf = regexp.MustCompile(`(?i)\bas (?:of (?:the )?)?$`)
+
 // find returns what rules find in text.
 func find(rules []rule, text string, now time.Time) (spans []Span) {
+	var taken [][2]int
 	overlaps := func(from, to int) bool {
-		for _, s := range spans {
-			if from < s.At[1] && s.At[0] < to {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(taken, func(t [2]int) bool { return from < t[1] && t[0] < to })
 	}
 	for _, r := range rules {
 		for _, at := range r.re.FindAllStringSubmatchIndex(text, -1) {
 			if overlaps(at[0], at[1]) {
+				continue
+			}
+			if asOf.MatchString(text[:at[0]]) {
+				taken = append(taken, [2]int{at[0], at[1]})
 				continue
 			}
 			m := match{map[string]string{}, now}
@@ -102,6 +107,7 @@ func find(rules []rule, text string, now time.Time) (spans []Span) {
 					day = from.AddDate(0, 0, 1)
 				}
 				spans = append(spans, Span{from, day, to, [2]int{at[0], at[1]}})
+				taken = append(taken, spans[len(spans)-1].At)
 			}
 		}
 	}

@@ -185,6 +185,9 @@ func TestDates(t *testing.T) {
 		{"on the 32nd floor", "", ""},
 		{"on the 5th", "2026-08-05", "2026-08-07"},
 		{"I may go", "", ""},
+		{"how many pets do we have, as of December 2025?", "", ""},
+		{"as of the end of May 2024", "", ""},
+		{"what was said in May, as of June 2026", "2026-05-01", "2026-06-04"},
 	} {
 		spans := Dates(c.text, now)
 		got := [2]string{}
