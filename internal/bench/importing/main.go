@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/bench/share"
 	"goclaw/internal/codec"
 	"goclaw/internal/inherit"
 	"goclaw/llm"
@@ -42,6 +43,7 @@ func run() error {
 	if len(os.Args) == 4 && os.Args[1] == "take" {
 		return take(os.Args[2], os.Args[3])
 	}
+	had := share.Begin()
 	dir, err := os.MkdirTemp("", "bench-import")
 	if err != nil {
 		return err
@@ -110,6 +112,7 @@ func run() error {
 	fmt.Println("\npeers: OpenClaw 2026.9.6's own doctor 0.8 MB/s (peak 446 MB); GoClaw (roelfdiedericks) 2.4-17 MB/s, a part of the records only")
 	fmt.Println("with index: until every word can be found through the index; before that, new records are searched as they are")
 	fmt.Println("MB/CPU s, CPU µs: with the index, for each second of processor time, and the processor time of one record: other programs on the machine change them less")
+	fmt.Println(had())
 	if !kept {
 		return errors.New("a limit does not hold")
 	}

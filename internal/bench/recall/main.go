@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"goclaw/internal/bench/share"
 )
 
 // options say what is measured, and how.
@@ -64,6 +66,7 @@ func main() {
 		o.terminal = in.Mode()&os.ModeCharDevice != 0
 	}
 	ctx := context.Background()
+	had := share.Begin()
 	var err error
 	switch {
 	case *data != "" || o.store != "":
@@ -78,6 +81,7 @@ func main() {
 			err = languages(ctx, os.Stdout, o)
 		}
 	}
+	fmt.Println(had())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/recall:", err)
 		os.Exit(1)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"goclaw/internal/bench/share"
 	"goclaw/session"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
@@ -19,7 +20,9 @@ func main() {
 	full := flag.Bool("full", false, "also measure sessions of a million records")
 	dir := flag.String("dir", "", "folder on the disk to measure; empty: the one for temporary files")
 	flag.Parse()
+	had := share.Begin()
 	ok, err := run(*dir, *full)
+	fmt.Println(had())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/store:", err)
 	}

@@ -321,33 +321,33 @@ func inTurns(talks []*talk, n int) ([]time.Duration, error) {
 
 // benchSessions measures an append in stores with the given numbers of
 // sessions, alternating, and listing the largest: open, and from opening it.
-func benchSessions(open storetest.Opener, dir string, counts []int, n int) (took []time.Duration, list, cold time.Duration, err error) {
+func benchSessions(open storetest.Opener, dir string, counts []int, n int) (took, list, cold []time.Duration, err error) {
 	var talks []*talk
 	for i, count := range counts {
 		st, err := open(filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil {
-			return nil, 0, 0, err
+			return nil, nil, nil, err
 		}
 		defer st.Close()
 		if err := crowd(st, count); err != nil {
-			return nil, 0, 0, err
+			return nil, nil, nil, err
 		}
 		t, err := newTalk(st, storetest.ConversationID(1), 99)
 		if err != nil {
-			return nil, 0, 0, err
+			return nil, nil, nil, err
 		}
 		defer t.stop()
 		talks = append(talks, t)
 	}
 	if took, err = inTurns(talks, n); err != nil {
-		return nil, 0, 0, err
+		return nil, nil, nil, err
 	}
 	big, want := talks[len(talks)-1].st, counts[len(counts)-1]
 	if list, err = listing(9, func() (int, error) { return countList(big) }, want); err != nil {
-		return nil, 0, 0, err
+		return nil, nil, nil, err
 	}
 	if err := big.Close(); err != nil {
-		return nil, 0, 0, err
+		return nil, nil, nil, err
 	}
 	cold, err = listing(5, func() (int, error) {
 		st, err := open(filepath.Join(dir, fmt.Sprint(len(counts)-1)))
@@ -360,21 +360,20 @@ func benchSessions(open storetest.Opener, dir string, counts []int, n int) (took
 	return took, list, cold, err
 }
 
-// listing returns the median time of f, which must count want sessions.
-func listing(times int, f func() (int, error), want int) (time.Duration, error) {
-	var took []time.Duration
+// listing returns the times of f, which must count want sessions.
+func listing(times int, f func() (int, error), want int) (took []time.Duration, err error) {
 	for range times {
 		start := time.Now()
 		n, err := f()
 		took = append(took, time.Since(start))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if n != want {
-			return 0, fmt.Errorf("%d of %d sessions are listed", n, want)
+			return nil, fmt.Errorf("%d of %d sessions are listed", n, want)
 		}
 	}
-	return median(took), nil
+	return took, nil
 }
 
 func countList(st session.Store) (int, error) {

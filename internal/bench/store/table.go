@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -160,8 +161,9 @@ func figures(s named, dir string, full bool) ([]row, error) {
 		return nil, err
 	}
 	add("append among 10,000 sessions, of 1", "x", ratio(took[1], took[0]), steady, "pi 0.8, GoClaw 1.1, crush 1.2, claw0 58")
-	add("list 10,000 sessions", "ms", ms(list), 50, "floor 49, GoClaw 75, crush 86, claw0 134, adk-go 146, pi 5553")
-	add("  with opening the store", "ms", ms(cold), 0, "")
+	add("list 10,000 sessions", "ms", ms(median(list)), 50, "floor 49, GoClaw 75, crush 86, claw0 134, adk-go 146, pi 5553")
+	add("  the fastest", "ms", ms(slices.Min(list)), 0, "")
+	add("  with opening the store", "ms", ms(median(cold)), 0, "")
 
 	sizes = restoreLengths(full)
 	took, err = benchRestore(open, filepath.Join(dir, "restore"), sizes)

@@ -19,13 +19,16 @@ import (
 	"github.com/creack/pty"
 
 	"goclaw/internal/bench/overhead"
+	"goclaw/internal/bench/share"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
 )
 
 func main() {
+	had := share.Begin()
 	ok, err := run()
+	fmt.Println(had())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/turn:", err)
 	}
@@ -87,12 +90,24 @@ func turns(dir string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	fastest := least(before, after)
 	b, a := median(before), median(after)
 	return []row{
 		{fmt.Sprintf("turn on %dk tokens: input to request on the wire", overhead.History/1000), b, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", overhead.History/1000), a, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: overhead in all", overhead.History/1000), a + b, "ms", 5},
+		{fmt.Sprintf("turn on %dk tokens: the fastest", overhead.History/1000), fastest, "ms", 0},
 	}, nil
+}
+
+// least is the least sum of two times of the same turn. It says more than the
+// median where other programs use the machine.
+func least(before, after []time.Duration) float64 {
+	d := before[0] + after[0]
+	for i := range before {
+		d = min(d, before[i]+after[i])
+	}
+	return float64(d.Microseconds()) / 1000
 }
 
 func median(ds []time.Duration) float64 {
