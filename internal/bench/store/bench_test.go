@@ -44,7 +44,9 @@ func measure(b *testing.B, open storetest.Opener) {
 		for i, n := range manyCounts {
 			b.Run(fmt.Sprint(n), func(b *testing.B) { report(b, err, took[i], ratio(took[i], took[0]), "x-1") })
 		}
-		b.Run("list", func(b *testing.B) { report(b, err, median(list), float64(median(list))/float64(time.Millisecond), "ms") })
+		b.Run("list", func(b *testing.B) {
+			report(b, err, median(list), float64(median(list))/float64(time.Millisecond), "ms")
+		})
 	})
 	b.Run("restore", func(b *testing.B) {
 		sizes := restoreLengths(false)

@@ -1,3 +1,5 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
 // Command turn measures what a turn and a start cost: the overhead of a turn
 // on a long history, the start of the program with many sessions in the store,
 // and its resident size. It prints the limits next to the figures and exits with
@@ -5,9 +7,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,10 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/creack/pty"
-
 	"goclaw/internal/bench/overhead"
 	"goclaw/internal/bench/share"
+	"goclaw/internal/tui/tuitest"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 	"goclaw/store/storetest"
@@ -209,33 +208,27 @@ func timed(bin, home string, args ...string) (float64, error) {
 // appears. With turn, it sends a message, waits until the chat is idle, and
 // returns the resident size as well.
 func chat(bin, home string, turn bool) (took time.Duration, mb float64, err error) {
-	cmd := exec.Command(bin)
-	cmd.Env = environ(home)
-	begin := time.Now()
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 100})
+	t, err := tuitest.Open(100, 40)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer tty.Close()
+	defer t.Close()
+	cmd := exec.Command(bin)
+	cmd.Env, cmd.Dir = environ(home), home
+	begin := time.Now()
+	if err := t.Start(cmd); err != nil {
+		return 0, 0, err
+	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	var seen []byte
-	buf := make([]byte, 4096)
-	for deadline := begin.Add(20 * time.Second); !bytes.Contains(seen, []byte("> ")); {
-		if time.Now().After(deadline) {
-			return 0, 0, fmt.Errorf("no prompt appeared; the screen shows %q", seen)
-		}
-		n, err := tty.Read(buf)
-		seen = append(seen, buf[:n]...)
-		if err != nil {
-			return 0, 0, errors.Join(err, fmt.Errorf("no prompt appeared; the screen shows %q", seen))
-		}
+	if !t.UntilCells(20*time.Second, tuitest.Resting) {
+		return 0, 0, fmt.Errorf("no prompt appeared; the terminal shows\n%s", t.Screen())
 	}
 	took = time.Since(begin)
 	if !turn {
 		return took, 0, nil
 	}
-	if _, err := tty.WriteString("hello\r"); err != nil {
+	if err := t.Send("hello\r"); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(12 * time.Second) // one turn, and then idle
