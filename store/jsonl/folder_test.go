@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -514,6 +515,41 @@ func TestOpenClawHolds(t *testing.T) {
 			t.Fatalf("a lock beside %s: %v", what, err)
 		}
 		release()
+	}
+}
+
+// The lock of a sessions.json is taken over when OpenClaw would do so, and not
+// earlier: its process may be written late, or be one of another container. One
+// that a store of this kind has left behind is taken over at once.
+func TestLockOfTheTable(t *testing.T) {
+	dir := t.TempDir()
+	st := reopen(t, dir, OpenClaw)
+	must(t, st.Append(t.Context(), "s1", header("s1", "k")))
+	lock := filepath.Join(filepath.Dir(logFile(t, st, "s1")), "sessions.json.lock")
+	now, old := time.Now(), time.Now().Add(-31*time.Second)
+	for name, c := range map[string]struct {
+		note      string
+		at        time.Time
+		abandoned bool
+	}{
+		"not written yet":             {"", now.Add(-time.Second), false},
+		"written in part":             {`{"pid":`, now.Add(-time.Second), false},
+		"of a process elsewhere":      {`{"pid":4194303,"startedAt":1}`, now.Add(-time.Second), false},
+		"of a process here":           {fmt.Sprintf(`{"pid":%d,"startedAt":1}`, os.Getppid()), now, false},
+		"never written, and old":      {"", old, true},
+		"old":                         {`{"pid":4194303,"startedAt":1}`, old, true},
+		"of a goclaw that was killed": {`{"pid":4194303,"startedAt":1,"by":"goclaw"}`, now, true},
+	} {
+		must(t, os.WriteFile(lock, []byte(c.note), 0o600))
+		must(t, os.Chtimes(lock, c.at, c.at))
+		if got := st.root.abandoned(lock); got != c.abandoned {
+			t.Errorf("a lock %s is abandoned: %v", name, got)
+		}
+	}
+	must(t, os.WriteFile(lock, []byte(`{"pid":4194303,"startedAt":1,"by":"goclaw"}`), 0o600))
+	must(t, st.Close())
+	if _, err := os.Stat(lock); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock: %v", err)
 	}
 }
 

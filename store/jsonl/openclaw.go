@@ -27,7 +27,7 @@ func (r *root) lockTable(name string) (func(), error) {
 	for range 200 {
 		f, err := r.disk.open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 		if err == nil {
-			_, err = fmt.Fprintf(f, "{\"pid\":%d,\"startedAt\":%d}", os.Getpid(), time.Now().UnixMilli())
+			_, err = fmt.Fprintf(f, `{"pid":%d,"startedAt":%d,"by":%q}`, os.Getpid(), time.Now().UnixMilli(), ours)
 			f.Close()
 			return func() {
 				_ = r.disk.remove(path)
@@ -51,23 +51,26 @@ func (r *root) lockTable(name string) (func(), error) {
 	return nil, fmt.Errorf("jsonl: another program has %s locked", r.path(name))
 }
 
-// abandoned reports whether the lock file path belongs to a process that has
-// ended, or is too old. One of this process is abandoned as well: the caller
-// holds the lock of our own kind and has not made one yet. A file without a
-// process is being written, or its writer has died.
+// ours is in the lock files that this store makes.
+const ours = "goclaw"
+
+// staleTable is how old OpenClaw lets the lock of a sessions.json become.
+const staleTable = 30 * time.Second
+
+// abandoned reports whether the lock file path was left behind: by a store of this
+// kind, since the caller has the lock that all of them take first, or by OpenClaw,
+// if it is as old as OpenClaw's own rule says. Nothing else is certain: OpenClaw
+// may write its process late or not at all, and the process may be one of another
+// container.
 func (r *root) abandoned(path string) bool {
 	b, st, err := readFile(r.disk, path)
 	if err != nil {
 		return false
 	}
 	var note struct {
-		PID int `json:"pid"`
+		By string `json:"by"`
 	}
-	age := time.Since(time.Unix(0, st.mtime))
-	if json.Unmarshal(b, &note) != nil || note.PID <= 0 {
-		return age > 100*time.Millisecond
-	}
-	return age > 30*time.Second || note.PID == os.Getpid() || !alive(note.PID)
+	return json.Unmarshal(b, &note) == nil && note.By == ours || time.Since(time.Unix(0, st.mtime)) > staleTable
 }
 
 // heldByOpenClaw returns who has locked the log by OpenClaw's own kind of lock,
