@@ -16,7 +16,7 @@ var floors = []struct {
 	floor int
 	may   string
 }{
-	{"llm", 1, ""},
+	{"llm", 1, "internal/text"},
 	{"internal/near", 1, ""},
 	{"internal/text", 1, ""},
 	{"internal/memoryfiles", 1, ""},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"goclaw/internal/text"
 )
 
 // ErrNoImage is the error of NewImage for data that is not an image.
@@ -43,7 +45,7 @@ func NewImage(data []byte) (Image, error) {
 	}
 	switch im.MIME = mime; {
 	case len(data) > MaxImage:
-		return Image{}, fmt.Errorf("the image (%s, %.1f MB) is larger than the %.1f MB that can be sent; make a smaller copy", mime, float64(len(data))/(1<<20), float64(MaxImage)/(1<<20))
+		return Image{}, fmt.Errorf("the image (%s, %s) is larger than the %s that can be sent; make a smaller copy", mime, text.Bytes(int64(len(data))), text.Bytes(MaxImage))
 	case !whole:
 		return Image{}, fmt.Errorf("the image (%s) is damaged or cut short", mime)
 	case w <= 0 || h <= 0:

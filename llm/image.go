@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"goclaw/internal/text"
 )
 
 // The largest image that every API takes: bytes of base64, and pixels a side.
@@ -35,7 +37,7 @@ func picture(im Image) Block {
 	case mime == "" || w <= 0 || h <= 0:
 		return out(fmt.Sprintf("%.80q cannot be read", im.MIME))
 	case len(data) > maxImageBytes:
-		return out(fmt.Sprintf("%s of %.1f MB, more than the %d MB that can be sent", mime, float64(len(data))/(1<<20), maxImageBytes>>20))
+		return out(fmt.Sprintf("%s of %s, more than the %s that can be sent", mime, text.Bytes(int64(len(data))), text.Bytes(maxImageBytes)))
 	case w > maxImageSide || h > maxImageSide:
 		return out(fmt.Sprintf("%s of %d x %d pixels, more than the %d a side that can be sent", mime, w, h, maxImageSide))
 	}

@@ -109,7 +109,7 @@ func TestSendableImages(t *testing.T) {
 		{"no picture", llm.Image{MIME: "image/png", Data: "AAAA"}, left(`"image/png" cannot be read`)},
 		{"another type", llm.Image{MIME: "image/heic", Data: "AAAA"}, left(`"image/heic" cannot be read`)},
 		{"too wide", llm.Image{MIME: "image/png", Data: wide}, left("image/png of 10000 x 1 pixels, more than the 8000 a side that can be sent")},
-		{"too large", llm.Image{MIME: "image/png", Data: png.Data[:88] + strings.Repeat("A", 6<<20)}, left("image/png of 6.0 MB, more than the 5 MB that can be sent")},
+		{"too large", llm.Image{MIME: "image/png", Data: png.Data[:88] + strings.Repeat("A", 6<<20)}, left("image/png of 6.0 MB, more than the 5.0 MB that can be sent")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := llm.Sendable(llm.Message{Role: llm.User, Blocks: []llm.Block{c.in}})

@@ -404,7 +404,7 @@ func TestHuge(t *testing.T) {
 	if len(cites) == 0 || cites[0] != "memory/huge.md:1" {
 		t.Errorf("found %v", cites)
 	}
-	if d := cmp.Diff([]string{"memory/huge.md was read in part: the first 4 of 5 MB"}, missing); d != "" {
+	if d := cmp.Diff([]string{"memory/huge.md was read in part: the first 4.0 MB of 5.0 MB"}, missing); d != "" {
 		t.Errorf("incomplete (-want +got):\n%s", d)
 	}
 	runtime.GC()

@@ -75,7 +75,7 @@ func TestEightPrograms(t *testing.T) {
 	p.Await("the end", func(string, int, int) bool { return strings.Contains(p.All(), "the end") })
 	said := strings.ReplaceAll(p.All(), "\r\n", "\n")
 	for _, program := range []string{inherit.OpenClaw, inherit.Pi, inherit.Claw0, inherit.ClaudeCode, inherit.Codex, inherit.OpenCode, inherit.GeminiCLI, inherit.Crush} {
-		line := `(?m)^found [1-9]\d* sessions? of ` + program + ` \([0-9.]+ (bytes|KB|MB)(; read by its public schema, not verified against the program)?\)$`
+		line := `(?m)^found [1-9]\d* sessions? of ` + program + ` \([0-9.]+ (B|KB|MB)(; read by its public schema, not verified against the program)?\)$`
 		found := regexp.MustCompile(line).FindAllString(said, -1)
 		if len(found) != 1 || strings.Contains(found[0], "not verified") != (program == inherit.Crush) {
 			t.Errorf("%s: %q", program, found)

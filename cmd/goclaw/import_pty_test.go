@@ -51,12 +51,12 @@ func TestImportOnATerminal(t *testing.T) {
 			t.Errorf("said %q", out.String())
 		}
 		p.Await("what to do next, and no bar", func(s string, _, _ int) bool {
-			return strings.HasPrefix(s, "found 2 sessions of pi (50.3 MB)\ngoclaw sessions lists them; ")
+			return strings.HasPrefix(s, "found 2 sessions of pi (48.0 MB)\ngoclaw sessions lists them; ")
 		})
 		bar, _, _ := strings.Cut(p.All(), "goclaw sessions lists")
 		lines := strings.Split(bar, "\r")
 		seen := map[string]bool{}
-		form := regexp.MustCompile(`^([█░]{20} )?([012])/2 files(, [0-9.]+ (MB|KB|bytes) of 50.3 MB)?(, [0-9.]+ MB/s)?(, .*(left|done))?$`)
+		form := regexp.MustCompile(`^([█░]{20} )?([012])/2 files(, [0-9.]+ (MB|KB|B) of 48.0 MB)?(, [0-9.]+ [MK]?B/s)?(, .*(left|done))?$`)
 		for _, l := range lines[2 : len(lines)-1] {
 			l = strings.TrimSuffix(l, "\x1b[K")
 			if !form.MatchString(l) {
@@ -101,7 +101,7 @@ func TestImportIntoAPipe(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := errOut.String(), "found 2 sessions of pi (2.1 MB)\n"; got != want || !strings.HasPrefix(out.String(), "2 sessions: 2 new") {
+	if got, want := errOut.String(), "found 2 sessions of pi (2.0 MB)\n"; got != want || !strings.HasPrefix(out.String(), "2 sessions: 2 new") {
 		t.Errorf("standard error %q, want %q; output %q", got, want, out.String())
 	}
 }

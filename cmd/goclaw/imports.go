@@ -16,6 +16,7 @@ import (
 
 	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
+	"goclaw/internal/text"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -193,7 +194,7 @@ func printFound(w io.Writer, cat *inherit.Catalogue) {
 	}
 	for _, p := range inherit.Programs {
 		if n[p] > 0 {
-			about := transcript.Size(size[p])
+			about := text.Bytes(size[p])
 			if doubt := inherit.Unverified(p); doubt != "" {
 				about += "; " + doubt
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"goclaw/internal/text"
 	"goclaw/internal/transcript"
 	"goclaw/store/postgres"
 )
@@ -24,8 +25,8 @@ func examineServer(ctx context.Context, st store, d *diagnosis) {
 	for _, p := range h.Problems() {
 		d.add(finding{What: "server", Problem: p})
 	}
-	d.Server = fmt.Sprintf("PostgreSQL %s, schema %d, %d MB; %d of %d connections in use; %s held, %d expired; its clock is %s off",
-		h.Version, h.Schema, h.Size>>20, h.Connections, h.Max, transcript.Count(h.Locks, "lock"), h.Expired, h.Clock.Round(time.Millisecond))
+	d.Server = fmt.Sprintf("PostgreSQL %s, schema %d, %s; %d of %d connections in use; %s held, %d expired; its clock is %s off",
+		h.Version, h.Schema, text.Bytes(h.Size), h.Connections, h.Max, transcript.Count(h.Locks, "lock"), h.Expired, h.Clock.Round(time.Millisecond))
 	if says := h.Standbys(); says != "" {
 		d.Server += "; " + says
 	}

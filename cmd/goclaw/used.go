@@ -70,7 +70,7 @@ func showUsage(ctx context.Context, a *app, by string, from time.Time, imported,
 	row := func(u spending.Line) {
 		name := cmp.Or(u.Model, string(u.Session))
 		table = append(table, []string{u.Day, transcript.OneLine(transcript.Name(name), 40), fmt.Sprint(u.Calls),
-			window.Short(u.Input + u.CacheWrite), window.Short(u.CacheRead), window.Short(u.Output), fmt.Sprintf("$%.4f", u.Cost)})
+			window.Short(u.Input + u.CacheWrite), window.Short(u.CacheRead), window.Short(u.Output), transcript.Dollars(u.Cost)})
 	}
 	for _, u := range lines {
 		row(u)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"goclaw/internal/config"
+	"goclaw/internal/transcript"
 	"goclaw/llm"
 )
 
@@ -74,6 +75,6 @@ func (m *Model) afford(next llm.Usage, usd float64) (tokens int, least float64) 
 }
 
 func tooDear(of, key string, limit, spent, next float64) error {
-	return fmt.Errorf("the next request may cost $%.4f, %s has cost $%.4f, and %s is $%g: raise it with goclaw config set %s, or $%s; goclaw ask --continue resumes the turn",
-		next, of, spent, key, limit, key, config.EnvName(key))
+	return fmt.Errorf("the next request may cost %s, %s has cost %s, and %s is $%g: raise it with goclaw config set %s, or $%s; goclaw ask --continue resumes the turn",
+		transcript.Dollars(next), of, transcript.Dollars(spent), key, limit, key, config.EnvName(key))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"goclaw/internal/text"
 )
 
 // pace says how fast something is done, and how long the rest will take. It is
@@ -102,12 +104,4 @@ func perSecond(rate float64) string {
 }
 
 // bytesPerSecond writes a rate of bytes.
-func bytesPerSecond(rate float64) string {
-	switch {
-	case rate >= 9.95e6:
-		return fmt.Sprintf("%.0f MB/s", rate/1e6)
-	case rate >= 0.1e6:
-		return fmt.Sprintf("%.1f MB/s", rate/1e6)
-	}
-	return fmt.Sprintf("%.0f KB/s", rate/1e3)
-}
+func bytesPerSecond(rate float64) string { return text.Bytes(int64(rate)) + "/s" }

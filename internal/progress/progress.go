@@ -15,6 +15,7 @@ import (
 
 	"goclaw/internal/inherit"
 	"goclaw/internal/terminal"
+	"goclaw/internal/text"
 	"goclaw/internal/transcript"
 )
 
@@ -179,7 +180,7 @@ func (b *Bar) End() {
 // there is no bar, and no limit.
 func progressLine(p inherit.Progress, r rates, width int) string {
 	files := fmt.Sprintf("%d/%d files", p.FilesDone, p.Files)
-	size := fmt.Sprintf("%s of %s", transcript.Size(p.BytesDone), transcript.Size(p.Bytes))
+	size := fmt.Sprintf("%s of %s", text.Bytes(p.BytesDone), text.Bytes(p.Bytes))
 	share := 1.0
 	if p.Bytes > 0 {
 		share = min(float64(p.BytesDone)/float64(p.Bytes), 1)
@@ -226,7 +227,7 @@ func countLine(what string, done, total int, things string, r rates, width int) 
 
 // bytesLine is countLine for bytes.
 func bytesLine(what string, done, total int64, r rates, width int) string {
-	size := fmt.Sprintf("%s of %s", transcript.Size(done), transcript.Size(total))
+	size := fmt.Sprintf("%s of %s", text.Bytes(done), text.Bytes(total))
 	share := min(float64(done)/float64(max(total, 1)), 1)
 	plain := what + ": " + commas(size, r.speed, r.left)
 	if width == 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestProgressLine(t *testing.T) {
-	half := inherit.Progress{Files: 500, FilesDone: 120, Bytes: 1000e6, BytesDone: 500e6, Read: 250e6}
+	half := inherit.Progress{Files: 500, FilesDone: 120, Bytes: 1000 << 20, BytesDone: 500 << 20, Read: 250 << 20}
 	known := rates{"25 MB/s", "20s left"}
 	for _, test := range []struct {
 		name  string
@@ -33,8 +33,8 @@ func TestProgressLine(t *testing.T) {
 		{"in a log", half, known, 0, "120/500 files, 500.0 MB of 1000.0 MB, 25 MB/s, 20s left"},
 		{"too early to tell", half, rates{}, 0, "120/500 files, 500.0 MB of 1000.0 MB"},
 		{"too early to tell how long", half, rates{speed: "25 MB/s"}, 0, "120/500 files, 500.0 MB of 1000.0 MB, 25 MB/s"},
-		{"the end", inherit.Progress{Files: 2, FilesDone: 2, Bytes: 10e6, BytesDone: 10e6, Read: 10e6}, rates{"10 MB/s", "nearly done"}, 100, "████████████████████ 2/2 files, 10.0 MB of 10.0 MB, 10 MB/s, nearly done"},
-		{"empty files", inherit.Progress{Files: 2}, rates{}, 100, "████████████████████ 0/2 files, 0 bytes of 0 bytes"},
+		{"the end", inherit.Progress{Files: 2, FilesDone: 2, Bytes: 10 << 20, BytesDone: 10 << 20, Read: 10 << 20}, rates{"10 MB/s", "nearly done"}, 100, "████████████████████ 2/2 files, 10.0 MB of 10.0 MB, 10 MB/s, nearly done"},
+		{"empty files", inherit.Progress{Files: 2}, rates{}, 100, "████████████████████ 0/2 files, 0 B of 0 B"},
 	} {
 		if got := progressLine(test.p, test.r, test.width); got != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.name, got, test.want)
@@ -118,7 +118,7 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", d, got, want)
 		}
 	}
-	for rate, want := range map[float64]string{12_300_000: "12 MB/s", 2_520_000: "2.5 MB/s", 99_000: "99 KB/s"} {
+	for rate, want := range map[float64]string{12 << 20: "12.0 MB/s", 2_621_440: "2.5 MB/s", 99 << 10: "99.0 KB/s"} {
 		if got := bytesPerSecond(rate); got != want {
 			t.Errorf("%v: got %s, want %s", rate, got, want)
 		}
@@ -129,16 +129,16 @@ func TestRemaining(t *testing.T) {
 func TestBarOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	c := clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	b := &Bar{w: terminal.NewWriter(&out), width: func() int { return 52 }, now: func() time.Time { return c.now }}
+	b := &Bar{w: terminal.NewWriter(&out), width: func() int { return 54 }, now: func() time.Time { return c.now }}
 	for i := range 4 {
-		b.bytes("reading back", int64(i)*10e6, 100e6)
+		b.bytes("reading back", int64(i)*10<<20, 100<<20)
 		c.after(time.Second)
 	}
 	b.End()
-	want := "\rreading back: 0 bytes of 100.0 MB\x1b[K" +
-		"\rreading back: 10.0 MB of 100.0 MB, 10 MB/s\x1b[K" +
-		"\rreading back: 20.0 MB of 100.0 MB, 10 MB/s, 8s left\x1b[K" +
-		"\rreading back: 30.0 MB of 100.0 MB, 10 MB/s, 7s left\x1b[K\r\x1b[K"
+	want := "\r░░░░░░░░░░░░░░░░░░░░ reading back: 0 B of 100.0 MB\x1b[K" +
+		"\rreading back: 10.0 MB of 100.0 MB, 10.0 MB/s\x1b[K" +
+		"\rreading back: 20.0 MB of 100.0 MB, 10.0 MB/s, 8s left\x1b[K" +
+		"\rreading back: 30.0 MB of 100.0 MB, 10.0 MB/s, 7s left\x1b[K\r\x1b[K"
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
 	}

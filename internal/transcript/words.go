@@ -42,17 +42,6 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Size returns a number of bytes as people say it.
-func Size(n int64) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1000:
-		return fmt.Sprintf("%d KB", n/1000)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
 // Problem returns an error as it is shown: in one line, without secrets.
 func Problem(err error) string {
 	text, _ := secrets.Redact(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " "))

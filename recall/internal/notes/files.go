@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"goclaw/internal/memoryfiles"
+	"goclaw/internal/text"
 	"goclaw/recall/internal/postings"
 	"goclaw/recall/internal/vectors"
 	"goclaw/recall/internal/words"
@@ -211,14 +212,14 @@ func index(name string, in fs.FileInfo, data []byte) *File {
 	if day, ok := memoryfiles.Day(name); ok {
 		at, f.Dated = day, true
 	}
-	text, ok := textOf(whole(data, in.Size()))
+	said, ok := textOf(whole(data, in.Size()))
 	switch {
 	case !ok:
 		f.flaw = "was not read: it is not text"
 	case int64(len(data)) < in.Size() && len(data) == MaxFile:
-		f.flaw = fmt.Sprintf("was read in part: the first %d of %d MB", MaxFile>>20, in.Size()>>20)
+		f.flaw = fmt.Sprintf("was read in part: the first %s of %s", text.Bytes(MaxFile), text.Bytes(in.Size()))
 	}
-	f.Notes = split(text)
+	f.Notes = split(said)
 	var b postings.Builder
 	for _, n := range f.Notes {
 		d := postings.Doc{Seq: uint32(n.Line), Flags: postings.User}.At(at.Unix())
