@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 )
 
@@ -60,29 +61,28 @@ func logPage(h []byte) int64 {
 func (f *File) readLog() log {
 	l := log{whole: map[uint32]int64{}, later: map[uint32][]int64{}}
 	h := f.read(f.wal, 0, logHeader)
-	var order binary.ByteOrder = binary.LittleEndian
-	if h[3]&1 == 1 {
-		order = binary.BigEndian
-	}
+	big := h[3]&1 == 1 // its numbers are summed as big-endian ones
 	salts, known := h[16:24], false
-	a, b := sum(order, 0, 0, h[:24])
+	a, b := sum(big, 0, 0, h[:24])
 	if logPage(h) == f.size && a == binary.BigEndian.Uint32(h[24:]) && b == binary.BigEndian.Uint32(h[28:]) {
 		known = true
 	}
 	l.damaged = !known
 	frame := frameHeader + f.size
-	pending := map[uint32]int64{}
+	pending, buf := map[uint32]int64{}, make([]byte, frame)
 	for at := int64(logHeader); at+frameHeader < f.written[1].size; at += frame {
-		h := f.read(f.wal, at, frameHeader)
+		clear(buf) // what cannot be read is zero
+		_, _ = f.wal.ReadAt(buf, at)
+		h := buf[:frameHeader]
 		if !known && at == logHeader {
-			salts = h[8:16]
+			salts = bytes.Clone(h[8:16])
 		}
 		n := binary.BigEndian.Uint32(h)
 		page := at + frameHeader
 		whole := false
 		if bytes.Equal(h[8:16], salts) {
-			a, b = sum(order, a, b, h[:8])
-			a, b = sum(order, a, b, f.read(f.wal, page, f.size))
+			a, b = sum(big, a, b, h[:8])
+			a, b = sum(big, a, b, buf[frameHeader:])
 			whole = a == binary.BigEndian.Uint32(h[16:]) && b == binary.BigEndian.Uint32(h[20:])
 		} else if !f.salted(at+frame, salts) {
 			break // what follows is of an earlier round
@@ -130,10 +130,14 @@ func (f *File) salted(at int64, salts []byte) bool {
 }
 
 // sum continues the checksum of a write-ahead log.
-func sum(order binary.ByteOrder, a, b uint32, data []byte) (uint32, uint32) {
-	for i := 0; i+8 <= len(data); i += 8 {
-		a += order.Uint32(data[i:]) + b
-		b += order.Uint32(data[i+4:]) + a
+func sum(big bool, a, b uint32, data []byte) (uint32, uint32) {
+	for ; len(data) >= 8; data = data[8:] {
+		x, y := binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:])
+		if big {
+			x, y = bits.ReverseBytes32(x), bits.ReverseBytes32(y)
+		}
+		a += x + b
+		b += y + a
 	}
 	return a, b
 }
