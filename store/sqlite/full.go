@@ -44,7 +44,7 @@ func (w *writer) shrink() error {
 // It is removed on a full disk, so that a purge has room to write.
 func (d *database) reserve() string { return d.path + "-reserve" }
 
-const reserveSize = 4096 * checkpointPages // the size of a full write-ahead log
+const reserveSize = 4 << 20
 
 // keepReserve creates the reserve if it is missing and there is room for it.
 func (d *database) keepReserve() {

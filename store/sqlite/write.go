@@ -107,8 +107,9 @@ type writer struct {
 	due     int // pages at which it is checkpointed
 }
 
-// checkpointPages is the size at which the write-ahead log is checkpointed: 4 MB.
-const checkpointPages = 1000
+// checkpointPages is the size at which the write-ahead log is checkpointed:
+// 8 MB. A page that changes often is then copied once for many versions.
+const checkpointPages = 2000
 
 // serve implements queue.serve.
 func (w *writer) serve(ctx context.Context, take func() []*request) error {
@@ -272,7 +273,7 @@ func (w *writer) append(reqs []*request) error {
 		if r.err = err; err != nil || len(r.lines) == 0 {
 			continue
 		}
-		if err := w.save(log, r.lines); err != nil {
+		if err := w.save(log); err != nil {
 			return err
 		}
 		if err := w.insert(log.N, r.lines); err != nil {
@@ -282,19 +283,17 @@ func (w *writer) append(reqs []*request) error {
 	return nil
 }
 
-// save writes the row of log, to which lines are added. The fixed columns are
-// written only if a record changes the key or the mark.
-func (w *writer) save(log *sqlstore.End, lines []sqlstore.Line) (err error) {
-	if log.N == 0 {
+// save writes the row of log.
+func (w *writer) save(log *sqlstore.End) (err error) {
+	switch {
+	case log.N == 0:
 		log.N, err = insertSession(w.c, log.Info)
-		return err
+	case log.Unusual:
+		err = w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
+	default:
+		err = w.c.Run(sqlstore.UpdateSession, append(sqlstore.Usual(log.Info), log.N)...)
 	}
-	for _, l := range lines {
-		if l.Moves {
-			return w.c.Run(sqlstore.RewriteSession, append(sqlstore.Values(log.Info), log.N)...)
-		}
-	}
-	return w.c.Run(sqlstore.UpdateSession, append(sqlstore.Growing(log.Info), log.N)...)
+	return err
 }
 
 // insertSession writes the row of a new session and returns its number.

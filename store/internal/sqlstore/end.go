@@ -24,6 +24,8 @@ type End struct {
 	Info session.Info
 	Top  string // the greatest record id, in byte order
 
+	Unusual bool // Plan changed columns that UpdateSession does not write
+
 	outline *session.Outline // of a log that is not straight
 }
 
@@ -72,6 +74,8 @@ func (e *End) Plan(log Log, recs []session.Record) error {
 	if err := storekit.CheckAppend(id, e.Info.Last, recs); err != nil {
 		return err
 	}
+	before := e.Info
+	defer func() { e.Unusual = unusual(before) != unusual(e.Info) }()
 	if e.outline == nil {
 		ok, err := e.add(log, recs)
 		if ok || err != nil {

@@ -22,21 +22,22 @@ import (
 	"goclaw/session/storekit"
 )
 
-// Columns of a session, in the order of Values and Scan. The fixed ones come
-// from the header; of these only the key can change.
+// columns of a session, in the order of Values and Scan, and those that most
+// records change, in the order of Usual.
 var (
-	fixed   = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created"}
-	growing = []string{"title", "updated", "records", "last", "compactions",
+	columns = []string{"id", "key", "origin_program", "origin_path", "origin_key", "origin_id", "origin_seq", "parent", "cwd", "created",
+		"title", "updated", "records", "last", "compactions",
 		"spent_input", "spent_output", "spent_cache_read", "spent_cache_write",
 		"turns", "provider", "model", "thinking", "used", "leaf", "keep_from", "last_bend"}
+	usual = []string{"updated", "records", "last", "spent_input", "spent_output", "spent_cache_read", "spent_cache_write", "turns", "used", "leaf"}
 )
 
 // Statements with parameters $1, $2 ... in the order in which they first appear.
 var (
 	// InsertSession takes Values.
 	InsertSession = fmt.Sprintf("INSERT INTO sessions (%s) VALUES (%s)", strings.Join(Columns(), ", "), params(1, len(Columns())))
-	// UpdateSession takes Growing and the number of the session.
-	UpdateSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(growing), len(growing)+1)
+	// UpdateSession takes Usual and the number of the session.
+	UpdateSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(usual), len(usual)+1)
 	// RewriteSession takes Values and the number of the session.
 	RewriteSession = fmt.Sprintf("UPDATE sessions SET %s WHERE n = $%d", assign(Columns()), len(Columns())+1)
 	// SelectSession takes an id. Scan reads its rows.
@@ -52,7 +53,7 @@ var (
 func ScanColumns() []string { return append([]string{"n", "trashed"}, Columns()...) }
 
 // Columns returns the columns of Values.
-func Columns() []string { return append(fixed[:len(fixed):len(fixed)], growing...) }
+func Columns() []string { return slices.Clone(columns) }
 
 func params(from, n int) string {
 	var p []string
@@ -73,18 +74,28 @@ func assign(cols []string) string {
 // Values returns in as the values of all columns: int64 and string.
 func Values(in session.Info) []any {
 	o := in.Origin
-	return append([]any{
-		string(in.ID), string(in.Key), storekit.ProgramOf(o), o.Path, string(o.Key), string(o.ID), int64(o.Seq), in.Parent, in.CWD, Stamp(in.Created),
-	}, Growing(in)...)
-}
-
-// Growing returns the values of the columns that an append changes.
-func Growing(in session.Info) []any {
 	return []any{
+		string(in.ID), string(in.Key), storekit.ProgramOf(o), o.Path, string(o.Key), string(o.ID), int64(o.Seq), in.Parent, in.CWD, Stamp(in.Created),
 		in.Title, Stamp(in.Updated), int64(in.Records), int64(in.Last), int64(in.Compactions),
 		int64(in.Spent.Input), int64(in.Spent.Output), int64(in.Spent.CacheRead), int64(in.Spent.CacheWrite),
 		int64(in.Turns), in.Provider, in.Model, in.Thinking, int64(in.Used), in.Leaf, int64(in.KeepFrom), int64(in.LastBend),
 	}
+}
+
+// Usual returns the values of the columns that most records change.
+func Usual(in session.Info) []any {
+	return []any{
+		Stamp(in.Updated), int64(in.Records), int64(in.Last),
+		int64(in.Spent.Input), int64(in.Spent.Output), int64(in.Spent.CacheRead), int64(in.Spent.CacheWrite),
+		int64(in.Turns), int64(in.Used), in.Leaf,
+	}
+}
+
+// unusual returns in without what Usual returns.
+func unusual(in session.Info) session.Info {
+	var none session.Info
+	in.Updated, in.Records, in.Last, in.Spent, in.Turns, in.Used, in.Leaf = none.Updated, 0, 0, none.Spent, 0, 0, ""
+	return in
 }
 
 // Row is the current row of a query. The first column is 0; NULL reads as 0
@@ -224,7 +235,6 @@ type Line struct {
 	Time   string // a Stamp
 	Data   []byte
 	Sum    int64 // the CRC-32C of Data
-	Moves  bool  // it changes the key or the mark of its session
 }
 
 // Encode returns recs and their lines. The times in recs are those of the lines,
@@ -246,12 +256,7 @@ func Encode(recs []session.Record) ([]session.Record, []Line, error) {
 
 // NewLine returns the Line of r, whose line is data.
 func NewLine(r session.Record, data []byte) Line {
-	moves := false
-	switch r.Body.(type) {
-	case session.Moved, session.Marked:
-		moves = true
-	}
-	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Sum: int64(native.Checksum(data)), Moves: moves}
+	return Line{Seq: r.Seq, ID: r.ID, Parent: r.Parent, Type: typeOf(data), Time: Stamp(r.Time), Data: data, Sum: int64(native.Checksum(data))}
 }
 
 // typeOf returns the type of a line.

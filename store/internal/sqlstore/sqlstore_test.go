@@ -67,8 +67,8 @@ func TestScanValues(t *testing.T) {
 	if _, got := Scan(append(line{int64(42), ""}, Values(old)...)); !got.Updated.Equal(in.Created) {
 		t.Errorf("a session of %s was updated at %s", got.Created, got.Updated)
 	}
-	if len(Values(in)) != len(Columns()) || len(Growing(in)) != len(growing) {
-		t.Errorf("%d values for %d columns, %d for %d that grow", len(Values(in)), len(Columns()), len(Growing(in)), len(growing))
+	if len(Values(in)) != len(Columns()) || len(Usual(in)) != len(usual) {
+		t.Errorf("%d values for %d columns, %d for %d usual ones", len(Values(in)), len(Columns()), len(Usual(in)), len(usual))
 	}
 }
 
@@ -85,6 +85,31 @@ func TestTypeOf(t *testing.T) {
 	} {
 		if got := typeOf([]byte(line)); got != want {
 			t.Errorf("%s is of type %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestUsual: a change of any column is either among what Usual returns or unusual.
+func TestUsual(t *testing.T) {
+	in := session.Info{ID: "id", Created: sessiontest.Start, Updated: sessiontest.Start.Add(time.Hour)}
+	for i, col := range columns {
+		row := append(line{int64(1), ""}, Values(in)...)
+		switch v := row[i+2].(type) {
+		case int64:
+			row[i+2] = v + 1
+		case string:
+			row[i+2] = v + "x"
+			if !parseStamp(v).IsZero() {
+				row[i+2] = Stamp(parseStamp(v).Add(time.Minute))
+			}
+		}
+		_, changed := Scan(row)
+		at := slices.Index(usual, col)
+		if got := unusual(changed) != unusual(in); got != (at < 0) {
+			t.Errorf("%s: unusual is %v", col, got)
+		}
+		if at >= 0 && Usual(changed)[at] != row[i+2] {
+			t.Errorf("%s: Usual has %v, want %v", col, Usual(changed)[at], row[i+2])
 		}
 	}
 }
