@@ -127,14 +127,22 @@ func last(c *sqlx.Conn, n int64) (session.Seq, error) {
 	return session.Seq(at & maxSeq), err
 }
 
-// selectRecords takes the first and the last position.
-const selectRecords = "SELECT pos, id, parent, type, data, crc32c, time FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
+// These take the first and the last position.
+const (
+	inRange       = " FROM records WHERE pos >= $1 AND pos <= $2 ORDER BY pos"
+	selectRecords = "SELECT pos, id, parent, type, data" + inRange
+	selectChecked = "SELECT pos, id, parent, type, data, crc32c, time" + inRange
+)
 
 // next reads the next piece. After an error, what was read before it counts.
 func (p *piece) next(c *sqlx.Conn) error {
 	p.entries = p.entries[:0]
 	size, most := 0, max(p.most, firstRecords)
 	p.most = min(16*most, pieceRecords)
+	query := selectRecords
+	if p.check {
+		query = selectChecked
+	}
 	err := c.Each(func(r sqlx.Row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
 		if seq <= p.at {
@@ -152,7 +160,7 @@ func (p *piece) next(c *sqlx.Conn) error {
 			return sqlx.ErrStop
 		}
 		return nil
-	}, selectRecords, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
+	}, query, pos(p.n, int64(p.at)+1), pos(p.n, int64(p.last)))
 	p.done = err == nil // no more rows
 	if err == sqlx.ErrStop {
 		return nil
