@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/sqlx"
 	"goclaw/internal/wholefile"
 	"goclaw/session"
+	"goclaw/store/sqlite/internal/files"
 )
 
 // Sum is what a database holds: two with the same Sum have the same records.
@@ -34,7 +35,7 @@ func (r *readers) Backup(ctx context.Context, path string) (sum Sum, err error) 
 	if r.db.byPage() {
 		return sum, fmt.Errorf("sqlite: %s is damaged, or of an older version: open it once where it can be written", r.db.path)
 	}
-	if err := touch(path); err != nil {
+	if err := files.Touch(path); err != nil {
 		return sum, fmt.Errorf("sqlite: %w", err)
 	}
 	err = r.lend(ctx, func(c *sqlx.Conn) error {
@@ -164,7 +165,7 @@ func uri(path string, q url.Values) string {
 // at path, and returns where that one is now: nothing is deleted, "" if there
 // was none. It refuses if another process has the database at path open.
 func Replace(path, file, aside string) (was string, err error) {
-	if path, err = resolve(path); err != nil {
+	if path, err = files.Resolve(path); err != nil {
 		return "", fmt.Errorf("sqlite: %w", err)
 	}
 	release, err := alone(path)
@@ -173,7 +174,7 @@ func Replace(path, file, aside string) (was string, err error) {
 	}
 	defer release()
 	// The database first: without it, its write-ahead log is left alone.
-	for _, suffix := range suffixes {
+	for _, suffix := range files.Suffixes {
 		if _, err := os.Lstat(path + suffix); err != nil {
 			continue
 		}

@@ -184,6 +184,6 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkPlaces(b *testing.B) {
 	s := at(b, filepath.Join(b.TempDir(), "sessions.db"))
 	for b.Loop() {
-		must(b, s.places.check())
+		must(b, s.places.Check())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/sqlx"
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
+	"goclaw/store/sqlite/internal/files"
 	"goclaw/store/sqlite/internal/rescue"
 )
 
@@ -87,7 +88,7 @@ func (s *Store) checkEnd(ctx context.Context, report func(session.ID, error)) er
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	// A crash may leave part of a page that the write-ahead log has whole.
-	if part := st.Size() % max(page, 1); part != 0 && s.logSize() == 0 {
+	if part := st.Size() % max(page, 1); part != 0 && files.LogSize(s.path) == 0 {
 		report("", fmt.Errorf("sqlite: %s: the file is cut off: its last page has %d of %d bytes", s.path, part, page))
 	}
 	return nil

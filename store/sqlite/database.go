@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,9 +12,9 @@ import (
 
 	"goclaw/internal/pages"
 	"goclaw/internal/sqlx"
-	"goclaw/internal/wholefile"
 	"goclaw/session"
 	"goclaw/store/internal/space"
+	"goclaw/store/sqlite/internal/files"
 )
 
 // database is the file of a Store and what is known of it.
@@ -27,7 +25,7 @@ type database struct {
 	vfs      string // the SQLite VFS; "": the operating system
 	free     func(dir string) (bytes int64, ok bool)
 	syncDir  func(dir string) error // makes the names in a folder durable
-	places   places                 // of a database that can be written
+	places   files.Places           // of a database that can be written
 	still    bool                   // no process writes to it: SQLite reads it without shared memory
 	older    int                    // its older schema, if it stays as it is; else 0
 	cut      bool                   // it is damaged so that SQLite does not open it
@@ -68,75 +66,35 @@ func (d *database) marked() bool {
 	return f.Header != nil && binary.BigEndian.Uint32(f.Header[68:]) == appID
 }
 
-// files creates missing files, because SQLite would create them with the mode
-// that the umask allows.
-func (d *database) files() error {
-	st, err := os.Stat(d.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() == 0 {
-		if err := d.orphaned(); err != nil {
-			return err
+// prepare creates the files that are missing, and keeps what SQLite would drop.
+func (d *database) prepare() error {
+	denied, err := files.Prepare(d.path, d.readOnly)
+	if denied != nil {
+		d.readOnly, d.denied, d.vfs = true, denied, readVFS
+	}
+	if err == nil && !d.readOnly {
+		var kept string
+		if kept, err = files.KeepLog(d.path, d.syncDir); kept != "" && err == nil && d.copied != nil {
+			d.copied(kept)
 		}
 	}
-	switch {
-	case err == nil && st.IsDir():
-		return fmt.Errorf("sqlite: %s is a folder", d.path)
-	case err == nil && !st.Mode().IsRegular(): // opening a FIFO would wait for ever
-		return fmt.Errorf("sqlite: %s is not a file", d.path)
-	case d.readOnly && err != nil:
+	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
-	case errors.Is(err, fs.ErrNotExist):
-		if err := wholefile.Mkdir(filepath.Dir(d.path)); err != nil {
-			return fmt.Errorf("sqlite: %w", err)
-		}
-		if err := touch(d.path); err != nil {
-			return fmt.Errorf("sqlite: %w", err)
-		}
-	case err != nil:
-		return fmt.Errorf("sqlite: %w", err)
-	case st.Size() > 0 && !d.readOnly: // an empty database has no WAL
-		f, err := os.OpenFile(d.path, os.O_RDWR, 0)
-		if err == nil {
-			f.Close()
-			err = d.side()
-		}
-		if denied(err) {
-			d.readOnly, d.denied, d.vfs = true, err, readVFS
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("sqlite: %w", err)
-		}
-		return d.keepLog()
 	}
 	return nil
 }
 
-// logSize returns the size of the write-ahead log, 0 if there is none.
-func (d *database) logSize() int64 {
-	st, err := os.Stat(d.path + "-wal")
-	if err != nil {
-		return 0
-	}
-	return st.Size()
-}
-
-// side creates the write-ahead log and the file for shared memory.
-func (d *database) side() error {
-	if err := touch(d.path + "-wal"); err != nil {
-		return err
-	}
-	return touch(d.path + "-shm")
-}
-
-func touch(path string) error {
-	if _, err := os.Lstat(path); err == nil {
+// opened notes which files c, the first connection, has open. They are those
+// that were there before and after it opened them.
+func (d *database) opened(c *sqlx.Conn, before files.Places) error {
+	if d.readOnly {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
+	if _, err := c.Int("SELECT count(*) FROM sqlite_schema"); err != nil && !unreadable(err) { // opens all
+		return d.wrap(err)
 	}
-	return f.Close()
+	d.places = files.Look(d.path)
+	return before.Check()
 }
 
 // create sets the journal mode, creates the tables or brings them up to date, and
@@ -155,7 +113,7 @@ func (d *database) create(c *sqlx.Conn) error {
 			return foreign(d.path, err)
 		}
 	}
-	if err := d.side(); err != nil {
+	if err := files.Side(d.path); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	if err := migrate(c, d.path); err != nil {

@@ -20,7 +20,7 @@ func (w *writer) shrink() error {
 			return err
 		}
 	}
-	if err := w.s.places.check(); err != nil {
+	if err := w.s.places.Check(); err != nil {
 		return err
 	}
 	if err := w.c.BusyTimeout(2 * time.Second); err != nil {

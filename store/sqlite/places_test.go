@@ -14,12 +14,13 @@ import (
 
 	"goclaw/session"
 	"goclaw/session/sessiontest"
+	"goclaw/store/sqlite/internal/files"
 )
 
 // contents returns the bytes of the files of a database. A missing one is nil.
-func contents(t testing.TB, path string) (all [len(suffixes)][]byte) {
+func contents(t testing.TB, path string) (all [len(files.Suffixes)][]byte) {
 	t.Helper()
-	for i, suffix := range suffixes {
+	for i, suffix := range files.Suffixes {
 		b, err := os.ReadFile(path + suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestOrphanedWAL(t *testing.T) {
 			talk(t, s, "s1", 48)
 			saved := contents(t, path) // as a killed process leaves them
 			must(t, s.Close())
-			for i, suffix := range suffixes {
+			for i, suffix := range files.Suffixes {
 				must(t, os.WriteFile(path+suffix, saved[i], 0o600))
 			}
 			must(t, os.Rename(path, path+".away"))
@@ -77,11 +78,11 @@ func TestOrphanedWAL(t *testing.T) {
 	}
 	// A log without pages is nothing to keep.
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	must(t, os.WriteFile(path+"-wal", make([]byte, walHeader), 0o600))
+	must(t, os.WriteFile(path+"-wal", make([]byte, files.LogHeader), 0o600))
 	talk(t, at(t, path), "s1", 1)
 }
 
-func same(a, b [len(suffixes)][]byte) bool {
+func same(a, b [len(files.Suffixes)][]byte) bool {
 	for i := range a {
 		if !bytes.Equal(a[i], b[i]) {
 			return false

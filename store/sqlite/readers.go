@@ -81,7 +81,7 @@ func (r *readers) lend(ctx context.Context, f func(c *sqlx.Conn) error) error {
 
 // open opens a connection.
 func (r *readers) open() (*sqlx.Conn, error) {
-	if err := r.db.places.check(); err != nil { // of two files, which would be read?
+	if err := r.db.places.Check(); err != nil { // of two files, which would be read?
 		return nil, err
 	}
 	c, err := r.db.reader()

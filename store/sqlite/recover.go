@@ -6,6 +6,7 @@ import (
 
 	"goclaw/session"
 	"goclaw/store/internal/sqlstore"
+	"goclaw/store/sqlite/internal/files"
 	"goclaw/store/sqlite/internal/rescue"
 )
 
@@ -25,7 +26,7 @@ type Recovered struct {
 // reported, unless only lost ones follow. The package rescue says what else
 // becomes of damage.
 func Recover(ctx context.Context, path string, dst session.Store, report func(session.ID, error)) (Recovered, error) {
-	path, err := resolve(path)
+	path, err := files.Resolve(path)
 	if err != nil {
 		return Recovered{}, fmt.Errorf("sqlite: %w", err)
 	}
@@ -52,7 +53,7 @@ func Recover(ctx context.Context, path string, dst session.Store, report func(se
 // HasRecords reports whether the file at path has a row of the table records,
 // whatever else is in it.
 func HasRecords(path string) bool {
-	path, err := resolve(path)
+	path, err := files.Resolve(path)
 	return err == nil && rescue.HasRecords(path, schema)
 }
 

@@ -24,6 +24,7 @@ import (
 	"goclaw/session/storekit"
 	"goclaw/store/internal/lock"
 	"goclaw/store/internal/space"
+	"goclaw/store/sqlite/internal/files"
 )
 
 // Store is a database of sessions. It implements session.Store,
@@ -68,7 +69,7 @@ func OnDamage(f func(err error)) Option { return func(s *Store) { s.doubted = f 
 // the end is missing, is opened for reading, and methods that would change it
 // return the reason. A file that is damaged further gives a *DamagedError.
 func Open(path string, opts ...Option) (*Store, error) {
-	abs, err := resolve(path)
+	abs, err := files.Resolve(path)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
@@ -83,15 +84,15 @@ func Open(path string, opts ...Option) (*Store, error) {
 	for _, o := range opts {
 		o(s)
 	}
-	if err := s.files(); err != nil {
+	if err := s.prepare(); err != nil {
 		if filepath.Base(abs) != filepath.Base(path) {
 			err = fmt.Errorf("%w (%s is a link to it)", err, path)
 		}
 		return nil, err
 	}
-	before := look(abs)
+	before := files.Look(abs)
 	c, v, err := s.first()
-	if err != nil && s.readOnly && s.logSize() == 0 {
+	if err != nil && s.readOnly && files.LogSize(abs) == 0 {
 		// The file for shared memory cannot be created here. Without it SQLite
 		// reads a database only if it is told that no process writes to it.
 		s.still = true
@@ -121,7 +122,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	if err == nil {
 		if v == 0 { // SQLite removes the log of an empty database
-			before.infos[1], before.infos[2] = nil, nil
+			before.OnlyDatabase()
 		}
 		err = s.opened(c, before)
 	}
@@ -139,7 +140,7 @@ func (s *Store) Lock(ctx context.Context, name, who string) (release func(), err
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.places.check(); err != nil { // the folder of a lock is made
+	if err := s.places.Check(); err != nil { // the folder of a lock is made
 		return nil, err
 	}
 	release, err = lock.Try(filepath.Join(filepath.Dir(s.path), "locks", storekit.FileName(name)+".lock"), who)

@@ -149,7 +149,7 @@ func (w *writer) open() error {
 	if w.c != nil {
 		return nil
 	}
-	if err := w.s.places.check(); err != nil {
+	if err := w.s.places.Check(); err != nil {
 		return err
 	}
 	// With secure_delete no page keeps a copy of what Purge removes. Foreign
@@ -178,7 +178,7 @@ func (w *writer) begin(ctx context.Context) error {
 	}
 	v, err := w.c.Int("PRAGMA data_version")
 	if err == nil {
-		err = w.s.places.check()
+		err = w.s.places.Check()
 	}
 	if err == nil && w.unnamed {
 		err = w.s.named()
@@ -208,7 +208,7 @@ func (w *writer) rollback(err error) error {
 func (w *writer) commit() error {
 	err := w.c.Run("COMMIT")
 	if err == nil {
-		err = w.s.places.check()
+		err = w.s.places.Check()
 	}
 	if err != nil {
 		return w.rollback(err)
@@ -352,7 +352,7 @@ func (w *writer) after() {
 	if w.c == nil {
 		return
 	}
-	if w.wal >= w.due && w.s.places.check() == nil {
+	if w.wal >= w.due && w.s.places.Check() == nil {
 		// If it fails, the log keeps its pages and is copied later.
 		total, copied, _ := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 		w.wal, w.due = 0, checkpointPages

@@ -1,4 +1,4 @@
-package sqlite
+package files
 
 import (
 	"errors"
@@ -11,38 +11,32 @@ import (
 	"goclaw/internal/pages"
 )
 
-// keepLog copies the database and its write-ahead log if SQLite would drop
+// KeepLog copies the database path and its write-ahead log if SQLite would drop
 // records from it: it reads a log up to the first damaged frame, and writes over
 // the rest. Power failures leave such logs too, so the database is opened all the
-// same; Recover reads the copy.
-func (d *database) keepLog() error {
-	if d.logSize() <= walHeader {
-		return nil
+// same. It returns the path of the copy, "" if there is none.
+func KeepLog(path string, syncDir func(dir string) error) (name string, err error) {
+	if LogSize(path) <= LogHeader {
+		return "", nil
 	}
 	for range 3 { // another process may just be writing the frame
-		f, err := pages.Open(d.path)
+		f, err := pages.Open(path)
 		if err != nil {
-			return nil // opening it says why
+			return "", nil // opening it says why
 		}
 		drops := f.Drops()
 		if err := f.Close(); err != nil || !drops {
-			return nil
+			return "", nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	name := fmt.Sprintf("%s.damaged-%s", d.path, time.Now().UTC().Format("20060102-150405.000"))
+	name = fmt.Sprintf("%s.damaged-%s", path, time.Now().UTC().Format("20060102-150405.000"))
 	for _, end := range []string{"", "-wal"} {
-		if err := copyFile(name+end, d.path+end); err != nil {
-			return fmt.Errorf("sqlite: %s-wal is damaged, and cannot be copied before it is used: %w", d.path, err)
+		if err := copyFile(name+end, path+end); err != nil {
+			return "", fmt.Errorf("%s-wal is damaged, and cannot be copied before it is used: %w", path, err)
 		}
 	}
-	if err := d.syncDir(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	if d.copied != nil {
-		d.copied(name)
-	}
-	return nil
+	return name, syncDir(filepath.Dir(name))
 }
 
 // copyFile writes a durable copy of the file from.
