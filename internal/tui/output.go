@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
@@ -35,9 +36,11 @@ func (f frame) same(g frame) bool {
 func (f frame) title() string { return fmt.Sprintf("goclaw %d", f.number) }
 
 // output is the terminal that Bubble Tea draws on. The alternate screen is drawn
-// by Bubble Tea. What it writes to draw an inline view is thrown away, and the
-// view is painted by package paint, together with what is printed above it: both
-// appear at once, and what was on the screen already is not written again.
+// by Bubble Tea, which looks for something to draw at a fixed rate. What it writes
+// to draw an inline view is thrown away, and the view is painted by package paint,
+// together with what is printed above it: both appear at once, and what was on the
+// screen already is not written again. That does not wait for Bubble Tea, whose
+// rate is low so that a chat that rests costs little.
 //
 // The file is not embedded: it has WriteString and ReadFrom, which io would call
 // in place of Write.
@@ -47,8 +50,10 @@ type output struct {
 	colours colorprofile.Profile
 
 	mu      sync.Mutex
-	offered []frame  // views that were not drawn yet
-	texts   []string // to print, of views that Bubble Tea has drawn
+	offered []frame   // views that were not drawn yet
+	soon    bool      // they are drawn soon
+	at      time.Time // when a view was drawn last
+	texts   []string  // to print, of views that Bubble Tea has drawn
 	probe   bool
 	last    frame // that Bubble Tea has drawn
 	sheet   paint.Sheet
@@ -82,11 +87,42 @@ func (o *output) Fd() uintptr                { return o.file.Fd() }
 // Terminal returns the terminal, for programs that need it themselves.
 func (o *output) Terminal() *os.File { return o.file }
 
+// apart is the shortest time between two views that are drawn.
+const apart = time.Second / 120
+
 // offer says that f may be drawn from now on.
 func (o *output) offer(f frame) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.offered = append(o.offered, f)
+	if !o.soon {
+		o.soon = true
+		time.AfterFunc(apart-time.Since(o.at), o.flush)
+	}
+}
+
+// flush draws the inline views that were offered. Those before and after the
+// alternate screen, and after another program had the terminal, are drawn when
+// Bubble Tea has switched.
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.soon = false
+	if o.alt || o.last.alt || o.lent {
+		return
+	}
+	var latest uint64
+	for _, f := range o.offered {
+		if f.alt {
+			break
+		}
+		latest = f.number
+	}
+	if o.find(latest) {
+		var b strings.Builder
+		o.draw(&b)
+		o.write([]byte(b.String()))
+	}
 }
 
 // sync says that the terminal has synchronised output.
@@ -179,6 +215,7 @@ func (o *output) write(p []byte) error {
 // draw writes to b what paints the last view, and prints what is to be printed.
 func (o *output) draw(b *strings.Builder) {
 	f := o.last
+	o.at = time.Now()
 	w, h := o.size()
 	if moved := w > 0 && (w != f.width || h != f.height); o.drawn && (moved || !o.rests) {
 		return // a view for the new size follows

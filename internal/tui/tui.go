@@ -95,12 +95,17 @@ func (u *UI) Workspace(w Workspace) { u.model.files = w }
 // Width is the terminal's, in columns.
 func (u *UI) Width() int { return int(u.width.Load()) }
 
+// rate is how often in a second Bubble Tea looks for something to draw: pickers
+// and viewers, of which a key is drawn after a thirtieth of a second at the latest.
+// It looks when nothing changes as well.
+const rate = 30
+
 // Run shows the interface until work, which runs the chat, returns, and returns
 // its error.
 func (u *UI) Run(ctx context.Context, work func(context.Context) error) error {
 	options := []tea.ProgramOption{
 		tea.WithInput(u.input()), tea.WithOutput(u.out), tea.WithEnvironment(u.o.Environ),
-		tea.WithFilter(u.filter), tea.WithFPS(120), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
+		tea.WithFilter(u.filter), tea.WithFPS(rate), tea.WithoutSignalHandler(), tea.WithColorProfile(u.out.colours),
 	}
 	u.model.editor = newEditor(u.o, u.model.chat, u.model.history, u.model.files)
 	defer func() { u.model.editor.Close() }()
