@@ -37,9 +37,9 @@ func TestManPages(t *testing.T) {
 			continue
 		}
 		n++
-		text := page(pageName(c) + ".1")
+		text := page(strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && !strings.Contains(text, escaped("--"+f.Name)) {
+			if !f.Hidden && !strings.Contains(text, roff("--"+f.Name)) {
 				t.Errorf("the page of %s does not have --%s", c.CommandPath(), f.Name)
 			}
 		})
@@ -49,7 +49,7 @@ func TestManPages(t *testing.T) {
 	}
 	settings := page("goclaw-settings.5")
 	for _, key := range config.Keys() {
-		if !strings.Contains(settings, "\\fB"+escaped(key)+"\\fR") {
+		if !strings.Contains(settings, "\\fB"+roff(key)+"\\fR") {
 			t.Errorf("the page of the settings does not have %s", key)
 		}
 	}
@@ -81,3 +81,6 @@ func TestManPages(t *testing.T) {
 		}
 	}
 }
+
+// roff is a name as it stands in a page.
+func roff(name string) string { return strings.ReplaceAll(name, "-", `\-`) }
