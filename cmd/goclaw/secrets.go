@@ -2,22 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"goclaw/internal/memoryfiles"
+	"goclaw/internal/leaks"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/secrets"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
-	"goclaw/session"
 )
 
 func secretsCmd(a *app) *cobra.Command {
@@ -81,273 +77,70 @@ a log should be replaced in any case.`,
 	return cmd
 }
 
-// leak is a secret that was found. Programs read it.
-type leak struct {
-	Key     session.Key `json:"key,omitempty"`
-	ID      session.ID  `json:"id,omitempty"`
-	Seq     session.Seq `json:"record,omitempty"`
-	Trashed bool        `json:"trashed,omitempty"`
-	File    string      `json:"file,omitempty"` // a memory file
-	Line    int         `json:"line,omitempty"`
-	Rule    string      `json:"rule"`
-	Preview string      `json:"preview"`
-}
-
-func (l leak) String() string {
-	at := fmt.Sprintf("%s:%d", l.File, l.Line)
-	if l.File == "" {
-		at = fmt.Sprintf("%s %s#%d", l.Key, l.ID, l.Seq)
-	}
-	if l.Trashed {
-		at += " (in the trash)"
-	}
-	return fmt.Sprintf("%s  %s  %s", transcript.Printable(at), l.Rule, l.Preview)
-}
-
-// finder finds secrets in a text. The text of a JSON value has its texts
-// escaped.
-type finder func(text string) []secrets.Match
-
-// literally finds a text as it is written, and as JSON writes it.
-func literally(text string) finder {
-	forms := []string{text}
-	if quoted, err := json.Marshal(text); err == nil {
-		var plain strings.Builder
-		enc := json.NewEncoder(&plain)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(text) // a string has no error
-		for _, form := range []string{string(quoted[1 : len(quoted)-1]), strings.Trim(strings.TrimSpace(plain.String()), `"`)} {
-			if form != "" && form != forms[0] {
-				forms = append(forms, form)
-			}
-		}
-	}
-	return func(in string) (found []secrets.Match) {
-		for at := 0; at < len(in); {
-			next, end := -1, 0
-			for _, form := range forms {
-				if i := strings.Index(in[at:], form); i >= 0 && (next < 0 || at+i < next) {
-					next, end = at+i, at+i+len(form)
-				}
-			}
-			if next < 0 {
-				break
-			}
-			found = append(found, secrets.Match{Rule: "text", Start: next, End: end})
-			at = end
-		}
-		return found
-	}
-}
-
-// leaksIn returns the secrets in the log of in, and the redaction that takes
-// them out.
-func leaksIn(ctx context.Context, st session.Store, in session.Info, find finder) (leaks []leak, b session.Redaction, err error) {
-	report := func(r session.Record, m secrets.Match, text string) {
-		leaks = append(leaks, leak{Key: in.Key, ID: in.ID, Seq: r.Seq, Trashed: !in.Trashed.IsZero(), Rule: m.Rule, Preview: secrets.Mask(text[m.Start:m.End])})
-	}
-	target := func(t session.Target) {
-		if len(t.Spans) > 0 && t.ID != "" {
-			b.Targets = append(b.Targets, t)
-		}
-	}
-	var parts []session.Record // of one answer
-	flush := func() {
-		for _, t := range leaksInParts(parts, find, report) {
-			target(t)
-		}
-		parts = nil
-	}
-	for r, err := range session.Undamaged(st.Read(ctx, in.ID, 0), func(*session.Damage) {}) {
-		if err != nil {
-			return leaks, b, err
-		}
-		if p, ok := r.Body.(session.Partial); ok {
-			if p.Offset == 0 {
-				flush()
-			}
-			parts = append(parts, r)
-			continue
-		}
-		t := session.Target{ID: r.ID}
-		r.Texts(func(field, text string) string {
-			for _, m := range find(text) {
-				report(r, m, text)
-				t.Spans = append(t.Spans, session.Span{Field: field, Start: m.Start, End: m.End, Rule: m.Rule})
-			}
-			return text
-		})
-		target(t)
-	}
-	flush()
-	return leaks, b, nil
-}
-
-// leaksInParts finds the secrets in an answer that was recorded in parts. One
-// may begin in one part and end in the next.
-func leaksInParts(parts []session.Record, find finder, report func(session.Record, secrets.Match, string)) []session.Target {
-	targets := make([]session.Target, len(parts))
-	for _, field := range []string{"thinking", "text"} {
-		whole, starts := "", make([]int, len(parts))
-		for i, r := range parts {
-			starts[i] = len(whole)
-			r.Texts(func(f, text string) string {
-				if f == field {
-					whole += text
-				}
-				return text
-			})
-		}
-		for _, m := range find(whole) {
-			reported := false
-			for i, r := range parts {
-				end := len(whole)
-				if i+1 < len(parts) {
-					end = starts[i+1]
-				}
-				from, to := max(m.Start, starts[i]), min(m.End, end)
-				if from >= to {
-					continue
-				}
-				if !reported {
-					report(r, m, whole)
-					reported = true
-				}
-				targets[i].ID = r.ID
-				targets[i].Spans = append(targets[i].Spans, session.Span{Field: field, Start: from - starts[i], End: to - starts[i], Rule: m.Rule})
-			}
-		}
-	}
-	return targets
-}
-
-// maxMemoryFile is the largest memory file that is scanned.
-const maxMemoryFile = 64 << 20
-
-// leaksInMemory returns the secrets in the memory files of the workspace, and
-// how many files there are.
-func leaksInMemory(workspace string, find finder) (leaks []leak, files int, err error) {
-	scan := func(path string) error {
-		data, err := wholefile.Read(path, maxMemoryFile)
-		if err != nil {
-			return err
-		}
-		files++
-		text := string(data)
-		for _, m := range find(text) {
-			leaks = append(leaks, leak{File: path, Line: 1 + strings.Count(text[:m.Start], "\n"), Rule: m.Rule, Preview: secrets.Mask(text[m.Start:m.End])})
-		}
-		return nil
-	}
-	if err := scan(filepath.Join(workspace, memoryfiles.Main)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, files, err
-	}
-	err = filepath.WalkDir(filepath.Join(workspace, memoryfiles.Dir), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil || !d.Type().IsRegular() || !memoryfiles.IsText(path):
-			return err
-		}
-		return scan(path)
-	})
-	return leaks, files, err
-}
-
-// scan is what goclaw secrets looks at.
-type scan struct {
-	leaks    []leak
-	sessions []session.Info
-	found    map[session.ID]session.Redaction
-	files    int
-}
-
-// look scans the sessions that refs name, or everything.
-func look(ctx context.Context, a *app, refs []string, find finder) (s scan, err error) {
+// lookFor scans the sessions that refs name, or everything.
+func lookFor(ctx context.Context, a *app, refs []string, find leaks.Finder) (s leaks.Scan, err error) {
 	st, err := a.stores.open()
 	if err != nil {
 		return s, err
 	}
-	if s.sessions, err = a.lists.findAll(ctx, st, refs, true); err != nil {
+	infos, err := a.lists.findAll(ctx, st, refs, true)
+	if err != nil {
 		return s, err
 	}
-	s.found = map[session.ID]session.Redaction{}
-	for _, in := range s.sessions {
-		leaks, b, err := leaksIn(ctx, st, in, find)
-		if err != nil {
-			return s, fmt.Errorf("session %s: %w", in.ID, err)
-		}
-		s.leaks = append(s.leaks, leaks...)
-		if len(b.Targets) > 0 {
-			s.found[in.ID] = b
-		}
+	memory := a.conf.Memory
+	if len(refs) > 0 {
+		memory = ""
 	}
-	if len(refs) == 0 {
-		var more []leak
-		if more, s.files, err = leaksInMemory(a.conf.Memory, find); err != nil {
-			return s, err
-		}
-		s.leaks = append(s.leaks, more...)
-	}
-	return s, nil
-}
-
-// where says what was scanned.
-func (s scan) where() string {
-	text := transcript.Count(len(s.sessions), "session")
-	if s.files > 0 {
-		text += " and " + transcript.Count(s.files, "memory file")
-	}
-	return text
+	return leaks.Look(ctx, st, infos, memory, find)
 }
 
 func scanSecrets(ctx context.Context, a *app, refs []string, asJSON bool) error {
-	s, err := look(ctx, a, refs, secrets.Find)
+	s, err := lookFor(ctx, a, refs, secrets.Find)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if s.leaks == nil {
-			s.leaks = []leak{}
+		if s.Leaks == nil {
+			s.Leaks = []leaks.Leak{}
 		}
-		err = a.printJSON(map[string]any{"found": s.leaks, "sessions": len(s.sessions), "memoryFiles": s.files})
+		err = a.printJSON(map[string]any{"found": s.Leaks, "sessions": len(s.Sessions), "memoryFiles": s.Files})
 	} else {
 		err = listLeaks(a.env, s)
 	}
-	if err == nil && len(s.leaks) > 0 {
+	if err == nil && len(s.Leaks) > 0 {
 		err = errQuiet
 	}
 	return err
 }
 
-func listLeaks(e *env, s scan) error {
-	for _, l := range s.leaks {
+func listLeaks(e *env, s leaks.Scan) error {
+	for _, l := range s.Leaks {
 		if err := e.print(l.String()); err != nil {
 			return err
 		}
 	}
-	if len(s.leaks) == 0 {
-		return e.print("no secrets in " + s.where())
+	if len(s.Leaks) == 0 {
+		return e.print("no secrets in " + s.Where())
 	}
-	return e.print(transcript.Count(len(s.leaks), "secret") + " in " + s.where() + ": goclaw secrets redact takes them out of sessions")
+	return e.print(transcript.Count(len(s.Leaks), "secret") + " in " + s.Where() + ": goclaw secrets redact takes them out of sessions")
 }
 
 func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes, asJSON bool) error {
-	find := finder(secrets.Find)
+	find := leaks.Finder(secrets.Find)
 	if file != "" {
 		text, err := literal(a.in, file)
 		if err != nil {
 			return err
 		}
-		find = literally(text)
+		find = leaks.Literally(text)
 	}
-	s, err := look(ctx, a, refs, find)
+	s, err := lookFor(ctx, a, refs, find)
 	if err != nil {
 		return err
 	}
 	n, kept := 0, 0
-	for _, l := range s.leaks {
-		if l.File == "" && !l.Trashed && len(s.found[l.ID].Targets) > 0 {
+	for _, l := range s.Leaks {
+		if l.File == "" && !l.Trashed && len(s.Found[l.ID].Targets) > 0 {
 			n++
 			continue
 		}
@@ -355,16 +148,16 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 		a.warn("left as it is: %s", l)
 	}
 	if n == 0 {
-		return a.result(asJSON, map[string]int{"redacted": 0, "left": kept}, "nothing to take out of %s", s.where())
+		return a.result(asJSON, map[string]int{"redacted": 0, "left": kept}, "nothing to take out of %s", s.Where())
 	}
 	if !yes {
 		if err := confirmRedact(a.env, s, n); err != nil {
 			return err
 		}
 	}
-	for _, in := range s.sessions {
-		if b := s.found[in.ID]; len(b.Targets) > 0 && in.Trashed.IsZero() {
-			if err := redactSession(ctx, a, in, b, find); err != nil {
+	for _, in := range s.Sessions {
+		if b := s.Found[in.ID]; len(b.Targets) > 0 && in.Trashed.IsZero() {
+			if err := leaks.Redact(ctx, a.stores.st, in, b, find); err != nil {
 				return err
 			}
 		}
@@ -381,8 +174,8 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 }
 
 // confirmRedact shows what was found and asks.
-func confirmRedact(e *env, s scan, n int) error {
-	for _, l := range s.leaks {
+func confirmRedact(e *env, s leaks.Scan, n int) error {
+	for _, l := range s.Leaks {
 		if l.File == "" && !l.Trashed {
 			fmt.Fprintln(e.err, l)
 		}
@@ -391,25 +184,6 @@ func confirmRedact(e *env, s scan, n int) error {
 		return fmt.Errorf("nothing was taken out: redact needs a yes on a terminal, or --yes")
 	}
 	return nil
-}
-
-// redactSession appends b to the log of in, and a title without secrets if it
-// has one with them.
-func redactSession(ctx context.Context, a *app, in session.Info, b session.Redaction, find finder) error {
-	st := a.stores.st
-	s, err := session.Open(ctx, st, in.ID)
-	if err != nil {
-		return err
-	}
-	if _, err := session.Keep(ctx, st, s, s.Next(b, session.System{}), session.System{}); err != nil {
-		return err
-	}
-	title := secrets.Replace(s.Title, find(s.Title))
-	if title == s.Title {
-		return nil
-	}
-	_, err = session.Keep(ctx, st, s, s.Next(session.Title{Title: title}, session.System{}), session.System{})
-	return err
 }
 
 // shortestText is how long a text must be to be taken out wherever it occurs.

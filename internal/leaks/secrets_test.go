@@ -1,4 +1,4 @@
-package main
+package leaks
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func TestSecretInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaks, b, err := leaksIn(ctx, st, in, secrets.Find)
+	leaks, b, err := inLog(ctx, st, in, secrets.Find)
 	if err != nil || len(leaks) != 1 || leaks[0].Seq != 3 || len(b.Targets) != 2 {
 		t.Fatalf("%v, %v, %v", leaks, b, err)
 	}
