@@ -22,6 +22,7 @@ import (
 
 	"goclaw/agent"
 	"goclaw/compact"
+	"goclaw/internal/asjson"
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
 	"goclaw/internal/query"
@@ -208,11 +209,11 @@ func badRequest(format string, args ...any) error {
 	return serve.Wrong(http.StatusBadRequest, format, args...)
 }
 
-func (b *backend) Session(in session.Info) any { return rowOf(in) }
+func (b *backend) Session(in session.Info) any { return asjson.SessionOf(in) }
 
-func (b *backend) Record(r session.Record) (json.RawMessage, error) { return recordJSON(r) }
+func (b *backend) Record(r session.Record) (json.RawMessage, error) { return asjson.Record(r) }
 
-func (b *backend) Event(ev agent.Event) map[string]any { return eventJSON(ev) }
+func (b *backend) Event(ev agent.Event) map[string]any { return asjson.Event(ev) }
 
 func (b *backend) Begin(ctx context.Context, h session.Header) (session.Info, error) {
 	if h.CWD == "" {
@@ -329,15 +330,15 @@ func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {
 	case err != nil:
 		return nil, err
 	case f.Group:
-		return groupsJSON(res, groups, sel.Text), nil
+		return asjson.Groups(res, groups, sel.Text), nil
 	}
-	return hitsJSON(res, sel.Text), nil
+	return asjson.Hits(res, sel.Text), nil
 }
 
-func (b *backend) Planned(cut compact.Cut) any { return planJSON(cut.DryRun()) }
+func (b *backend) Planned(cut compact.Cut) any { return asjson.Plan(cut.DryRun()) }
 
 func (b *backend) Compacted(rec session.Record, cut compact.Cut) any {
-	return compactedJSON(rec.ID, rec.Body.(session.Compaction), cut)
+	return asjson.Compacted(rec.ID, rec.Body.(session.Compaction), cut)
 }
 
 // asked passes questions on to whoever is asked now.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/compact"
+	"goclaw/internal/asjson"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/runner"
@@ -81,7 +82,7 @@ func compactSession(ctx context.Context, a *app, ref string, f compactFlags) err
 	}
 	if f.dry {
 		if f.asJSON {
-			return a.printJSON(planJSON(cut.DryRun()))
+			return a.printJSON(asjson.Plan(cut.DryRun()))
 		}
 		return a.print(transcript.WouldCompact(cut.DryRun())...)
 	}
@@ -93,7 +94,7 @@ func compactSession(ctx context.Context, a *app, ref string, f compactFlags) err
 		return compactError(err, in)
 	}
 	c := rec.Record.Body.(session.Compaction)
-	return a.result(f.asJSON, compactedJSON(rec.Record.ID, c, cut), "%s", transcript.Compacted(c, cut))
+	return a.result(f.asJSON, asjson.Compacted(rec.Record.ID, c, cut), "%s", transcript.Compacted(c, cut))
 }
 
 // agreed says what a summary costs, before it is made, and asks if that is much
@@ -139,50 +140,4 @@ func compactError(err error, in session.Info) error {
 		return fmt.Errorf("%s is not compacted: there is nothing to undo", in.Key)
 	}
 	return err
-}
-
-// compactJSON is what a compaction did, or would do. Other programs read it.
-type compactJSON struct {
-	DryRun         bool     `json:"dryRun"`
-	Record         string   `json:"record,omitempty"`
-	Compacted      int      `json:"compacted"`
-	Folded         int      `json:"folded"` // the name of compacted in v0.1, which programs may read
-	Kept           int      `json:"kept"`
-	FirstKept      string   `json:"firstKeptEntryId"`
-	TokensBefore   int      `json:"tokensBefore"`
-	TokensAfter    int      `json:"tokensAfter"`
-	FromCheckpoint string   `json:"fromCheckpoint,omitempty"`
-	AsksModel      bool     `json:"asksModel"`
-	By             string   `json:"by,omitempty"`
-	Extract        bool     `json:"extract,omitempty"`
-	InputTokens    int      `json:"inputTokens"`
-	OutputTokens   int      `json:"outputTokens"`
-	Cost           float64  `json:"cost"`
-	Pinned         int      `json:"pinned"`
-	OpenRequests   []string `json:"openRequests"`
-	Lost           []string `json:"lostIdentifiers"`
-	Summary        string   `json:"summary"`
-}
-
-func planJSON(r compact.Report) compactJSON {
-	return compactJSON{
-		DryRun: true, Compacted: r.Compacted, Folded: r.Compacted, Kept: r.Kept, FirstKept: r.Keep, TokensBefore: r.Before, TokensAfter: r.After, FromCheckpoint: r.From, AsksModel: r.Asks,
-		InputTokens: r.Cost.Input, OutputTokens: r.Cost.Output, Cost: r.Cost.Cost.Total, Pinned: r.Pinned, OpenRequests: notNil(r.Open), Lost: notNil(r.Lost), Summary: r.Preview,
-	}
-}
-
-func compactedJSON(id string, c session.Compaction, cut compact.Cut) compactJSON {
-	d := compact.DetailsOf(c)
-	return compactJSON{
-		Record: id, Compacted: cut.Compacted, Folded: cut.Compacted, Kept: cut.Kept, FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, TokensAfter: cut.After, FromCheckpoint: c.FromCheckpoint, AsksModel: cut.Asks,
-		By: d.By, Extract: d.Extract, InputTokens: c.Usage.Prompt(), OutputTokens: c.Usage.Output, Cost: c.Usage.Cost.Total, OpenRequests: []string{}, Lost: []string{}, Summary: c.Summary,
-	}
-}
-
-// notNil returns s, or an empty list for nil, which JSON would write as null.
-func notNil(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }

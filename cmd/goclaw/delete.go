@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/session"
 )
@@ -52,7 +53,7 @@ func deleteSession(ctx context.Context, a *app, ref string, purgeIt, yes, asJSON
 		if err := a.search.prune(ctx); err != nil {
 			return err
 		}
-		return a.result(asJSON, rowOf(in), "moved %s (%s) to the trash: goclaw sessions restore %s brings it back", in.Key, in.ID, in.ID)
+		return a.result(asJSON, asjson.SessionOf(in), "moved %s (%s) to the trash: goclaw sessions restore %s brings it back", in.Key, in.ID, in.ID)
 	}
 	if err := purge(ctx, a, st, in); err != nil {
 		return err
@@ -60,7 +61,7 @@ func deleteSession(ctx context.Context, a *app, ref string, purgeIt, yes, asJSON
 	if p := in.Origin.Path; p != "" {
 		say(a.err, "it came from %s, which stays: an import takes it again only with --again", p)
 	}
-	return a.result(asJSON, rowOf(in), "removed %s (%s) for good", in.Key, in.ID)
+	return a.result(asJSON, asjson.SessionOf(in), "removed %s (%s) for good", in.Key, in.ID)
 }
 
 // confirmPurge makes sure that the user means the session in by ref.
@@ -129,5 +130,5 @@ func restore(ctx context.Context, a *app, ref string, asJSON bool) error {
 	if err := st.Restore(ctx, in.ID); err != nil {
 		return err
 	}
-	return a.result(asJSON, rowOf(in), "restored %s (%s)", in.Key, in.ID)
+	return a.result(asJSON, asjson.SessionOf(in), "restored %s (%s)", in.Key, in.ID)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/session"
 )
@@ -56,5 +57,5 @@ func fork(ctx context.Context, a *app, ref string, key session.Key, at string, a
 		return err
 	}
 	stillThere()
-	return a.result(asJSON, rowOf(f.Info), "forked %s as %s (%s)", s.Key, f.Key, f.ID)
+	return a.result(asJSON, asjson.SessionOf(f.Info), "forked %s as %s (%s)", s.Key, f.Key, f.ID)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/session"
 )
@@ -52,7 +53,7 @@ func newSession(ctx context.Context, a *app, args []string, title string, asJSON
 			return err
 		}
 	}
-	return a.result(asJSON, rowOf(s.Info), "started %s (%s)", s.Key, s.ID)
+	return a.result(asJSON, asjson.SessionOf(s.Info), "started %s (%s)", s.Key, s.ID)
 }
 
 // replaced returns a function that tells where the session is that key names
@@ -100,5 +101,5 @@ func rename(ctx context.Context, a *app, ref, title string, asJSON bool) error {
 	if err := retitle(ctx, st, s, title); err != nil {
 		return err
 	}
-	return a.result(asJSON, rowOf(s.Info), "%s is now called %q", s.Key, title)
+	return a.result(asJSON, asjson.SessionOf(s.Info), "%s is now called %q", s.Key, title)
 }

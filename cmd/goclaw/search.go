@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/internal/query"
 	"goclaw/internal/terminal"
@@ -146,12 +147,12 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	case f.Open > 0:
 		return openHit(ctx, a, ix, res, f)
 	case f.Group && f.asJSON:
-		return a.printJSON(groupsJSON(res, groups, q.Text))
+		return a.printJSON(asjson.Groups(res, groups, q.Text))
 	case f.Group:
 		printGroups(a.env, res, groups, q.Text)
 		return nil
 	case f.asJSON:
-		return a.printJSON(hitsJSON(res, q.Text))
+		return a.printJSON(asjson.Hits(res, q.Text))
 	}
 	printHits(a.env, res, q.Text)
 	if q.Memory && len(res.Hits) == 0 {

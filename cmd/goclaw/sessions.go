@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/session"
@@ -71,33 +72,6 @@ func listCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// row is a session in JSON. Other programs rely on its names.
-type row struct {
-	Key         session.Key    `json:"key"`
-	ID          session.ID     `json:"id"`
-	Title       string         `json:"title"`
-	Model       string         `json:"model"`
-	Source      string         `json:"source"`
-	Folder      string         `json:"folder"`
-	Mark        string         `json:"mark,omitempty"` // subagent, archived or deleted, where it comes from
-	Turns       int            `json:"turns"`
-	Records     int            `json:"records"`
-	UsedTokens  int            `json:"usedTokens"`
-	Compactions int            `json:"compactions"`
-	Folds       int            `json:"folds"` // the name of compactions in v0.1, which programs may read
-	CreatedAt   string         `json:"createdAt"`
-	UpdatedAt   string         `json:"updatedAt"`
-	TrashedAt   string         `json:"trashedAt,omitempty"`
-	Origin      session.Origin `json:"origin"`
-}
-
-func rowOf(in session.Info) row {
-	return row{
-		Key: in.Key, ID: in.ID, Title: in.Title, Model: in.ModelName(), Source: transcript.Source(in), Folder: in.CWD, Mark: in.Origin.Mark, Turns: in.Turns, Records: in.Records, UsedTokens: in.Used,
-		Compactions: in.Compactions, Folds: in.Compactions, CreatedAt: transcript.Stamp(in.Created), UpdatedAt: transcript.Stamp(in.Updated), TrashedAt: transcript.Stamp(in.Trashed), Origin: in.Origin,
-	}
-}
-
 func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) error {
 	if q.Limit < 0 {
 		return usage("--limit must not be negative")
@@ -107,13 +81,13 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 		return err
 	}
 	a.stores.look(ctx)
-	rows := []row{}
+	rows := []asjson.Session{}
 	var infos []session.Info
 	for in, err := range naming.List(ctx, st, q) {
 		if err != nil {
 			return err
 		}
-		rows, infos = append(rows, rowOf(in)), append(infos, in)
+		rows, infos = append(rows, asjson.SessionOf(in)), append(infos, in)
 	}
 	if len(rows) == 0 && a.moved != "" {
 		a.warn("%s", a.moved)

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
@@ -121,7 +123,7 @@ func checkpointsJSON(s *session.Session) []checkpointJSON {
 	out := []checkpointJSON{}
 	for _, r := range s.Branch {
 		if cp, ok := r.Body.(session.Checkpoint); ok {
-			out = append(out, checkpointJSON{r.ID, int64(r.Seq), transcript.Stamp(r.Time), cp.Summary, notNil(cp.Topics), notNil(cp.Decisions), notNil(cp.Questions), cp.Covers, cp.Tokens, cp.Messages, cp.Model})
+			out = append(out, checkpointJSON{r.ID, int64(r.Seq), transcript.Stamp(r.Time), cp.Summary, append([]string{}, cp.Topics...), append([]string{}, cp.Decisions...), append([]string{}, cp.Questions...), cp.Covers, cp.Tokens, cp.Messages, cp.Model})
 		}
 	}
 	return out
@@ -147,20 +149,20 @@ func noticesJSON(s *session.Session) []noticeRow {
 }
 
 func sessionJSON(s *session.Session, recs []session.Record) (any, error) {
-	lines := []rawJSON{}
+	lines := []json.RawMessage{}
 	for _, r := range recs {
-		line, err := recordJSON(r)
+		line, err := asjson.Record(r)
 		if err != nil {
 			return nil, err
 		}
 		lines = append(lines, line)
 	}
 	return struct {
-		row
-		Warned bool      `json:"flushWarned"`
-		Saved  bool      `json:"flushActioned"`
-		Branch []rawJSON `json:"branch"`
-	}{rowOf(s.Info), window.Warned(s), window.Saved(s), lines}, nil
+		asjson.Session
+		Warned bool              `json:"flushWarned"`
+		Saved  bool              `json:"flushActioned"`
+		Branch []json.RawMessage `json:"branch"`
+	}{asjson.SessionOf(s.Info), window.Warned(s), window.Saved(s), lines}, nil
 }
 
 // nearby is how many records are shown before and after one, unless --last says

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/asjson"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -40,7 +41,7 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 		line := fmt.Appendf(nil, "%5d  %s", r.Seq, transcript.Line(r, a.style(), a.width()-7))
 		if asJSON {
 			var err error
-			if line, err = recordJSON(r); err != nil {
+			if line, err = asjson.Record(r); err != nil {
 				return err
 			}
 		}

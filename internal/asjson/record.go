@@ -1,4 +1,7 @@
-package main
+// Package asjson is what other programs get: sessions, records, events, search
+// results and compactions in JSON, the same from the commands and from goclaw serve.
+// Programs rely on the names.
+package asjson
 
 import (
 	"encoding/json"
@@ -9,11 +12,9 @@ import (
 	"goclaw/session"
 )
 
-type rawJSON = json.RawMessage
-
-// recordJSON returns a record's native line with its position in it, and without
+// Record returns a record's native line with its position in it, and without
 // the checksum of the line.
-func recordJSON(r session.Record) (rawJSON, error) {
+func Record(r session.Record) (json.RawMessage, error) {
 	line, err := codec.Native.Encode(r)
 	if err != nil {
 		return nil, err
@@ -26,5 +27,5 @@ func recordJSON(r session.Record) (rawJSON, error) {
 	if line[1] != '}' {
 		head += ","
 	}
-	return append(rawJSON(head), line[1:]...), nil
+	return append(json.RawMessage(head), line[1:]...), nil
 }
