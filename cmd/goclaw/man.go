@@ -19,9 +19,9 @@ one for the settings, into that folder, as man expects them.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return manual.Manual{version()}.Page(a.out, cmd.Root())
+				return manual.Manual{Version: version()}.Page(a.out, cmd.Root())
 			}
-			n, err := manual.Manual{version()}.Write(args[0], cmd.Root())
+			n, err := manual.Manual{Version: version()}.Write(args[0], cmd.Root())
 			if err != nil {
 				return err
 			}
