@@ -64,7 +64,7 @@ func (s *Store) rescue(ctx context.Context) (*rescue.Database, error) {
 		d := s.rescued.db
 		if d == nil {
 			var err error
-			if d, err = rescue.Open(ctx, s.path, schema); err != nil {
+			if d, err = rescue.Open(ctx, s.path, schema, false); err != nil {
 				return nil, err
 			}
 		}

@@ -59,3 +59,42 @@ func TestDamagedWhileWriting(t *testing.T) {
 		t.Errorf("read after close: %v, want %v", err, session.ErrClosed)
 	}
 }
+
+// A record that was never committed is not read, page by page neither; Recover
+// brings it back.
+func TestDamagedNotCommitted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 200)
+	file := closeFile(t, s)
+	s = at(t, path)
+	must(t, s.Append(bg, "s1",
+		session.Record{Seq: 202, ID: "e201", Parent: "e200", Time: sessiontest.Start, Body: sessiontest.User("never committed")},
+		session.Record{Seq: 203, ID: "e202", Parent: "e201", Time: sessiontest.Start, Body: sessiontest.User(strings.Repeat("many pages ", 2000))}))
+	wal, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	wal = wal[:len(wal)-24-pageSize] // its last frame commits
+	if !strings.Contains(string(wal), "never committed") {
+		t.Fatal("the record is in the frame that commits")
+	}
+	path = filepath.Join(t.TempDir(), "sessions.db")
+	page := strings.Index(string(file), `say 100"`) / pageSize
+	must(t, os.WriteFile(path, junk(file, page+1), 0o600))
+	must(t, os.WriteFile(path+"-wal", wal, 0o600))
+	into := at(t, filepath.Join(t.TempDir(), "new.db"))
+	_, err = Recover(bg, path, into, func(session.ID, error) {})
+	must(t, err)
+	if in, err := session.Stat(bg, into, "s1"); err != nil || in.Last != 202 {
+		t.Errorf("recovered, the log ends at %d (%v), want 202", in.Last, err)
+	}
+	s = at(t, path)
+	last := session.Seq(0)
+	for r, err := range s.Read(bg, "s1", 0) {
+		if err == nil {
+			last = r.Seq
+		}
+	}
+	if last != 201 {
+		t.Errorf("the log ends at %d, want 201", last)
+	}
+}

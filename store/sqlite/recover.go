@@ -30,7 +30,7 @@ func Recover(ctx context.Context, path string, dst session.Store, report func(se
 	if err != nil {
 		return Recovered{}, fmt.Errorf("sqlite: %w", err)
 	}
-	d, err := rescue.Open(ctx, path, schema)
+	d, err := rescue.Open(ctx, path, schema, true)
 	if err != nil {
 		return Recovered{}, err
 	}

@@ -62,8 +62,10 @@ type row struct {
 // A record's position is made of the number of its session and its own.
 const maxSeq = 1<<32 - 1
 
-// Open reads the database at path, whose current schema is given.
-func Open(ctx context.Context, path, schema string) (*Database, error) {
+// Open reads the database at path, whose current schema is given. With all set,
+// it takes also what is in damaged or unfinished parts of the write-ahead log,
+// which may never have been acknowledged.
+func Open(ctx context.Context, path, schema string, all bool) (*Database, error) {
 	f, err := pages.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
@@ -73,7 +75,9 @@ func Open(ctx context.Context, path, schema string) (*Database, error) {
 		found: map[int64][]candidate{}, rows: map[int64]row{}, inbox: Inbox{}, ids: map[session.ID]*Session{},
 	}
 	err = f.Rows(func(rows []pages.Row) error {
-		d.take(rows)
+		if all || !rows[0].Later { // the rows of a page are from one frame
+			d.take(rows)
+		}
 		return ctx.Err()
 	})
 	if err != nil {
