@@ -657,6 +657,26 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// TestOneOfTwo: a question that names one person asks for what is said of that
+// one, not for what passes between two.
+func TestOneOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/MEMORY.md", `- Ada writes compilers.
+- Ada praised Grace for her sailing, and for her sailing boat.
+- Grace paints.
+- Ada has a garden.
+- Ada goes sailing with her aunt on most weekends of the summer.
+- Grace has a cat.
+`)
+	ix, err := Open(Options{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	first(t, ix, "Does Ada like sailing?", "MEMORY.md:5")
+	first(t, ix, "What did Ada say of Grace's sailing?", "MEMORY.md:2")
+}
+
 func TestMemoryFiles(t *testing.T) {
 	dir := t.TempDir()
 	ix, err := Open(Options{Workspace: dir, Memory: []string{"notes/extra.md"}, Embedder: Local{}})

@@ -220,6 +220,7 @@ func index(name string, in fs.FileInfo, data []byte) *File {
 		f.flaw = fmt.Sprintf("was read in part: the first %s of %s", text.Bytes(MaxFile), text.Bytes(in.Size()))
 	}
 	f.Notes = split(said)
+	about := subjects(f.Notes)
 	var b postings.Builder
 	for _, n := range f.Notes {
 		d := postings.Doc{Seq: uint32(n.Line), Flags: postings.User}.At(at.Unix())
@@ -227,6 +228,9 @@ func index(name string, in fs.FileInfo, data []byte) *File {
 			d.Flags |= postings.MostlyAsks
 		} else if ends {
 			d.Flags |= postings.Asks
+		}
+		if n.namesOthers(about) {
+			d.Flags |= postings.Others
 		}
 		b.Add(d, n.Text, n.subject())
 		sum := sha256.Sum256([]byte(n.Text))

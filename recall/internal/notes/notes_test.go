@@ -27,6 +27,23 @@ func TestSubject(t *testing.T) {
 	}
 }
 
+func TestNamesOthers(t *testing.T) {
+	notes := []Note{
+		{Text: "- Ada writes compilers"}, {Text: "- Ada's garden is large"}, {Text: "- Grace sails"}, {Text: "- Grace has a boat"}, {Text: "- Boats need paint"},
+		{Text: "- Ada encouraged Grace to sail"}, {Text: "- Ada knows what grace is"}, {Text: "- Grace's boat: Ada's idea"}, {Text: "- Ada paints Boats"}, {Text: "that is said of Ada and Grace"},
+	}
+	about := subjects(notes)
+	var got []string
+	for _, n := range notes {
+		if n.namesOthers(about) {
+			got = append(got, n.Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"- Ada encouraged Grace to sail", "- Grace's boat: Ada's idea"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSplit(t *testing.T) {
 	long := strings.Repeat("word ", 150)
 	got := split("intro\nmore\n\n# A\n- one\n  goes on\n- two\n## B\n```\n# no heading\n\n- no item\n```\n" + long + "\n" + long + "\n")

@@ -3,6 +3,7 @@ package notes
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -46,6 +47,33 @@ func (n Note) subject() string {
 		}
 	}
 	return ""
+}
+
+// subjects returns the terms of what two notes or more are about.
+func subjects(notes []Note) map[string]bool {
+	seen, twice := map[string]bool{}, map[string]bool{}
+	for _, n := range notes {
+		if t := words.Term(n.subject()); t != "" {
+			twice[t] = seen[t]
+			seen[t] = true
+		}
+	}
+	maps.DeleteFunc(twice, func(_ string, is bool) bool { return !is })
+	return twice
+}
+
+// namesOthers reports whether a note that has a subject names another of those
+// given, with a capital letter.
+func (n Note) namesOthers(subjects map[string]bool) (others bool) {
+	own := words.Term(n.subject())
+	if own == "" {
+		return false
+	}
+	words.Each(n.Text, func(w words.Word) {
+		r, _ := utf8.DecodeRuneInString(n.Text[w.From:])
+		others = others || w.Term != own && subjects[w.Term] && unicode.IsUpper(r)
+	})
+	return others
 }
 
 // maxNote is how many bytes a note has at most. A line that is longer is

@@ -46,7 +46,8 @@ const (
 	User
 	Tool
 	Summary
-	Named // it begins with what could be its speaker's name
+	Named  // it begins with what could be its speaker's name
+	Others // a note that names others than its subject, whom notes beside it are about
 )
 
 // ByPlace orders docs as segments do.

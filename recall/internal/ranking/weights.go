@@ -21,6 +21,7 @@ type weights struct {
 	ours      float64    // the same, if the question is about the user
 	tool      float64    // factor of what a tool put out
 	speaker   float64    // the query names its speaker
+	others    float64    // the query names only its subject, and it names others too
 	mention   float64    // of a speaker's name as a word: the other one says it
 	date      float64    // it was said when the query says
 	dateWords bool       // the words that name a date count as words, too
@@ -49,7 +50,7 @@ var (
 	// notes are the weights for memory files: sentences that stand alone.
 	notes = weights{
 		k1: 1, b: 0.4, flat: 0.4, near: [5]float64{0.1, 0.3, 1, 0.25, 0.15}, wide: 0.1, user: 1, ours: 1, tool: 0.5,
-		speaker: 4, mention: 0.7, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.5, center: 0.5,
+		speaker: 4, others: -2, mention: 0.7, date: 6, ask: -0.5, askOnly: -1, length: 0.5, cosine: 1.5, center: 0.5,
 	}
 )
 
@@ -60,6 +61,7 @@ var (
 	partWide      = parts.New("the six around", parts.Search)
 	partRole      = parts.New("user and tool factors", parts.Search)
 	partSpeaker   = parts.New("speakers and subjects", parts.Search)
+	partOthers    = parts.New("notes that name others lowered", parts.Search)
 	partMention   = parts.New("speakers' names lowered as words", parts.Search)
 	partDate      = parts.New("dates", parts.Search)
 	partDateWords = parts.New("words of dates", parts.Search)
@@ -89,7 +91,7 @@ func (w weights) used() *weights {
 		w.ask, w.askOnly = 0, 0
 	}
 	for p, v := range map[*parts.Part]*float64{
-		partAnswer: &w.answer, partWide: &w.wide, partSpeaker: &w.speaker, partDate: &w.date, partLength: &w.length, partOpening: &w.opening, partCenter: &w.center,
+		partAnswer: &w.answer, partWide: &w.wide, partSpeaker: &w.speaker, partOthers: &w.others, partDate: &w.date, partLength: &w.length, partOpening: &w.opening, partCenter: &w.center,
 	} {
 		if !p.On() {
 			*v = 0
@@ -169,6 +171,9 @@ func (w *weights) weigh(q *Question, docs []postings.Doc, at int, score float64,
 	d := &docs[at]
 	if named {
 		score += w.speaker
+		if d.Flags&postings.Others != 0 && len(q.names) == 1 {
+			score += w.others
+		}
 	}
 	score += w.date * q.said(d.Time())
 	switch {
