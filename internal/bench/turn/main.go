@@ -95,7 +95,7 @@ func turns(dir string) ([]row, error) {
 		{fmt.Sprintf("turn on %dk tokens: input to request on the wire", overhead.History/1000), b, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: end of answer to its record", overhead.History/1000), a, "ms", 0},
 		{fmt.Sprintf("turn on %dk tokens: overhead in all", overhead.History/1000), a + b, "ms", 5},
-		{fmt.Sprintf("turn on %dk tokens: the fastest", overhead.History/1000), fastest, "ms", 0},
+		{"  the fastest", fastest, "ms", 0},
 	}, nil
 }
 
@@ -162,6 +162,7 @@ func starts(dir string) ([]row, error) {
 		{"goclaw sessions --json, 20 sessions, from process start", list, "ms", 30},
 		{fmt.Sprintf("goclaw sessions --json, %d sessions, from process start", sessions), all, "ms", 0},
 		{fmt.Sprintf("start to prompt, %d sessions in the store", sessions), median(ds), "ms", 50},
+		{"  the fastest", float64(slices.Min(ds).Microseconds()) / 1000, "ms", 0},
 		{"resident size of an idle chat after a turn", rss, "MB", 60},
 	}, nil
 }
