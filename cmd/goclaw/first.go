@@ -26,15 +26,14 @@ type first struct {
 	start repl.Welcome
 }
 
-// firstStart returns what a chat in a terminal does before it opens a session;
-// nil if there is nothing to do.
+// firstStart returns what a chat in a terminal does before it opens a session.
 func (a *app) firstStart(ctx context.Context, st store) func(context.Context, repl.Welcome) {
 	due := a.stores.importDue(ctx, st)
-	fresh := isFresh(ctx, st)
-	if !due && !fresh {
-		return nil
-	}
 	return func(ctx context.Context, start repl.Welcome) {
+		fresh := isFresh(ctx, st) // asked now, because the prompt need not wait for it
+		if !due && !fresh {
+			return
+		}
 		f := &first{app: a, st: st, start: start}
 		tell := fresh && !start.Plain() // plain lines have the guide
 		if tell {

@@ -17,6 +17,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 	"unicode/utf16"
@@ -121,15 +122,18 @@ func Text(s string) string {
 }
 
 // sequences are what programs write to control a terminal: colours, titles, links.
-// One that does not end is not one: it would hide all that follows.
-var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b\n]{0,999}(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[78=>cDEHM]`)
+// One that does not end is not one: it would hide all that follows. Compiling it
+// takes 2 ms, which most commands need not spend.
+var sequences = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b\n]{0,999}(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[78=>cDEHM]`)
+})
 
 // Strip returns s without the sequences that control a terminal.
 func Strip(s string) string {
 	if strings.IndexByte(s, 0x1b) < 0 {
 		return s
 	}
-	return sequences.ReplaceAllString(s, "")
+	return sequences().ReplaceAllString(s, "")
 }
 
 // sequenceOf returns the rest of a control sequence at the beginning of s; "" if
