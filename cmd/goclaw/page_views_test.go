@@ -208,7 +208,7 @@ func pageTalk(t *testing.T, in context.Context) {
 	b.see(".about", "in all")
 }
 
-// The past: a fold, a branch, and the picture of the window.
+// The past: a compaction, a branch, and the picture of the window.
 func pagePast(t *testing.T, in context.Context) {
 	model, _ := slowly(t)
 	s := serving(t, t.TempDir(), t.TempDir(), model)
@@ -220,27 +220,27 @@ func pagePast(t *testing.T, in context.Context) {
 	b.open(id)
 	b.see(".item.user", "Turn 0:")
 
-	// A fold: planned, made, seen, opened in place, closed, and still there.
+	// A compaction: planned, made, seen, opened in place, closed, and still there.
 	b.click("#compact", "Compact")
 	b.see(".panel", "Compact the earlier turns?")
 	b.until("document.activeElement.matches('.panel h3')")
 	b.click(".panel button", "Compact")
-	b.see(".fold", "were compacted")
-	b.see(".fold", "tokens became")
+	b.see(".compacted", "were compacted")
+	b.see(".compacted", "tokens became")
 	b.until("document.activeElement.id === 'compact' && ![...document.querySelectorAll('.item.user')].some(e => e.innerText.includes('Turn 0:'))")
-	b.click(".fold summary", "The summary")
-	b.see(".fold .summary", "K-4711")
-	b.click(".fold button", "Show what it covers")
-	b.see(".item.user.folded", "Turn 0:")
-	b.until("document.querySelector('.folded').compareDocumentPosition(document.getElementById('fold')) & Node.DOCUMENT_POSITION_FOLLOWING")
-	b.until("![...document.querySelectorAll('.folded')].some(e => e.innerText.includes('Turn 7:'))")
-	b.click(".fold button", "Hide what it covers")
-	b.until("!document.querySelector('.folded')")
-	b.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(".fold")))
+	b.click(".compacted summary", "The summary")
+	b.see(".compacted .summary", "K-4711")
+	b.click(".compacted button", "Show what it covers")
+	b.see(".item.user.covered", "Turn 0:")
+	b.until("document.querySelector('.covered').compareDocumentPosition(document.getElementById('compacted')) & Node.DOCUMENT_POSITION_FOLLOWING")
+	b.until("![...document.querySelectorAll('.covered')].some(e => e.innerText.includes('Turn 7:'))")
+	b.click(".compacted button", "Hide what it covers")
+	b.until("!document.querySelector('.covered')")
+	b.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(".compacted")))
 
-	// A record that is folded away can be linked to.
+	// A record that a compaction covers can be linked to.
 	b.js("location.hash += '/3'")
-	b.see(".item.folded.found", "")
+	b.see(".item.covered.found", "")
 
 	// A branch: an earlier message is changed, and the other branch is taken again.
 	b.js("[...document.querySelectorAll('.item.user')].find(e => e.innerText.includes('Turn 7:')).querySelector('button').click()")
@@ -302,14 +302,14 @@ func pagePast(t *testing.T, in context.Context) {
 		}
 	}
 	b.see(".window h3", fmt.Sprintf("The next request: %d of", context.Budget.Used))
-	b.picture("window-fold")
+	b.picture("window-compaction")
 
 	// Undone: everything is sent again.
 	b.click(".tools a", "Conversation")
-	b.click(".fold button", "Undo")
-	b.until("!document.querySelector('.fold')")
+	b.click(".compacted button", "Undo")
+	b.until("!document.querySelector('.compacted')")
 	b.see(".item.undo", "Compaction undone")
-	b.until("!document.querySelector('.folded')")
+	b.until("!document.querySelector('.covered')")
 	b.see(".item.user", "Turn 0:")
 
 	// What all sessions used.

@@ -282,7 +282,7 @@ func (s viewAPI) transcript(w http.ResponseWriter, r *http.Request) error {
 			take(rec)
 		}
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "fold": form.compaction})
+	return writeJSON(w, http.StatusOK, map[string]any{"items": items, "first": first, "last": last, "end": in.Last, "compaction": form.compaction})
 }
 
 // size is about how many bytes an item takes in an answer.

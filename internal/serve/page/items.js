@@ -50,16 +50,16 @@ function Body({ it }) {
 }
 
 export function Item({ it, m, found }) {
-  const folded = it.seq < (m.fold.value?.first || 0) && !it.dead;
+  const covered = it.seq < (m.compaction.value?.first || 0) && !it.dead;
   const name = (it.kind === "assistant" && it.model) || names[it.kind];
-  const classes = ["item", it.kind, it.dead && "dead", folded && "folded", found && "found"].filter(Boolean).join(" ");
+  const classes = ["item", it.kind, it.dead && "dead", covered && "covered", found && "found"].filter(Boolean).join(" ");
   if (small.includes(it.kind)) {
     const about = it.kind === "model" || it.kind === "title" ? ": " + it.text : it.percent ? ` (${it.percent} %)` : it.kind === "compaction" && became(it) ? ": " + became(it) : "";
     return html`<article class=${classes} id=${"r" + it.seq} aria-label=${`${name}, record ${it.seq}`}><details><summary>${name}${about}</summary><${Body} it=${it} /></details></article>`;
   }
   return html`<article class=${classes} id=${"r" + it.seq} aria-label=${`${name}, record ${it.seq}`}>
     <header><span class="who">${name}</span> <time datetime=${it.time}>${clock(it.time)}</time> <a class="seq" href=${`#/s/${encodeURIComponent(m.id)}/${it.seq}`}>#${it.seq}</a>
-      ${it.dead && html`<span class="tag">another branch</span>`}${folded && html`<span class="tag">no longer sent</span>`}
+      ${it.dead && html`<span class="tag">another branch</span>`}${covered && html`<span class="tag">no longer sent</span>`}
       ${it.kind === "user" && !it.dead && html`<button class="quiet" onClick=${() => m.back(it.seq)} title="Go back to before this message, and change it" aria-label=${`Edit, record ${it.seq}`}>Edit</button>`}
       ${(it.kind === "user" || it.kind === "assistant") && html`<button class="quiet" onClick=${() => m.fork(it.seq)} aria-label=${`Fork here, record ${it.seq}`}>Fork here</button>`}
     </header>
@@ -67,14 +67,14 @@ export function Item({ it, m, found }) {
   </article>`;
 }
 
-// Fold stands for the records that a compaction covers, before the first that is sent.
-export function Fold({ m }) {
-  const { first, summary } = m.fold.value;
-  const on = m.unfolded.value;
-  return html`<article class="item fold" id="fold" aria-label="Compacted">
+// Compacted stands for the records that a compaction covers, before the first that is sent.
+export function Compacted({ m }) {
+  const { first, summary } = m.compaction.value;
+  const on = m.opened.value;
+  return html`<article class="item compacted" id="compacted" aria-label="Compacted">
     <p><strong>Records 1 to ${first - 1} were compacted</strong>${became(summary) && ": " + became(summary)}. The model reads this summary of them, made at <a href=${`#/s/${encodeURIComponent(m.id)}/${summary.seq}`}>#${summary.seq}</a>.</p>
     <details class="summary"><summary>The summary</summary><${Body} it=${summary} /></details>
-    <button aria-expanded=${on} onClick=${() => m.unfold(!on)}>${on ? "Hide what it covers" : "Show what it covers"}</button>
+    <button aria-expanded=${on} onClick=${() => m.open(!on)}>${on ? "Hide what it covers" : "Show what it covers"}</button>
     <button onClick=${() => m.compact({ undo: true })}>Undo</button>
   </article>`;
 }

@@ -33,8 +33,8 @@ export class Model {
     this.first = 0; // the records that the items are from
     this.last = 0;
     this.end = signal(0);
-    this.fold = signal(null); // the compaction in effect
-    this.unfolded = signal(false); // what it covers is shown
+    this.compaction = signal(null); // the compaction in effect
+    this.opened = signal(false); // what it covers is shown
     this.goal = 0; // the record to scroll to; Infinity: the end
     this.found = 0; // the one that was
     this.saying = signal(""); // the answer that arrives
@@ -73,8 +73,8 @@ export class Model {
 
   // floor is the first record that is shown.
   floor() {
-    const f = this.fold.value;
-    return f && !this.unfolded.value ? f.first : 1;
+    const c = this.compaction.value;
+    return c && !this.opened.value ? c.first : 1;
   }
 
   atEnd() {
@@ -86,7 +86,7 @@ export class Model {
     batch(() => {
       if (page) {
         this.end.value = Math.max(page.end, this.end.value);
-        this.fold.value = page.fold;
+        this.compaction.value = page.compaction;
       }
       const floor = this.floor();
       this.first = Math.max(first, floor);
@@ -107,7 +107,7 @@ export class Model {
 
   async around(seq) {
     const page = await this.page({ after: Math.max(0, seq - pageSize / 2) });
-    if (page.fold && seq < page.fold.first) this.unfolded.value = true;
+    if (page.compaction && seq < page.compaction.first) this.opened.value = true;
     this.goal = seq;
     this.put(page.items, page.first, page.last, page);
   }
@@ -153,9 +153,9 @@ export class Model {
     });
   }
 
-  // unfold shows what the compaction in effect covers, or hides it.
-  unfold(on) {
-    this.unfolded.value = on;
+  // open shows what the compaction in effect covers, or hides it.
+  open(on) {
+    this.opened.value = on;
     if (on) this.earlier();
     else this.put(this.items.value, this.first, this.last);
   }
@@ -384,7 +384,7 @@ export class Model {
       this.plan.value = null;
       this.status.value = body.undo ? "" : "Compacting the earlier turns.";
       await ask("POST", at(this.id, "/compact"), body);
-      this.unfolded.value = false;
+      this.opened.value = false;
       await this.moved();
       this.count();
       this.status.value = body.undo ? "The compaction was undone." : "The earlier turns were compacted.";

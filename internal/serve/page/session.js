@@ -5,7 +5,7 @@ import { signal } from "./vendor/signals.js";
 import htm from "./vendor/htm.js";
 import { short, dollars } from "./api.js";
 import { Model, nothing, pageSize } from "./model.js";
-import { Item, Fold, Diff } from "./items.js";
+import { Item, Compacted, Diff } from "./items.js";
 import { Picture } from "./picture.js";
 import { fail, nameOf, remove } from "./app.js";
 
@@ -179,13 +179,13 @@ function Transcript({ m }) {
     return () => clearTimeout(t);
   }, [items]);
   const latest = () => m.act(() => m.latest());
-  const fold = m.fold.value;
-  const at = fold ? items.findIndex((it) => it.seq >= fold.first) : -1;
+  const compaction = m.compaction.value;
+  const at = compaction ? items.findIndex((it) => it.seq >= compaction.first) : -1;
   return html`<div class="chat">
     ${m.end.value > pageSize * 2 && html`<label class="scrub">Record <input type="range" min="1" max=${m.end.value} value=${place.value || m.end.value} onChange=${(e) => m.act(() => m.around(Number(e.target.value)))} aria-label="Go to a record" /></label>`}
     <div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said" aria-live="off">
       ${items.flatMap((it, i) => [
-        i === at && m.first <= fold.first && html`<${Fold} key="fold" m=${m} />`,
+        i === at && m.first <= compaction.first && html`<${Compacted} key="compacted" m=${m} />`,
         html`<${Item} key=${it.seq} it=${it} m=${m} found=${it.seq === (m.goal || m.found)} />`,
       ].filter(Boolean))}
       ${m.atEnd() && html`<${Live} m=${m} follow=${follow} />`}
