@@ -15,17 +15,22 @@ func Piped(t *testing.T, answer http.HandlerFunc) *http.Client {
 	t.Helper()
 	l := listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	var running sync.WaitGroup // in a bubble nothing may go on after the test
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		running.Add(1)
-		defer running.Done()
-		answer(w, r)
-	})}
+	srv := &http.Server{Handler: answer, ConnState: func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew: // in Serve, which is counted: no connection is new once it has returned
+			running.Add(1)
+		case http.StateHijacked, http.StateClosed: // its request was served
+			running.Done()
+		}
+	}}
 	running.Go(func() { _ = srv.Serve(l) })
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		select {
 		case l.conns <- theirs:
 			return ours, nil
+		case <-l.closed:
+			return nil, net.ErrClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
