@@ -182,17 +182,25 @@ func (o *output) find(number uint64) (ok bool) {
 // goes on or goes off.
 func (o *output) alternate(text []byte) []byte {
 	on, off := []byte(ansi.SetModeAltScreenSaveCursor), []byte(ansi.ResetModeAltScreenSaveCursor)
+	b := &strings.Builder{}
 	if bytes.Contains(text, on) {
+		if o.kind.single && !o.alt { // what is on the screen scrolls away, all of it
+			o.erase(b, o.width)
+			b.WriteString(strings.Repeat("\n", max(o.last.height-1, 0)))
+		}
 		o.alt = true
 	}
 	before, after, leaves := bytes.Cut(text, off)
+	b.Write(before)
 	if !leaves {
-		return text
+		return []byte(b.String())
 	}
 	o.alt = false
-	b := &strings.Builder{}
-	b.Write(before)
 	b.Write(off)
+	if o.kind.single {
+		// screen keeps what is erased at once.
+		b.WriteString(ansi.CursorHomePosition + strings.Repeat(ansi.EraseEntireLine+"\r\n", max(o.last.height-1, 0)) + ansi.EraseEntireLine + ansi.CursorHomePosition)
+	}
 	settings(b, after)
 	if o.last.alt { // the terminal is given back, or lent to another program
 		return []byte(b.String())

@@ -6,10 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/vt"
 
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
@@ -345,6 +349,54 @@ func TestCalls(t *testing.T) {
 				t.Errorf("the terminal shows\n%s", text)
 			}
 		})
+	}
+}
+
+// In screen(1), which has no alternate screen unless it is told to, what was said
+// scrolls away before something has the whole screen, and that does not stay.
+func TestViewerInScreen(t *testing.T) {
+	next := make(chan struct{})
+	p := tuitest.New(t, 80, 24)
+	ui := tui.New(tui.Options{In: p.TTY, Out: p.TTY, Environ: []string{"TERM=screen", "STY=1.tty.host"}})
+	ui.Attach(nobody{})
+	over := make(chan error, 1)
+	go func() {
+		over <- ui.Run(context.Background(), func(ctx context.Context) error {
+			ui.Print("said before\nand this")
+			<-next
+			ui.ShowCalls(ctx, []repl.Call{ended("bash", `{"command":"make"}`, "made")}, 0)
+			ui.Print("said after")
+			<-next
+			return nil
+		})
+	}()
+	p.See("and this\n> Ask")
+	next <- struct{}{}
+	p.See("q leaves")
+	p.Press("q")
+	p.See("said after\n> Ask")
+	seen := vt.NewEmulator(80, 24)
+	defer seen.InputPipe().(io.Closer).Close()
+	go io.Copy(io.Discard, seen) // what it answers
+	for _, b := range []string{ansi.SetModeAltScreenSaveCursor, ansi.ResetModeAltScreenSaveCursor} {
+		if !strings.Contains(p.All(), b) {
+			t.Errorf("the viewer was not on the alternate screen: %q", p.All())
+		}
+	}
+	seen.WriteString(strings.NewReplacer(ansi.SetModeAltScreenSaveCursor, "", ansi.ResetModeAltScreenSaveCursor, "").Replace(p.All()))
+	if screen := strings.Join(strings.Fields(seen.String()), " "); !strings.HasPrefix(screen, "said after > Ask") {
+		t.Errorf("the screen shows\n%s", seen)
+	}
+	var away string
+	for _, l := range seen.Scrollback().Lines() {
+		away += strings.TrimSpace(l.String()) + "\n"
+	}
+	if away != "said before\nand this\n" {
+		t.Errorf("%q scrolled away", away)
+	}
+	next <- struct{}{}
+	if err := await(t, p, over); err != nil {
+		t.Error(err)
 	}
 }
 

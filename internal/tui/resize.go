@@ -56,8 +56,10 @@ func (o *output) still(width, height int) bool {
 	return o.told == [2]int{width, height}
 }
 
-// reflowing is what a terminal does with lines that are too long after a resize.
+// reflowing is what a terminal does with lines that are too long after a resize,
+// and whether it has a second screen.
 type reflowing struct {
+	single  bool // it is screen, which by default has no alternate screen
 	reflows bool // it breaks them
 	sticky  bool // it is tmux: the end of a line counts although it was erased
 }
@@ -66,6 +68,7 @@ func reflows(getenv func(string) string) reflowing {
 	name, _, _ := strings.Cut(getenv("TERM"), "-")
 	screen := getenv("STY") != ""
 	return reflowing{
+		single:  screen,
 		reflows: getenv("XTERM_VERSION") == "" && !screen && name != "linux",
 		sticky:  getenv("TMUX") != "" || name == "tmux" || name == "screen" && !screen,
 	}
