@@ -32,14 +32,14 @@ sessions. Editors start it themselves, for example with
   {"agent_servers": {"goclaw": {"command": "goclaw", "args": ["acp"]}}}`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			st, err := a.stores.imported(cmd.Context())
+			st, err := a.stores.Imported(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if _, err := a.search.index(); err != nil {
 				return err
 			}
-			defer a.stores.follow(cmd.Context(), st, func(trouble string) { a.warn("%s", trouble) })()
+			defer a.stores.Follow(cmd.Context(), st, func(trouble string) { a.warn("%s", trouble) })()
 			return acpd.Serve(cmd.Context(), editorHost{newBackend(a)}, version(), a.in, a.data())
 		},
 	}
@@ -82,11 +82,11 @@ func (h editorHost) Continue(ctx context.Context, in session.Info) (session.Info
 }
 
 func (h editorHost) Open(ctx context.Context, id session.ID) (*session.Session, error) {
-	return session.Replay(id, h.b.stores.st.Read(ctx, id, 0))
+	return session.Replay(id, h.b.stores.Store.Read(ctx, id, 0))
 }
 
 func (h editorHost) Window(ctx context.Context, in session.Info) (size, used int, usd float64, err error) {
-	s, err := session.Open(ctx, h.b.stores.st, in.ID)
+	s, err := session.Open(ctx, h.b.stores.Store, in.ID)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -95,7 +95,7 @@ func (h editorHost) Window(ctx context.Context, in session.Info) (size, used int
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	usd, err = spending.Of(ctx, h.b.stores.st, h.b.conf, in.ID)
+	usd, err = spending.Of(ctx, h.b.stores.Store, h.b.conf, in.ID)
 	return m.Budget.Window, window.Explain(s, sub.prompt(m, s), m.Tokens, m.Budget).Budget.Used, usd, err
 }
 

@@ -7,7 +7,9 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/models"
+	"goclaw/internal/naming"
 	"goclaw/internal/spending"
+	"goclaw/internal/stores"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
@@ -16,7 +18,7 @@ import (
 // app is one run of the program: what its commands work with.
 type app struct {
 	*env
-	stores *stores
+	stores *stores.Stores
 	lists  lists
 	models *models.Models
 	brief  briefing
@@ -33,8 +35,8 @@ type app struct {
 
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
-	ss := &stores{env: e}
-	a := &app{env: e, lists: lists{e}, stores: ss, models: modelsOf(e), brief: briefing{env: e}, search: &searcher{stores: ss}}
+	ss := storesOf(e)
+	a := &app{env: e, lists: lists{e}, stores: ss, models: modelsOf(e), brief: briefing{env: e}, search: &searcher{env: e, stores: ss}}
 	a.retrying = func(r agent.Retrying) { a.note("%s", transcript.Event(r)) }
 	return a
 }
@@ -47,11 +49,19 @@ func modelsOf(e *env) *models.Models {
 	})
 }
 
+// storesOf returns what opens the store that e configures.
+func storesOf(e *env) *stores.Stores {
+	return stores.New(stores.Options{
+		Config: e.config, Getenv: e.getenv, Note: e.note, Warn: e.warn, Err: func() io.Writer { return e.err },
+		Placed: func() stores.Placed { return e.placed }, Last: func() naming.Listed { return lists{e}.Last() },
+	})
+}
+
 func (a *app) close() {
 	if a.search.ix != nil {
 		a.search.ix.Close()
 	}
-	if a.stores.st != nil {
-		a.stores.st.Close()
+	if a.stores.Store != nil {
+		a.stores.Store.Close()
 	}
 }

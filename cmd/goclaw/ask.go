@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/mirrors"
 	"goclaw/internal/models"
 	"goclaw/internal/naming"
+	"goclaw/internal/stores"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -82,7 +83,7 @@ func expanded(ctx context.Context, a *app, ref, text string, quiet bool) (string
 	}
 	of := session.Info{Key: session.Key(cmp.Or(ref, a.conf.Session.DefaultKey))}
 	if !of.Key.Complete() {
-		if _, found, err := a.stores.find(ctx, ref); err == nil { // else ask says what is wrong
+		if _, found, err := a.stores.Find(ctx, ref); err == nil { // else ask says what is wrong
 			of = found
 		}
 	}
@@ -149,7 +150,7 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 	if err := checkInterrupted(ctx, a, s, len(in.Blocks) == 0); err != nil {
 		return err
 	}
-	if mirror, n, err := mirrors.NewSince(ctx, a.stores.st, s.Info); err == nil && n > 0 && !asJSON {
+	if mirror, n, err := mirrors.NewSince(ctx, a.stores.Store, s.Info); err == nil && n > 0 && !asJSON {
 		a.note("%s", transcript.GoneOn(mirror, s.Info, n, "goclaw sessions merge "+string(s.Key)))
 	}
 	ctx, stop := a.interruptible(ctx)
@@ -190,7 +191,7 @@ func ask(ctx context.Context, a *app, to addressee, in llm.Message, asJSON bool)
 		return fmt.Errorf("the answer is kept, but could not be shown: %w", unseen)
 	}
 	if !asJSON {
-		if err := expire(context.WithoutCancel(ctx), a, a.stores.st); err != nil {
+		if err := expire(context.WithoutCancel(ctx), a, a.stores.Store); err != nil {
 			return err
 		}
 	}
@@ -214,14 +215,16 @@ func target(ctx context.Context, a *app, r *turns, to addressee) (s *session.Ses
 	ref := to.ref
 	if ref == "" || ref == a.conf.Session.DefaultKey { // a key, whatever its form
 		key := session.Key(a.conf.Session.DefaultKey)
-		if s, err = r.Peek(ctx, key); err == nil && s.Origin.Program != "" && a.stores.look(ctx) {
+		if s, err = r.Peek(ctx, key); err == nil && s.Origin.Program != "" && a.stores.Look(ctx) {
 			s, err = r.Peek(ctx, key)
 		}
 		return s, "", err
 	}
-	find := func() (session.Info, error) { return naming.Address(ctx, a.stores.st, ref, a.lists.Last(), to.begin) }
+	find := func() (session.Info, error) {
+		return naming.Address(ctx, a.stores.Store, ref, a.lists.Last(), to.begin)
+	}
 	in, err := find()
-	if foreign(in, err) && a.stores.look(ctx) {
+	if stores.Foreign(in, err) && a.stores.Look(ctx) {
 		in, err = find()
 	}
 	if err != nil {
@@ -231,13 +234,13 @@ func target(ctx context.Context, a *app, r *turns, to addressee) (s *session.Ses
 	case in.ID == "":
 		note = "a new session, " + string(in.Key)
 	case string(in.ID) != ref && string(in.Key) != ref:
-		in.Title = naming.Title(ctx, a.stores.st, in)
+		in.Title = naming.Title(ctx, a.stores.Store, in)
 		note = "continuing " + transcript.Called(in)
 	}
 	if string(in.Key) == ref && string(in.ID) != ref {
 		s, err = r.Peek(ctx, in.Key)
 	} else {
-		s, err = session.Open(ctx, a.stores.st, in.ID)
+		s, err = session.Open(ctx, a.stores.Store, in.ID)
 	}
 	return s, note, err
 }
@@ -247,7 +250,7 @@ func target(ctx context.Context, a *app, r *turns, to addressee) (s *session.Ses
 func checkInterrupted(ctx context.Context, a *app, s *session.Session, goOn bool) error {
 	t, ok := runner.InterruptedIn(s)
 	if ok {
-		release, err := a.stores.st.Lock(ctx, string(s.ID), whoAmI())
+		release, err := a.stores.Store.Lock(ctx, string(s.ID), whoAmI())
 		var held *session.HeldError
 		switch {
 		case errors.As(err, &held) && goOn:

@@ -82,7 +82,7 @@ func (b *backend) close() {
 func (a *app) at(folder string) *app {
 	c := *a.conf
 	c.Workspace = folder
-	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, foreign: a.foreign, placed: a.placed, moved: a.moved, openclaw: a.openclaw}
+	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, placed: a.placed, openclaw: a.openclaw}
 	ms := modelsOf(e)
 	ms.Flag = a.models.Flag
 	return &app{env: e, stores: a.stores, models: ms, brief: briefing{env: e}, search: a.search, who: a.who, spawn: a.spawn}
@@ -97,21 +97,21 @@ func (b *backend) folderOf(in session.Info) string {
 	return b.conf.Memory
 }
 
-func (b *backend) Store() session.Store { return b.stores.st }
+func (b *backend) Store() session.Store { return b.stores.Store }
 
 func (b *backend) Find(ctx context.Context, ref string, trash bool) (session.Info, error) {
-	in, err := session.Stat(ctx, b.stores.st, session.ID(ref))
+	in, err := session.Stat(ctx, b.stores.Store, session.ID(ref))
 	switch {
 	case err == nil && in.Trashed.IsZero() == trash:
 		return in, session.NotFound("session %q is %s", ref, map[bool]string{true: "not in the trash", false: "in the trash"}[trash])
 	case errors.Is(err, session.ErrNotFound) && !trash:
-		in, err = session.Current(ctx, b.stores.st, session.Key(ref))
+		in, err = session.Current(ctx, b.stores.Store, session.Key(ref))
 	}
 	if errors.Is(err, session.ErrNotFound) {
 		return in, session.NotFound("there is no session %q", ref)
 	}
 	if err == nil {
-		in.Title = b.titles.Title(ctx, b.stores.st, in)
+		in.Title = b.titles.Title(ctx, b.stores.Store, in)
 	}
 	return in, err
 }
@@ -134,7 +134,7 @@ func (b *backend) List(ctx context.Context, q url.Values) (infos []session.Info,
 	source, moved := q.Get("source"), false
 	sel := naming.Choice{Folder: q.Get("folder"), All: q.Get("all") == "true", Titles: &b.titles, Expect: 2*limit + 20}
 	sel.Query = session.Query{Agent: q.Get("agent"), Channel: q.Get("channel"), Text: q.Get("text"), Trash: q.Get("trash") == "true"}
-	for in, err := range naming.List(ctx, b.stores.st, sel) {
+	for in, err := range naming.List(ctx, b.stores.Store, sel) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -225,7 +225,7 @@ func (b *backend) Begin(ctx context.Context, h session.Header) (session.Info, er
 	if h.Key == "" {
 		h.Key = session.Key(fmt.Sprintf("main:web:%s", time.Now().UTC().Format("20060102-150405.000000")))
 	}
-	s, err := session.Begin(ctx, b.stores.st, h, session.System{})
+	s, err := session.Begin(ctx, b.stores.Store, h, session.System{})
 	if err != nil {
 		return session.Info{}, err
 	}
@@ -236,11 +236,11 @@ func (b *backend) Continue(ctx context.Context, in session.Info) (session.Info, 
 	if !in.Mirror() {
 		return in, nil
 	}
-	return mirrors.Continue(ctx, b.stores.st, in, session.System{})
+	return mirrors.Continue(ctx, b.stores.Store, in, session.System{})
 }
 
 func (b *backend) Context(ctx context.Context, in session.Info) (json.RawMessage, error) {
-	s, err := session.Open(ctx, b.stores.st, in.ID)
+	s, err := session.Open(ctx, b.stores.Store, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (b *backend) Choose(ctx context.Context, in session.Info, name string) erro
 	if name == "" || name == "goclaw" {
 		return nil
 	}
-	s, err := session.Open(ctx, b.stores.st, in.ID)
+	s, err := session.Open(ctx, b.stores.Store, in.ID)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (b *backend) Choose(ctx context.Context, in session.Info, name string) erro
 	if err != nil {
 		return serve.Wrong(http.StatusNotFound, "%s", err)
 	}
-	_, err = session.Keep(ctx, b.stores.st, s, s.Next(session.ModelChange{Provider: m.ProviderName, Model: m.ModelName, Chosen: true}, session.System{}), session.System{})
+	_, err = session.Keep(ctx, b.stores.Store, s, s.Next(session.ModelChange{Provider: m.ProviderName, Model: m.ModelName, Chosen: true}, session.System{}), session.System{})
 	return err
 }
 
@@ -281,7 +281,7 @@ func (b *backend) Models(ctx context.Context) ([]string, error) {
 
 func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (any, error) {
 	if in != nil {
-		return b.tallies.Steps(ctx, b.stores.st, b.conf, *in, q.Get("brief") == "true")
+		return b.tallies.Steps(ctx, b.stores.Store, b.conf, *in, q.Get("brief") == "true")
 	}
 	by := cmp.Or(q.Get("by"), "both")
 	if !slices.Contains([]string{"day", "model", "session", "both"}, by) {
@@ -291,7 +291,7 @@ func (b *backend) Usage(ctx context.Context, in *session.Info, q url.Values) (an
 	if err != nil {
 		return nil, badRequest("since: %v", err)
 	}
-	lines, err := spending.Since(ctx, b.stores.st, b.conf, by, from, q.Get("imported") == "true")
+	lines, err := spending.Since(ctx, b.stores.Store, b.conf, by, from, q.Get("imported") == "true")
 	return map[string]any{"usage": lines}, err
 }
 
@@ -311,7 +311,7 @@ func (b *backend) Search(ctx context.Context, q url.Values) (any, error) {
 		}
 	}
 	text := q.Get("q")
-	sel, err := f.Query(ctx, b.stores.st, text, b.conf.Workspace)
+	sel, err := f.Query(ctx, b.stores.Store, text, b.conf.Workspace)
 	var wrong query.Usage
 	if errors.As(err, &wrong) {
 		return nil, badRequest("%s", strings.ReplaceAll(err.Error(), "--", ""))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goclaw/internal/stores"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
 	"goclaw/store/sqlite"
@@ -20,7 +21,7 @@ func TestListPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	b := newBackend(&app{stores: &stores{st: st}})
+	b := newBackend(&app{stores: &stores.Stores{Store: st}})
 	now := sessiontest.Start
 	write := func(id session.ID) {
 		t.Helper()

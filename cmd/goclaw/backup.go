@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/backup"
+	"goclaw/internal/config"
 	"goclaw/internal/memoryfiles"
 	"goclaw/internal/progress"
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/store/jsonl"
 	"goclaw/store/sqlite"
@@ -65,13 +67,13 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if c.Session.Store == "jsonl" && within(absolute(c.Session.Path), absolute(path)) {
+	if c.Session.Store == "jsonl" && config.Within(absolute(c.Session.Path), absolute(path)) {
 		return usage("%s is inside the store: choose another folder", path)
 	}
 	if c.Session.Store == "postgres" {
 		return errors.New("goclaw backup does not copy a PostgreSQL database: pg_dump does, and goclaw sessions copy --to sqlite DIR makes a database file of the sessions")
 	}
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func makeBackup(ctx context.Context, a *app, path string, asJSON bool) error {
 	defer p.End()
 	w.Progress = p.Add
 	w.Made, w.Store = time.Now().UTC().Truncate(time.Second), c.Session.Store
-	switch st := whole(st).(type) {
+	switch st := stores.Whole(st).(type) {
 	case *sqlite.Store:
 		err = addDatabase(ctx, w, st, path, p)
 	case *jsonl.Store:

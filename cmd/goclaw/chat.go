@@ -17,6 +17,7 @@ import (
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/spending"
+	"goclaw/internal/stores"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/internal/tui"
@@ -52,13 +53,13 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 		approve = a.approver()
 		a.models.Ask = asker(a.env)
 	}
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
 	if interactive { // who is there is asked before anything is imported
 		o.First = a.firstStart(ctx, st)
-		a.stores.noImport = true
+		a.stores.NoImport = true
 	}
 	run, err := newTurns(ctx, a, approve)
 	if err != nil {
@@ -76,11 +77,11 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	}
 	o.CWD, o.Folder = a.conf.Workspace, transcript.ShortPath(a.conf.Workspace, a.getenv("HOME"))
 	if ref != "" && ref != a.conf.Session.DefaultKey {
-		if in, err := naming.Find(ctx, st, ref, false, a.lists.Last()); foreign(in, err) {
-			a.stores.lookSoon(ctx)
+		if in, err := naming.Find(ctx, st, ref, false, a.lists.Last()); stores.Foreign(in, err) {
+			a.stores.LookSoon(ctx)
 		}
 	} else if !interactive { // nobody waits for a prompt
-		a.stores.lookSoon(ctx)
+		a.stores.LookSoon(ctx)
 	}
 	var troubles notes
 	defer a.followAfter(ctx, st, &o, troubles.add)()

@@ -26,7 +26,7 @@ func checkpointCmd(a *app) *cobra.Command {
 			defer time.AfterFunc(checkpointLimit+time.Minute, func() { os.Exit(1) }).Stop()
 			ctx, cancel := context.WithTimeout(cmd.Context(), checkpointLimit)
 			defer cancel()
-			a.stores.noImport, a.spawn = true, nil
+			a.stores.NoImport, a.spawn = true, nil
 			r, err := newTurns(ctx, a, nil)
 			if err != nil {
 				return err

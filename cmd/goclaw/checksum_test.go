@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"goclaw/internal/stores"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
 	"goclaw/store/jsonl"
@@ -92,9 +93,9 @@ const piFile = `{"type":"session","version":3,"id":"0197a4f2-0000-7000-8000-0000
 `
 
 // ownStore opens the store of that kind in the home of goclaw.
-func ownStore(t *testing.T, kind, home string) store {
+func ownStore(t *testing.T, kind, home string) stores.Store {
 	t.Helper()
-	var st store
+	var st stores.Store
 	var err error
 	if kind == "sqlite" {
 		st, err = sqlite.Open(filepath.Join(home, "sessions.db"))

@@ -54,7 +54,7 @@ reverts. FOCUS says what the summary should stress.`,
 }
 
 func compactSession(ctx context.Context, a *app, ref string, f compactFlags) error {
-	_, in, err := a.stores.find(ctx, ref)
+	_, in, err := a.stores.Find(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) agreed(cut compact.Cut) (bool, error) {
 // tellModel decides which model the session in is asked with, and tells the user
 // if the session last used another one.
 func tellModel(ctx context.Context, a *app, in session.Info) error {
-	s, err := session.Open(ctx, a.stores.st, in.ID)
+	s, err := session.Open(ctx, a.stores.Store, in.ID)
 	if err != nil {
 		return err
 	}

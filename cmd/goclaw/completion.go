@@ -56,7 +56,7 @@ func keyAt(a *app, first, last int, trash bool) completer {
 // its title; else titles, or ids, that do. Completing changes nothing: no store is made, and nothing is
 // imported.
 func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.Completion {
-	a.stores.noImport, a.stores.readOnly = true, true
+	a.stores.NoImport, a.stores.ReadOnly = true, true
 	c, err := a.config()
 	if err != nil {
 		return nil
@@ -64,7 +64,7 @@ func sessionKeys(ctx context.Context, a *app, typed string, trash bool) []cobra.
 	if _, err := os.Stat(c.Session.Path); err != nil && c.Session.Store != "postgres" {
 		return nil
 	}
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return nil
 	}

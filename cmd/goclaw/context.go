@@ -61,7 +61,7 @@ nothing.`,
 }
 
 func contextOf(ctx context.Context, a *app, ref string, strict bool) (*session.Session, error) {
-	st, in, err := a.stores.find(ctx, ref)
+	st, in, err := a.stores.Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func turnTools(ctx context.Context, a *app) []llm.ToolSpec {
 // in the store only from where the context begins.
 func contextCost(ctx context.Context, a *app, s *session.Session, file bool) (float64, error) {
 	if !file {
-		return spending.Of(ctx, a.stores.st, a.conf, s.ID)
+		return spending.Of(ctx, a.stores.Store, a.conf, s.ID)
 	}
 	return spending.On(a.conf, s.Branch), nil
 }

@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/progress"
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/session/storekit"
@@ -61,7 +62,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 	if err != nil {
 		return err
 	}
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 	}
 	defer dst.Close()
 	c := &copying{dst: dst, infos: infos, shown: progress.NewCopy(newBar(a.env))}
-	c.src = counted{whole(st), c.shown.Record}
+	c.src = counted{stores.Whole(st), c.shown.Record}
 	defer c.shown.End()
 	records, bad := 0, 0
 	c.begin("copying")
@@ -158,7 +159,7 @@ func openCopy(a *app, kind, dir string) (st session.Store, path string, err erro
 		return nil, "", usage("%s is the store to be copied: DIR must be another folder", path)
 	}
 	if kind == "sqlite" {
-		if err := notForeign(path); err != nil {
+		if err := stores.CheckOwner(path); err != nil {
 			return nil, "", err
 		}
 		st, err = sqlite.Open(path)

@@ -10,6 +10,7 @@ import (
 
 	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
+	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
@@ -31,7 +32,7 @@ func deleteCmd(a *app) *cobra.Command {
 }
 
 func deleteSession(ctx context.Context, a *app, ref string, purgeIt, yes, asJSON bool) error {
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func deleteSession(ctx context.Context, a *app, ref string, purgeIt, yes, asJSON
 		return err
 	}
 	if p := in.Origin.Path; p != "" {
-		say(a.err, "it came from %s, which stays: an import takes it again only with --again", p)
+		transcript.Say(a.err, "it came from %s, which stays: an import takes it again only with --again", p)
 	}
 	return a.result(asJSON, asjson.SessionOf(in), "removed %s (%s) for good", in.Key, in.ID)
 }
@@ -69,7 +70,7 @@ func confirmPurge(ctx context.Context, a *app, in session.Info, ref string, yes 
 	switch {
 	case yes && !strings.HasPrefix(string(in.Key), ref) && !strings.HasPrefix(string(in.ID), ref):
 		return fmt.Errorf("%q is the title of %s or a part of it: --purge --yes needs the key or the id, %s", ref, in.Key, in.ID)
-	case !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, naming.Title(ctx, a.stores.st, in), in.Records)):
+	case !yes && !a.confirm(fmt.Sprintf("Remove %s (%q, %d records) for good?", in.Key, naming.Title(ctx, a.stores.Store, in), in.Records)):
 		return fmt.Errorf("%s was not removed: --purge needs a yes on a terminal, or --yes", in.Key)
 	}
 	return nil
@@ -116,7 +117,7 @@ func restoreCmd(a *app) *cobra.Command {
 }
 
 func restore(ctx context.Context, a *app, ref string, asJSON bool) error {
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}

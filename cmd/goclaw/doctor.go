@@ -105,11 +105,11 @@ func examineStore(ctx context.Context, a *app, fix bool) (*diagnosis, error) {
 		d.add(finding{What: "config", Problem: strings.TrimPrefix(w, "config: ")})
 	}
 	d.add(modes(c.Home, c.Session.Path)...)
-	if a.moved != "" {
-		d.add(finding{What: "store", Problem: a.moved, Hint: fmt.Sprintf("then set session.path to %s, and leave out session.shared", c.Session.Path)})
+	if a.placed.Moved != "" {
+		d.add(finding{What: "store", Problem: a.placed.Moved, Hint: fmt.Sprintf("then set session.path to %s, and leave out session.shared", c.Session.Path)})
 	}
-	a.stores.readOnly = !fix
-	st, err := a.stores.open()
+	a.stores.ReadOnly = !fix
+	st, err := a.stores.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/inherit/doctor"
 	"goclaw/internal/transcript"
@@ -121,7 +122,7 @@ func examinable(path, repairTo string) (abs string, folder bool, err error) {
 	if _, err := os.Lstat(repairTo); err == nil {
 		return "", false, fmt.Errorf("%s exists already: a repaired copy needs a new file or folder", repairTo)
 	}
-	if folder && within(abs, absolute(repairTo)) {
+	if folder && config.Within(abs, absolute(repairTo)) {
 		return "", false, fmt.Errorf("%s is inside %s, which is not modified: choose a path outside it", repairTo, path)
 	}
 	return abs, folder, nil

@@ -16,6 +16,7 @@ import (
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/progress"
 	"goclaw/internal/repl/line"
+	"goclaw/internal/stores"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
@@ -28,12 +29,10 @@ type env struct {
 	out, err *terminal.Writer // see data for what is not for people
 	getenv   func(string) string
 
-	given   given          // by flags
-	plain   bool           // --plain: a chat draws nothing
-	conf    *config.Loaded // nil until config has loaded it
-	foreign string         // the folder that session.path names, if it is another program's
-	placed  string         // tells the user so
-	moved   string         // says that OpenClaw has moved the logs of a shared store away
+	given  given          // by flags
+	plain  bool           // --plain: a chat draws nothing
+	conf   *config.Loaded // nil until config has loaded it
+	placed stores.Placed  // where the sessions are
 
 	openclaw openclaw.Installation // if its sessions are inherited
 
@@ -74,7 +73,7 @@ func (e *env) config() (*config.Loaded, error) {
 	for _, w := range c.Warnings {
 		e.warn("%s", w)
 	}
-	e.place(c)
+	e.placed = stores.Place(c)
 	if c.Sources["workspace"] == "" && fence(c).Check(c.Workspace) != nil {
 		c.Workspace = c.Memory // started in goclaw's own home
 	}
@@ -83,16 +82,11 @@ func (e *env) config() (*config.Loaded, error) {
 }
 
 // warn tells the user on standard error that something is wrong.
-func (e *env) warn(format string, args ...any) { say(e.err, "goclaw: "+format, args...) }
+func (e *env) warn(format string, args ...any) { transcript.Say(e.err, "goclaw: "+format, args...) }
 
 // note tells the user, dimmed and on standard error, what is not the answer.
 func (e *env) note(format string, args ...any) {
 	fmt.Fprintln(e.err, e.style().Dim(transcript.Wrap(transcript.Printable(fmt.Sprintf(format, transcript.Fields(args)...)), terminal.Columns(e.err))))
-}
-
-// say writes a line of prose. On a terminal it is broken between words.
-func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintln(w, transcript.Wrap(fmt.Sprintf(format, transcript.Fields(args)...), terminal.Columns(w)))
 }
 
 // print writes lines to standard output.
@@ -129,7 +123,7 @@ func (e *env) damage(ds ...*session.Damage) error {
 		e.warn("damaged: %s", d.Error())
 		if d.Size == 0 && d.Line == 0 && !e.rescue { // lost with a page of the database
 			e.rescue = true
-			say(e.err, "  goclaw doctor %s --repair-to NEW.db makes a new database from every record that is left", d.File)
+			transcript.Say(e.err, "  goclaw doctor %s --repair-to NEW.db makes a new database from every record that is left", d.File)
 		}
 	}
 	if len(ds) > 0 {

@@ -7,6 +7,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/models"
 	"goclaw/internal/naming"
+	"goclaw/internal/stores"
 	"goclaw/session"
 	"goclaw/store/sqlite"
 )
@@ -29,25 +30,6 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// told is an error that says itself what to do.
-type told struct{ error }
-
-func (t *told) Unwrap() error { return t.error }
-
-// rescueHint says what to do about a damaged database.
-func rescueHint(d *sqlite.DamagedError) string {
-	return fmt.Sprintf("goclaw doctor %s --repair-to NEW.db makes a new database from every record that is left", d.Path)
-}
-
-// noRecord adds how to find the records of the session id, if err is that there
-// is no such record.
-func noRecord(err error, id session.ID) error {
-	if !errors.Is(err, session.ErrNotFound) {
-		return err
-	}
-	return &hinted{err, fmt.Sprintf("goclaw sessions show %s --records lists its records", id)}
-}
-
 // noSession adds how to start a session, if err is that there is none.
 func (e *env) noSession(err error) error {
 	var none *naming.NoneError
@@ -68,12 +50,21 @@ func (e *env) noSession(err error) error {
 	return &hinted{err, "goclaw sessions lists what there is; --new with a complete key, such as " + example + ", starts a session"}
 }
 
+// noRecord adds how to find the records of the session id, if err is that there
+// is no such record.
+func noRecord(err error, id session.ID) error {
+	if !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	return &hinted{err, fmt.Sprintf("goclaw sessions show %s --records lists its records", id)}
+}
+
 // hint says what to do about an error, where there is something.
 func hint(err error) string {
 	var held *session.HeldError
 	var own *hinted
 	var damaged *sqlite.DamagedError
-	var said *told
+	var said *stores.ToldError
 	switch {
 	case errors.As(err, &said):
 		return ""
@@ -86,7 +77,7 @@ func hint(err error) string {
 	case errors.Is(err, session.ErrNotFound):
 		return "goclaw sessions lists what there is; goclaw sessions --trash lists what was deleted"
 	case errors.As(err, &damaged):
-		return rescueHint(damaged)
+		return stores.Rescue(damaged)
 	case errors.Is(err, session.ErrStale):
 		return "goclaw doctor --fix rebuilds the index from the logs"
 	}

@@ -27,7 +27,7 @@ HTML or JSON, with tool output collapsed. Passwords and keys are taken out of a
 note unless --secrets is given; lines are always complete.`,
 		Args: exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, in, err := a.stores.find(cmd.Context(), args[0])
+			st, in, err := a.stores.Find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func fence(c *config.Loaded) tool.Fence {
 	// it is goclaw's state itself. So is a folder of memory files.
 	for _, dir := range own {
 		for _, open := range []string{c.Workspace, c.Memory} {
-			if dir != open && within(dir, open) {
+			if dir != open && config.Within(dir, open) {
 				f.Open = append(f.Open, open)
 			}
 		}

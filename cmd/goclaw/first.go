@@ -12,6 +12,7 @@ import (
 	"goclaw/internal/models"
 	"goclaw/internal/progress"
 	"goclaw/internal/repl"
+	"goclaw/internal/stores"
 	"goclaw/internal/terminal"
 	"goclaw/internal/transcript"
 	"goclaw/session"
@@ -22,13 +23,13 @@ import (
 // imported without a yes.
 type first struct {
 	*app
-	st    store
+	st    stores.Store
 	start repl.Welcome
 }
 
 // firstStart returns what a chat in a terminal does before it opens a session.
-func (a *app) firstStart(ctx context.Context, st store) func(context.Context, repl.Welcome) {
-	due := a.stores.importDue(ctx, st)
+func (a *app) firstStart(ctx context.Context, st stores.Store) func(context.Context, repl.Welcome) {
+	due := a.stores.ImportDue(ctx, st)
 	return func(ctx context.Context, start repl.Welcome) {
 		fresh := isFresh(ctx, st) // asked now, because the prompt need not wait for it
 		if !due && !fresh {
@@ -45,15 +46,15 @@ func (a *app) firstStart(ctx context.Context, st store) func(context.Context, re
 
 // followAfter follows other programs' sessions once the first start is over: what
 // it imports is followed as well. stop ends that.
-func (a *app) followAfter(ctx context.Context, st store, o *repl.Options, tell func(trouble string)) (stop func()) {
+func (a *app) followAfter(ctx context.Context, st stores.Store, o *repl.Options, tell func(trouble string)) (stop func()) {
 	first := o.First
 	if first == nil {
-		return a.stores.follow(ctx, st, tell)
+		return a.stores.Follow(ctx, st, tell)
 	}
 	stop = func() {}
 	o.First = func(c context.Context, w repl.Welcome) {
 		first(c, w)
-		stop = a.stores.follow(ctx, st, tell)
+		stop = a.stores.Follow(ctx, st, tell)
 	}
 	return func() { stop() }
 }
@@ -86,8 +87,8 @@ func (f *first) look(ctx context.Context, tell, due bool) {
 		if !due {
 			return nil
 		}
-		if o, err = f.stores.importOptions(); err == nil {
-			cat, err = inherit.Find(ctx, f.stores.sources(), f.stores.findOptions("", o.Memo))
+		if o, err = f.stores.ImportOptions(); err == nil {
+			cat, err = inherit.Find(ctx, f.stores.Sources(), f.stores.FindOptions("", o.Memo))
 		}
 		return err
 	})
@@ -111,7 +112,7 @@ func (f *first) look(ctx context.Context, tell, due bool) {
 	if cat == nil {
 		return
 	}
-	f.stores.noImport = true
+	f.stores.NoImport = true
 	f.offer(ctx, cat, o)
 }
 
@@ -150,7 +151,7 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 	resumes := o.Memo.Begun()
 	switch {
 	case n == 0:
-		f.say(func() { f.stores.reportImport(f.err, cat, inherit.Report{}, true) }, len(cat.Problems) > 0)
+		f.say(func() { f.stores.Report(f.err, cat, inherit.Report{}, true) }, len(cat.Problems) > 0)
 		_ = o.Memo.Finish() // else the next start looks again
 		return
 	case resumes:
@@ -166,8 +167,8 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 		f.start.Say("other agents' sessions are not imported: " + transcript.Problem(err))
 		return
 	}
-	f.stores.asked(o.Memo, cat)
-	f.stores.looked = true
+	f.stores.Asked(o.Memo, cat)
+	f.stores.Looked = true
 	o.Waiting = func(held *session.HeldError) {
 		f.start.Say(fmt.Sprintf("another goclaw (pid %d) is importing: waiting for it", held.PID))
 	}
@@ -175,18 +176,18 @@ func (f *first) offer(ctx context.Context, cat *inherit.Catalogue, o inherit.Imp
 	_, err := f.start.Work(ctx, "importing", func(ctx context.Context, tell func(string), width int) (err error) {
 		line := progress.ImportLines(width)
 		o.Progress = func(at inherit.Progress) { tell(line(at)) }
-		rep, err = inherit.Import(ctx, whole(f.st), cat, o)
+		rep, err = inherit.Import(ctx, stores.Whole(f.st), cat, o)
 		return err
 	})
 	if err == nil {
 		err = o.Memo.Finish()
 	}
-	f.say(func() { f.stores.reportImport(f.err, cat, rep, true) }, len(rep.Outcomes)+len(cat.Problems) > 0)
+	f.say(func() { f.stores.Report(f.err, cat, rep, true) }, len(rep.Outcomes)+len(cat.Problems) > 0)
 	switch {
 	case errors.Is(err, context.Canceled):
 		f.start.Say(fmt.Sprintf("[stopped; what is imported stays, %s left: goclaw import, or the next start, imports the rest]", transcript.Count(rep.Count(inherit.Left), "session")))
 	case err != nil:
-		f.start.Say(transcript.Problem(importError(err, rep)))
+		f.start.Say(transcript.Problem(stores.ImportError(err, rep)))
 	}
 }
 

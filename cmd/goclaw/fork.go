@@ -41,7 +41,7 @@ record. If a search found the record on another branch, that branch is copied.`,
 }
 
 func fork(ctx context.Context, a *app, ref string, key session.Key, at string, asJSON bool) error {
-	st, s, err := a.stores.replay(ctx, ref, &at)
+	st, s, err := a.stores.Replay(ctx, ref, &at)
 	if err != nil {
 		return err
 	}

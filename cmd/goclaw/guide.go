@@ -23,7 +23,7 @@ func (a *app) guide(ctx context.Context) []string {
 		}
 	}
 	agents := map[string]int{}
-	for in, err := range a.stores.st.List(ctx, session.Query{}) {
+	for in, err := range a.stores.Store.List(ctx, session.Query{}) {
 		switch {
 		case err != nil, !in.Mirror() && in.Turns > 0: // not the first time
 			return nil

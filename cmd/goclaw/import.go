@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/inherit"
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -56,7 +57,7 @@ type importFlags struct {
 
 func importAll(ctx context.Context, a *app, paths []string, o importFlags) error {
 	ss := a.stores
-	ss.noImport = true
+	ss.NoImport = true
 	c, err := a.config()
 	if err != nil {
 		return err
@@ -69,18 +70,18 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 		if !c.Session.Inherit.Enabled {
 			return errors.New("importing is switched off (session.inherit.enabled): name a PATH to import anyway")
 		}
-		if paths = ss.sources(); len(paths) == 0 {
+		if paths = ss.Sources(); len(paths) == 0 {
 			return errors.New("HOME is not set, so goclaw does not know where other agents keep their sessions: name a PATH")
 		}
 	}
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	take, err := ss.importOptions()
+	take, err := ss.ImportOptions()
 	if err != nil {
 		return err
 	}
-	take.Strict, take.Again, take.Deleted, take.Waiting = o.strict, o.again, o.deleted, ss.waiting
-	cat, err := inherit.Find(ctx, paths, ss.findOptions(o.from, take.Memo))
+	take.Strict, take.Again, take.Deleted, take.Waiting = o.strict, o.again, o.deleted, ss.Waiting
+	cat, err := inherit.Find(ctx, paths, ss.FindOptions(o.from, take.Memo))
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 	if o.dry {
 		return showFound(a, cat, given, o.asJSON)
 	}
-	st, err := ss.open()
+	st, err := ss.Open()
 	if err != nil {
 		return err
 	}
@@ -103,19 +104,19 @@ func importAll(ctx context.Context, a *app, paths []string, o importFlags) error
 	case given:
 		take.Memo.Give(paths, o.from)
 	default:
-		ss.asked(take.Memo, cat)
+		ss.Asked(take.Memo, cat)
 	}
 	rep, err := a.search.indexed(ctx, st, cat, take, !o.asJSON)
 	if err == nil && !(given && take.Memo.Begun()) {
 		err = take.Memo.Finish()
 	}
-	err = importError(err, rep)
+	err = stores.ImportError(err, rep)
 	if o.asJSON {
 		if e := a.printJSON(importRows(cat, rep)); err == nil {
 			err = e
 		}
 	} else {
-		ss.reportImport(a.out, cat, rep, given)
+		ss.Report(a.out, cat, rep, given)
 		a.search.hint(ctx)
 	}
 	if err == nil && rep.Count(inherit.Failed)+cat.Unread()+rep.Damaged() > 0 {
@@ -144,15 +145,18 @@ func showFound(a *app, cat *inherit.Catalogue, given, asJSON bool) error {
 		}
 		return errQuiet
 	}
-	printFound(a.out, cat)
-	a.stores.foundNothing(a.out, cat, given)
+	stores.PrintFound(a.out, cat)
+	a.stores.FoundNothing(a.out, cat, given)
 	for _, t := range cat.Transcripts {
 		fmt.Fprintln(a.out, foundLine(t, a.columns()))
 	}
 	for _, p := range cat.Problems {
 		a.warn("%s", transcript.Printable(p.String()))
 	}
-	return a.stores.unread(cat.Unread())
+	if a.stores.Unread(cat.Unread()); cat.Unread() > 0 {
+		return errQuiet
+	}
+	return nil
 }
 
 // foundLine shows a transcript in one line or, if that is wider than the
@@ -166,16 +170,6 @@ func foundLine(t *inherit.Transcript, columns int) string {
 		return line
 	}
 	return transcript.Wrap(who, columns) + "\n  " + path
-}
-
-// outermost leaves out folders that are inside others.
-func outermost(paths []string) (out []string) {
-	for i, p := range paths {
-		if !slices.ContainsFunc(paths, func(q string) bool { return q != p && within(q, p) }) && !slices.Contains(paths[:i], p) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // importRow is a session in the output of import --json.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,6 +134,30 @@ func (l lists) candidates(err error) bool {
 	for _, line := range transcript.Sessions(listRows(l.conf, many.Candidates), time.Now(), style, terminal.Columns(l.err)) {
 		fmt.Fprintln(l.err, line)
 	}
-	say(l.err, "  type its number, more of its key, or its id")
+	transcript.Say(l.err, "  type its number, more of its key, or its id")
 	return true
+}
+
+// findAll resolves refs, or lists all sessions if there are none: those in the
+// trash last, if trash.
+func (l lists) findAll(ctx context.Context, st session.Store, refs []string, trash bool) (infos []session.Info, err error) {
+	for _, ref := range refs {
+		in, err := naming.Find(ctx, st, ref, false, l.Last())
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, in)
+	}
+	for _, q := range []session.Query{{}, {Trash: true}} {
+		if len(refs) > 0 || q.Trash && !trash {
+			break
+		}
+		for in, err := range st.List(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			infos = append(infos, in)
+		}
+	}
+	return infos, nil
 }

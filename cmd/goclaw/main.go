@@ -50,9 +50,9 @@ func start(a *app, args []string) int {
 		return 0
 	}
 	if !errors.Is(err, errQuiet) && !a.lists.candidates(err) {
-		say(a.err, "goclaw: %s", transcript.Problem(err))
+		transcript.Say(a.err, "goclaw: %s", transcript.Problem(err))
 		if h := hint(err); h != "" {
-			say(a.err, "  %s", h)
+			transcript.Say(a.err, "  %s", h)
 		}
 	}
 	var u *usageError
@@ -86,7 +86,7 @@ func insist(ctx context.Context, stop func(), e *env) (over func()) {
 		case <-end:
 		case <-time.After(patience + time.Duration(e.grace.Load())):
 			e.tty.restore()
-			say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
+			transcript.Say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
 			os.Exit(128 + int(syscall.SIGTERM))
 		}
 	}()

@@ -26,8 +26,8 @@ may call.`,
 				return err
 			}
 			ix.Background()
-			a.stores.lookSoon(cmd.Context())
-			defer a.stores.follow(cmd.Context(), a.stores.st, func(string) {})()
+			a.stores.LookSoon(cmd.Context())
+			defer a.stores.Follow(cmd.Context(), a.stores.Store, func(string) {})()
 			var tools []mcpd.Tool
 			for _, t := range ix.Tools() {
 				tools = append(tools, t)

@@ -29,7 +29,7 @@ names either session.`,
 }
 
 func merge(ctx context.Context, a *app, ref string, asJSON bool) error {
-	st, in, err := a.stores.find(ctx, ref)
+	st, in, err := a.stores.Find(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"goclaw/internal/asjson"
 	"goclaw/internal/naming"
+	"goclaw/internal/transcript"
 	"goclaw/session"
 )
 
@@ -30,7 +31,7 @@ func newCmd(a *app) *cobra.Command {
 }
 
 func newSession(ctx context.Context, a *app, args []string, title string, asJSON bool) error {
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
@@ -59,10 +60,10 @@ func newSession(ctx context.Context, a *app, args []string, title string, asJSON
 // replaced returns a function that tells where the session is that key names
 // now; it is called when key names another one.
 func replaced(ctx context.Context, a *app, key session.Key) func() {
-	old, err := session.Current(ctx, a.stores.st, key)
+	old, err := session.Current(ctx, a.stores.Store, key)
 	return func() {
 		if err == nil && key != "" {
-			say(a.err, "the previous session of %s is still there, as %s", key, old.ID)
+			transcript.Say(a.err, "the previous session of %s is still there, as %s", key, old.ID)
 		}
 	}
 }
@@ -87,7 +88,7 @@ func renameCmd(a *app) *cobra.Command {
 }
 
 func rename(ctx context.Context, a *app, ref, title string, asJSON bool) error {
-	st, in, err := a.stores.find(ctx, ref)
+	st, in, err := a.stores.Find(ctx, ref)
 	if err != nil {
 		return err
 	}

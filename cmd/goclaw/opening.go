@@ -47,16 +47,16 @@ func (o *opening) session(ctx context.Context, a *app) (string, error) {
 		return "", usage("--resume asks which session, which needs a terminal: goclaw sessions lists them, and --session opens one")
 	}
 	if terminal.Is(a.in) && terminal.Is(a.out) {
-		a.stores.agree = func(ctx context.Context, n int) bool {
+		a.stores.Agree = func(ctx context.Context, n int) bool {
 			answer, err := line.NewPlain(a.in, a.out).Ask(ctx, importQuestion(n)+" [Y/n] ")
 			return err == nil && (strings.TrimSpace(answer) == "" || line.Yes(answer))
 		}
 	}
-	st, err := a.stores.imported(ctx)
+	st, err := a.stores.Imported(ctx)
 	if err != nil {
 		return "", err
 	}
-	a.stores.lookSoon(ctx)
+	a.stores.LookSoon(ctx)
 	if o.pick && a.draws() { // the chat shows them
 		for _, err := range st.List(ctx, session.Query{Limit: 1}) {
 			return "", err
@@ -120,12 +120,12 @@ func choose(ctx context.Context, a *app, infos []session.Info) (string, error) {
 		if answer == "" {
 			return "", errQuiet
 		}
-		found, err := naming.Find(ctx, a.stores.st, answer, false, a.lists.Last())
+		found, err := naming.Find(ctx, a.stores.Store, answer, false, a.lists.Last())
 		if err == nil {
 			return string(found.ID), nil
 		}
 		if !a.lists.candidates(err) {
-			say(a.err, "%s", transcript.Problem(err))
+			transcript.Say(a.err, "%s", transcript.Problem(err))
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
+
+	"goclaw/internal/config"
 )
 
 // openClawHome is a home in which the real OpenClaw 2026.2.1 was used, with
@@ -51,7 +53,7 @@ func theirs(t *testing.T, home string) map[string]string {
 	t.Helper()
 	all := seen(t, filepath.Join(home, ".openclaw"))
 	for path := range all {
-		if within(filepath.Join(home, ".openclaw/goclaw"), path) {
+		if config.Within(filepath.Join(home, ".openclaw/goclaw"), path) {
 			delete(all, path)
 		}
 	}

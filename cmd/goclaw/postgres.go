@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"goclaw/internal/stores"
 	"goclaw/internal/text"
 	"goclaw/internal/transcript"
 	"goclaw/store/postgres"
@@ -12,8 +13,8 @@ import (
 
 // examineServer adds what is wrong with the server of a PostgreSQL store, and says
 // what is known of it.
-func examineServer(ctx context.Context, st store, d *diagnosis) {
-	pg, ok := whole(st).(*postgres.Store)
+func examineServer(ctx context.Context, st stores.Store, d *diagnosis) {
+	pg, ok := stores.Whole(st).(*postgres.Store)
 	if !ok {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"goclaw/internal/backup"
 	"goclaw/internal/inherit"
 	"goclaw/internal/progress"
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/internal/wholefile"
 	"goclaw/recall"
@@ -106,7 +107,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	now := time.Now()
 	out := restored{Path: c.Session.Path, Sessions: b.Sessions, Trashed: b.Trashed, Records: b.Records, Kept: []string{}}
 	if b.Store == "jsonl" {
-		out.Replaced, err = restoreLogs(ctx, b, c.Session.Path, dir, layouts[c.Session.Layout], now)
+		out.Replaced, err = restoreLogs(ctx, b, c.Session.Path, dir, stores.Layouts[c.Session.Layout], now)
 	} else {
 		out.Replaced, err = restoreDatabase(ctx, b, c.Session.Path, dir, now)
 	}
@@ -143,12 +144,12 @@ func (a *app) replaceable(ctx context.Context, force bool) error {
 	if !there || force {
 		return nil
 	}
-	a.stores.readOnly = true
-	st, err := a.stores.open()
+	a.stores.ReadOnly = true
+	st, err := a.stores.Open()
 	if err != nil {
 		return fmt.Errorf("%w; --force moves it aside and restores the backup", err)
 	}
-	a.stores.st = nil
+	a.stores.Store = nil
 	defer st.Close()
 	for _, q := range []session.Query{{Limit: 1}, {Limit: 1, Trash: true}} {
 		for range st.List(ctx, q) { // an error is no reason to replace it either

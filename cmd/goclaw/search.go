@@ -127,9 +127,9 @@ func search(ctx context.Context, a *app, f searchFlags) (err error) {
 	if f.Here && err != nil {
 		return err
 	}
-	a.stores.look(ctx)
-	f.Session = naming.Numbered(ctx, a.stores.st, f.Session, a.lists.Last())
-	q, err := f.Query(ctx, a.stores.st, f.text, folder)
+	a.stores.Look(ctx)
+	f.Session = naming.Numbered(ctx, a.stores.Store, f.Session, a.lists.Last())
+	q, err := f.Query(ctx, a.stores.Store, f.text, folder)
 	var wrong query.Usage
 	if errors.As(err, &wrong) {
 		return &usageError{err}

@@ -13,6 +13,7 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/inherit"
 	"goclaw/internal/progress"
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
 	"goclaw/tool"
@@ -20,7 +21,8 @@ import (
 
 // searcher has the search index.
 type searcher struct {
-	*stores
+	*env
+	stores    *stores.Stores
 	ix        *recall.Index // nil until something is searched for
 	indexing  *progress.Bar // of records; nil until the index is opened
 	embedding *progress.Bar // of the vectors that the user waits for; nil: nobody does
@@ -63,14 +65,14 @@ func (x *searcher) index() (*recall.Index, error) {
 	if x.ix != nil {
 		return x.ix, nil
 	}
-	st, err := x.open()
+	st, err := x.stores.Open()
 	if err != nil {
 		return nil, err
 	}
 	c := x.conf
 	x.indexing = newBar(x.env)
 	o := recall.Options{
-		Store: redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
+		Store: stores.Redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
 		Private: func(path string) bool { return fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
@@ -114,13 +116,13 @@ func (x *searcher) embedded(made, total int) {
 
 // indexed imports cat as take does, and indexes it meanwhile if it is much. What
 // cannot be indexed is indexed by the next search, which says why it cannot.
-func (x *searcher) indexed(ctx context.Context, st store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
+func (x *searcher) indexed(ctx context.Context, st stores.Store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
 	x.importing = true
 	if os.Getenv("GOGC") == "" {
 		defer inherit.Frugally()()
 	}
 	bulk := recall.NewBulk(ctx, x.index)
-	rep, err := x.take(ctx, st, cat, o, show, bulk.Grown)
+	rep, err := x.stores.Take(ctx, st, cat, o, show, bulk.Grown)
 	_ = bulk.Wait()
 	x.importing = false
 	return rep, err

@@ -79,7 +79,7 @@ a log should be replaced in any case.`,
 
 // lookFor scans the sessions that refs name, or everything.
 func lookFor(ctx context.Context, a *app, refs []string, find leaks.Finder) (s leaks.Scan, err error) {
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return s, err
 	}
@@ -157,7 +157,7 @@ func redactSecrets(ctx context.Context, a *app, refs []string, file string, yes,
 	}
 	for _, in := range s.Sessions {
 		if b := s.Found[in.ID]; len(b.Targets) > 0 && in.Trashed.IsZero() {
-			if err := leaks.Redact(ctx, a.stores.st, in, b, find); err != nil {
+			if err := leaks.Redact(ctx, a.stores.Store, in, b, find); err != nil {
 				return err
 			}
 		}

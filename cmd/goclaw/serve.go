@@ -73,15 +73,15 @@ func serveSessions(ctx context.Context, a *app, f serveFlags) error {
 	if ip := net.ParseIP(host); !f.remote && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usage("--addr %s can be reached from other machines: add --remote to allow that", f.addr)
 	}
-	st, err := a.stores.imported(ctx)
+	st, err := a.stores.Imported(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := a.search.index(); err != nil {
 		return err
 	}
-	a.stores.lookSoon(ctx)
-	defer a.stores.follow(ctx, st, func(string) {})()
+	a.stores.LookSoon(ctx)
+	defer a.stores.Follow(ctx, st, func(string) {})()
 	file := filepath.Join(a.conf.Home, "serve-token")
 	token, err := serve.Token(file)
 	if err != nil {

@@ -278,7 +278,7 @@ func printServers(e *env, rows []serverRow) error {
 			e.warn("MCP server %s: %s", r.Name, r.Problem)
 		}
 		if len(r.Tools) > 0 {
-			say(e.out, "%s: %s", transcript.Name(r.Name), strings.Join(r.Tools, ", "))
+			transcript.Say(e.out, "%s: %s", transcript.Name(r.Name), strings.Join(r.Tools, ", "))
 		}
 	}
 	return nil

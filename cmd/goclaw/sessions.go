@@ -76,11 +76,11 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 	if q.Limit < 0 {
 		return usage("--limit must not be negative")
 	}
-	st, err := a.stores.imported(ctx)
+	st, err := a.stores.Imported(ctx)
 	if err != nil {
 		return err
 	}
-	a.stores.look(ctx)
+	a.stores.Look(ctx)
 	rows := []asjson.Session{}
 	var infos []session.Info
 	for in, err := range naming.List(ctx, st, q) {
@@ -89,8 +89,8 @@ func listSessions(ctx context.Context, a *app, q naming.Choice, asJSON bool) err
 		}
 		rows, infos = append(rows, asjson.SessionOf(in)), append(infos, in)
 	}
-	if len(rows) == 0 && a.moved != "" {
-		a.warn("%s", a.moved)
+	if len(rows) == 0 && a.placed.Moved != "" {
+		a.warn("%s", a.placed.Moved)
 	}
 	switch {
 	case asJSON:

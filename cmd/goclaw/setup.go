@@ -91,7 +91,7 @@ func (s *setup) set(value any, key ...string) {
 
 func runSetup(ctx context.Context, a *app, f setupFlags, given func(string) bool) error {
 	s := &setup{app: a, setupFlags: f, given: given, q: asking{e: a.env}}
-	a.stores.noImport = true
+	a.stores.NoImport = true
 	c, err := a.config()
 	if err != nil {
 		return err
@@ -128,8 +128,8 @@ func (s *setup) left(err error) error {
 func (s *setup) look(ctx context.Context) error {
 	s.servers = s.models.LocalServers(ctx)
 	s.agents = map[string]int{}
-	if paths := s.stores.sources(); len(paths) > 0 {
-		cat, err := inherit.Find(ctx, paths, s.stores.findOptions("", nil))
+	if paths := s.stores.Sources(); len(paths) > 0 {
+		cat, err := inherit.Find(ctx, paths, s.stores.FindOptions("", nil))
 		if err != nil {
 			return s.left(err)
 		}

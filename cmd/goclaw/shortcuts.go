@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"goclaw/internal/config"
 	"goclaw/internal/instructions"
 	"goclaw/internal/repl"
 )
@@ -185,8 +186,8 @@ func (b *briefing) readable() []string {
 	f := fence(c)
 	var out []string
 	add := func(dir string) {
-		own := within(filepath.Join(c.Home, "skills"), dir)
-		if own || !within(c.Workspace, dir) && f.Check(dir) == nil {
+		own := config.Within(filepath.Join(c.Home, "skills"), dir)
+		if own || !config.Within(c.Workspace, dir) && f.Check(dir) == nil {
 			out = append(out, dir)
 		}
 	}

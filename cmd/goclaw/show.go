@@ -43,7 +43,7 @@ func showCmd(a *app) *cobra.Command {
 }
 
 func showSession(ctx context.Context, a *app, ref string, f showFlags) error {
-	st, s, err := a.stores.replay(ctx, ref, &f.around)
+	st, s, err := a.stores.Replay(ctx, ref, &f.around)
 	if err != nil {
 		return err
 	}

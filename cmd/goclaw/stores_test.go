@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"goclaw/internal/stores"
 	"goclaw/session/storekit"
 )
 
@@ -14,14 +15,14 @@ func TestRedactedOnce(t *testing.T) {
 	home := t.TempDir()
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard, func(name string) string { return map[string]string{"GOCLAW_HOME": home}[name] })
 	defer a.close()
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if view := redacted(st); storekit.Redacted(view) != view {
+	if view := stores.Redacted(st); storekit.Redacted(view) != view {
 		t.Errorf("recall wraps %T again", view)
 	}
-	if _, ok := whole(st).(storekit.Redactions); !ok {
-		t.Errorf("%T finds redactions by reading logs", whole(st))
+	if _, ok := stores.Whole(st).(storekit.Redactions); !ok {
+		t.Errorf("%T finds redactions by reading logs", stores.Whole(st))
 	}
 }

@@ -33,7 +33,7 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 	if last < 0 {
 		return usage("--lines must not be negative")
 	}
-	st, in, err := a.stores.find(ctx, ref)
+	st, in, err := a.stores.Find(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func tail(ctx context.Context, a *app, ref string, last int, follow, asJSON bool
 		return nil
 	}
 	if in.Mirror() {
-		defer a.stores.follow(ctx, st, func(string) {})()
+		defer a.stores.Follow(ctx, st, func(string) {})()
 	}
 	for r, err := range undamaged(session.Follow(ctx, st, in.ID, in.Last)) {
 		if err != nil {

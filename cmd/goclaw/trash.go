@@ -12,6 +12,8 @@ import (
 	"goclaw/internal/config"
 	"goclaw/internal/naming"
 	"goclaw/internal/repl/history"
+	"goclaw/internal/stores"
+	"goclaw/internal/transcript"
 	"goclaw/llm"
 	"goclaw/session"
 )
@@ -49,7 +51,7 @@ func expire(ctx context.Context, a *app, st session.Store) error {
 		if err != nil {
 			return err
 		}
-		say(a.err, "moved %s (%q) to the trash: it was idle since %s (its ttl is %s); goclaw sessions restore %s brings it back",
+		transcript.Say(a.err, "moved %s (%q) to the trash: it was idle since %s (its ttl is %s); goclaw sessions restore %s brings it back",
 			in.Key, in.Title, in.Updated.Local().Format(time.DateOnly), config.Duration(keep.For(in.Key)), in.ID)
 	}
 	return nil
@@ -57,7 +59,7 @@ func expire(ctx context.Context, a *app, st session.Store) error {
 
 // sweep expires sessions, and removes for good those that were in the trash for
 // longer than retention.trash. No session disappears without a message.
-func sweep(ctx context.Context, a *app, st store) error {
+func sweep(ctx context.Context, a *app, st stores.Store) error {
 	if err := expire(ctx, a, st); err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func sweep(ctx context.Context, a *app, st store) error {
 		if err := purge(ctx, a, st, in); err != nil {
 			return err
 		}
-		say(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)",
+		transcript.Say(a.err, "removed %s (%q) for good: it was in the trash since %s (retention.trash is %s)",
 			in.Key, title, in.Trashed.Local().Format(time.DateOnly), a.conf.Session.Retention.Trash)
 	}
 	return nil
@@ -88,8 +90,8 @@ func sweep(ctx context.Context, a *app, st store) error {
 // purge removes a session in the trash for good: its words in the search index
 // and what was typed in it from the input history first. The next import does
 // not bring it back if it was another agent's.
-func purge(ctx context.Context, a *app, st store, in session.Info) error {
-	removed, err := a.stores.removed()
+func purge(ctx context.Context, a *app, st stores.Store, in session.Info) error {
+	removed, err := a.stores.Removed()
 	if err == nil {
 		err = removed.Add(in)
 	}
@@ -108,14 +110,14 @@ func purge(ctx context.Context, a *app, st store, in session.Info) error {
 // forgetTyped removes from the input history every line that is, word for word,
 // what the user said in the session id. A line that was also typed elsewhere is
 // removed with it.
-func forgetTyped(ctx context.Context, a *app, st store, id session.ID) error {
+func forgetTyped(ctx context.Context, a *app, st stores.Store, id session.ID) error {
 	path := filepath.Join(a.conf.Home, "history")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	typed := map[string]bool{}
 	// What was redacted is typed in full in the history.
-	for r, err := range session.Undamaged(whole(st).Read(ctx, id, 0), func(*session.Damage) {}) {
+	for r, err := range session.Undamaged(stores.Whole(st).Read(ctx, id, 0), func(*session.Damage) {}) {
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (t *turns) close() {
 // newTurns opens what is needed to run turns. ask may be nil: then the model's
 // commands are refused.
 func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
-	st, err := a.stores.imported(ctx)
+	st, err := a.stores.Imported(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 // spentToday returns what all sessions have cost today.
 func (a *app) spentToday(ctx context.Context) (float64, error) {
 	if a.today == nil {
-		a.today = spending.NewDay(a.stores.st, a.conf)
+		a.today = spending.NewDay(a.stores.Store, a.conf)
 	}
 	return a.today.Sum(ctx, time.Now())
 }

@@ -48,7 +48,7 @@ far as prices are known.`,
 }
 
 func showUsage(ctx context.Context, a *app, by string, from time.Time, imported, asJSON bool) error {
-	st, err := a.stores.imported(ctx)
+	st, err := a.stores.Imported(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 )
@@ -34,7 +35,7 @@ type verdict struct {
 }
 
 func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
-	st, err := a.stores.open()
+	st, err := a.stores.Open()
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 	}
 	bad, verdicts := 0, []verdict{}
 	for _, in := range infos {
-		v := verdict{in.Key, in.ID, in.Records, verify(ctx, whole(st), in)}
+		v := verdict{in.Key, in.ID, in.Records, verify(ctx, stores.Whole(st), in)}
 		if len(v.Problems) > 0 {
 			bad++
 		}
@@ -63,7 +64,7 @@ func verifyAll(ctx context.Context, a *app, refs []string, asJSON bool) error {
 }
 
 // verify reads one log from its first record and says what is wrong with it.
-func verify(ctx context.Context, st store, in session.Info) []string {
+func verify(ctx context.Context, st stores.Store, in session.Info) []string {
 	problems := []string{}
 	s, err := session.Replay(in.ID, st.ReadChecked(ctx, in.ID))
 	if err != nil {

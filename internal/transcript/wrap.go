@@ -1,11 +1,15 @@
 package transcript
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"goclaw/internal/terminal"
 )
 
 // Wrap breaks lines that are longer than width between words, and indents what
@@ -198,4 +202,9 @@ func (w *Wrapper) under(width int) int {
 		return 0
 	}
 	return n
+}
+
+// Say writes a line of prose. On a terminal it is broken between words.
+func Say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, Wrap(fmt.Sprintf(format, Fields(args)...), terminal.Columns(w)))
 }

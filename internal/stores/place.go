@@ -1,4 +1,4 @@
-package main
+package stores
 
 import (
 	"fmt"
@@ -11,22 +11,29 @@ import (
 	"goclaw/store/sqlite"
 )
 
-// place decides where goclaw's own sessions are. A folder in which another
+// Placed is where goclaw's own sessions are, if that is not where session.path says.
+type Placed struct {
+	Foreign string // the folder that session.path names, if it is another program's
+	Why     string // tells the user so
+	Moved   string // says that OpenClaw has moved the logs of a shared store away
+}
+
+// Place decides where goclaw's own sessions are. A folder in which another
 // program keeps its sessions is imported from and not written to, unless
 // session.shared is set: goclaw's own sessions are then in its home.
-func (e *env) place(c *config.Loaded) {
+func Place(c *config.Loaded) (p Placed) {
 	if c.Session.Store == "postgres" {
-		return
+		return p
 	}
 	dir, own := c.Session.Path, filepath.Join(c.Home, "sessions")
 	if c.Session.Store != "jsonl" {
 		dir, own = filepath.Dir(dir), filepath.Join(c.Home, "sessions.db")
 	}
-	if within(c.Home, dir) {
-		return
+	if config.Within(c.Home, dir) {
+		return p
 	}
 	if _, err := os.Stat(c.Session.Path); err == nil && c.Session.Store != "jsonl" {
-		return // a database that is there already stays in use, if it is goclaw's
+		return p // a database that is there already stays in use, if it is goclaw's
 	}
 	owner, root := inherit.Owner(dir)
 	switch {
@@ -35,26 +42,27 @@ func (e *env) place(c *config.Loaded) {
 		db, n := inherit.MovedInto(root)
 		if db == "" {
 			c.Session.Path = root
-			return
+			return p
 		}
 		// What is written there now, OpenClaw moves away as well.
-		e.foreign = root
-		e.moved = fmt.Sprintf("OpenClaw has moved the sessions of %s into its database %s (%s): goclaw import brings them back, and goclaw's own are in %s from now on", dir, db, transcript.Count(n, "session"), own)
-		e.placed = e.moved
+		p.Foreign = root
+		p.Moved = fmt.Sprintf("OpenClaw has moved the sessions of %s into its database %s (%s): goclaw import brings them back, and goclaw's own are in %s from now on", dir, db, transcript.Count(n, "session"), own)
+		p.Why = p.Moved
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder that OpenClaw has moved into a database", c.Source("session.path"))
 		c.Session.Path = own
 	case c.Session.Shared:
 	default:
-		e.foreign = root
-		e.placed = fmt.Sprintf("%s is %s's and goclaw does not write to it: its sessions are imported, and goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
+		p.Foreign = root
+		p.Why = fmt.Sprintf("%s is %s's and goclaw does not write to it: its sessions are imported, and goclaw's own are in %s (session.shared: true would write there)", dir, owner, own)
 		c.Sources["session.path"] = fmt.Sprintf("%s names a folder of %s", c.Source("session.path"), owner)
 		c.Session.Path = own
 	}
+	return p
 }
 
-// notForeign refuses a file at path that is not goclaw's database, because opening
+// CheckOwner refuses a file at path that is not goclaw's database, because opening
 // it would change it.
-func notForeign(path string) error {
+func CheckOwner(path string) error {
 	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 {
 		return nil // the store says what is wrong, if anything is
 	}
@@ -71,10 +79,4 @@ func notForeign(path string) error {
 		}
 		return fmt.Errorf("%s is a database of another program, and goclaw does not write to it: move it away, or set session.path to another file", path)
 	}
-}
-
-// within reports whether path is dir or inside it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
