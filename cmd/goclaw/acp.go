@@ -15,6 +15,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/acpd"
 	"goclaw/internal/config"
+	"goclaw/internal/permits"
 	"goclaw/internal/spending"
 	"goclaw/llm"
 	"goclaw/session"
@@ -55,7 +56,7 @@ func (h editorHost) usable(folder string) error {
 	if fi, err := os.Stat(folder); err != nil || !fi.IsDir() {
 		return fmt.Errorf("%s is not a folder here", folder)
 	}
-	if err := fence(h.b.conf).Check(folder); err != nil {
+	if err := permits.Fence(h.b.conf).Check(folder); err != nil {
 		return fmt.Errorf("%s is goclaw's own: open another folder", folder)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"goclaw/agent"
+	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/models"
 	"goclaw/internal/naming"
@@ -21,7 +22,7 @@ type app struct {
 	stores *stores.Stores
 	lists  lists
 	models *models.Models
-	brief  briefing
+	brief  *briefing
 	search *searcher
 	today  *spending.Day // nil until it is asked for
 	// greeted: somebody who is here for the first time was told what was found.
@@ -36,7 +37,7 @@ type app struct {
 func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *app {
 	e := &env{in: in, out: terminal.NewWriter(out), err: terminal.NewWriter(errOut), getenv: getenv}
 	ss := storesOf(e)
-	a := &app{env: e, lists: lists{e}, stores: ss, models: modelsOf(e), brief: briefing{env: e}, search: &searcher{env: e, stores: ss}}
+	a := &app{env: e, lists: lists{e}, stores: ss, models: modelsOf(e), brief: briefingOf(e), search: &searcher{env: e, stores: ss}}
 	a.retrying = func(r agent.Retrying) { a.note("%s", transcript.Event(r)) }
 	return a
 }
@@ -45,7 +46,14 @@ func newApp(in io.Reader, out, errOut io.Writer, getenv func(string) string) *ap
 func modelsOf(e *env) *models.Models {
 	return models.New(models.Options{
 		Config: e.config, Getenv: e.getenv, Note: e.note, Warn: e.warn,
-		Agent: func(in session.Info) (openclaw.Agent, session.Key, bool) { return agentOf(e, in) },
+		Agent: func(in session.Info) (openclaw.Agent, session.Key, bool) { return e.openclaw.AgentOf(in) },
+	})
+}
+
+// briefingOf returns what the model is told about where e works.
+func briefingOf(e *env) *briefing {
+	return newBriefing(briefingOptions{
+		Config: func() *config.Loaded { return e.conf }, Getenv: e.getenv, OpenClaw: func() openclaw.Installation { return e.openclaw },
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"goclaw/internal/asjson"
 	"goclaw/internal/mirrors"
 	"goclaw/internal/naming"
+	"goclaw/internal/permits"
 	"goclaw/internal/query"
 	"goclaw/internal/serve"
 	"goclaw/internal/spending"
@@ -85,13 +86,13 @@ func (a *app) at(folder string) *app {
 	e := &env{in: a.in, out: a.out, err: a.err, getenv: a.getenv, given: a.given, conf: &c, placed: a.placed, openclaw: a.openclaw}
 	ms := modelsOf(e)
 	ms.Flag = a.models.Flag
-	return &app{env: e, stores: a.stores, models: ms, brief: briefing{env: e}, search: a.search, who: a.who, spawn: a.spawn}
+	return &app{env: e, stores: a.stores, models: ms, brief: briefingOf(e), search: a.search, who: a.who, spawn: a.spawn}
 }
 
 // folderOf returns the folder that the tools of a session work in: its own if
 // that is here, else the one of the memory files.
 func (b *backend) folderOf(in session.Info) string {
-	if fi, err := os.Stat(in.CWD); err == nil && fi.IsDir() && filepath.IsAbs(in.CWD) && fence(b.conf).Check(in.CWD) == nil {
+	if fi, err := os.Stat(in.CWD); err == nil && fi.IsDir() && filepath.IsAbs(in.CWD) && permits.Fence(b.conf).Check(in.CWD) == nil {
 		return in.CWD
 	}
 	return b.conf.Memory

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/instructions"
-	"goclaw/internal/models"
 	"goclaw/internal/transcript"
 	"goclaw/session"
 	"goclaw/window"
@@ -23,7 +23,7 @@ import (
 // opened and again after a compaction, so that the beginning of the requests stays
 // the same in between, and prompt caches keep working.
 type briefing struct {
-	env *env
+	o briefingOptions
 
 	of          session.ID
 	key         session.Key
@@ -43,6 +43,15 @@ type briefing struct {
 	own   instructions.Files
 }
 
+// briefingOptions say where the model works.
+type briefingOptions struct {
+	Config   func() *config.Loaded
+	Getenv   func(string) string
+	OpenClaw func() openclaw.Installation
+}
+
+func newBriefing(o briefingOptions) *briefing { return &briefing{o: o} }
+
 // share is the share of the window that instructions may take, in percent, and
 // skillShare that of the list of skills; the others are the largest numbers of
 // bytes.
@@ -58,10 +67,10 @@ func (b *briefing) read(s *session.Session, tokens int) {
 		return
 	}
 	b.made, b.of, b.key, b.compactions = true, s.ID, s.Key, s.Compactions
-	folder := b.env.conf.Workspace
+	folder := b.o.Config().Workspace
 	b.day, b.branch = time.Now().Format(time.DateOnly), instructions.Branch(folder)
 	const bytesOfToken = 4
-	b.files, b.problem = instructions.Find(folder, b.env.getenv("HOME"), min(tokens*bytesOfToken*share/100, mostInstruction))
+	b.files, b.problem = instructions.Find(folder, b.o.Getenv("HOME"), min(tokens*bytesOfToken*share/100, mostInstruction))
 	b.become(s.Info, tokens*bytesOfToken*ownShare/100)
 	b.skills, b.room = b.find(), min(tokens*bytesOfToken*skillShare/100, mostSkills)
 }
@@ -70,7 +79,7 @@ func (b *briefing) read(s *session.Session, tokens int) {
 // belongs to one, into at most that many bytes.
 func (b *briefing) become(in session.Info, most int) {
 	b.agent, b.paths, b.own = nil, nil, nil
-	a, key, ok := agentOf(b.env, in)
+	a, key, ok := b.o.OpenClaw().AgentOf(in)
 	if !ok {
 		return
 	}
@@ -118,7 +127,7 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 	tell := func(format string, args ...any) {
 		p.Tail = strings.TrimPrefix(p.Tail+fmt.Sprintf("\n["+format+"]", args...), "\n")
 	}
-	now, _ := instructions.Paths(b.env.conf.Workspace, b.env.getenv("HOME"))
+	now, _ := instructions.Paths(b.o.Config().Workspace, b.o.Getenv("HOME"))
 	for _, path := range append(b.own.Changed(existing(b.paths)), b.files.Changed(now)...) {
 		tell("%s has changed since it was read: what it says now counts.", b.name(path))
 	}
@@ -165,18 +174,8 @@ func (b *briefing) skillList() string {
 
 // name returns a path as a person would write it here.
 func (b *briefing) name(path string) string {
-	if rel, err := filepath.Rel(b.env.conf.Workspace, path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(b.o.Config().Workspace, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
-	return transcript.ShortPath(path, b.env.getenv("HOME"))
-}
-
-// prompt returns what the requests of s to m begin with.
-func (a *app) prompt(m *models.Model, s *session.Session) window.Prompt {
-	a.brief.read(s, m.Budget.Window)
-	p := a.brief.prompt(m.Prompt(a.conf))
-	if m.Thinks {
-		p.Thinking, _ = a.models.Level(s)
-	}
-	return p
+	return transcript.ShortPath(path, b.o.Getenv("HOME"))
 }

@@ -28,7 +28,10 @@ func TestBriefingIsStable(t *testing.T) {
 		}
 	}
 	write("Indent with tabs.", time.Now())
-	b := briefing{env: &env{conf: &config.Loaded{Config: config.Config{Workspace: dir}}, getenv: func(string) string { return "" }}}
+	b := newBriefing(briefingOptions{
+		Config: func() *config.Loaded { return &config.Loaded{Config: config.Config{Workspace: dir}} },
+		Getenv: func(string) string { return "" }, OpenClaw: func() openclaw.Installation { return openclaw.Installation{} },
+	})
 	s := &session.Session{Info: session.Info{ID: "one"}}
 	ask := func() window.Prompt {
 		b.read(s, 100_000)
@@ -73,9 +76,9 @@ func TestBriefingOfAnAgent(t *testing.T) {
 	write(".openclaw/workspace/skills/sail/SKILL.md", "---\nname: sail\ndescription: Sails.\n---\n")
 	write("repo/AGENTS.md", "Use tabs.")
 	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
-	e := &env{conf: &config.Loaded{Config: config.Config{Workspace: filepath.Join(home, "repo")}, Home: filepath.Join(home, "goclaw")}, getenv: getenv}
-	e.openclaw, _ = openclaw.Installed(home, getenv)
-	b := briefing{env: e}
+	c := &config.Loaded{Config: config.Config{Workspace: filepath.Join(home, "repo")}, Home: filepath.Join(home, "goclaw")}
+	claw, _ := openclaw.Installed(home, getenv)
+	b := newBriefing(briefingOptions{Config: func() *config.Loaded { return c }, Getenv: getenv, OpenClaw: func() openclaw.Installation { return claw }})
 	s := &session.Session{Info: session.Info{ID: "one", Key: "agent:main:main"}}
 	ask := func() window.Prompt {
 		b.read(s, 100_000)

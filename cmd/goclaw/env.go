@@ -14,6 +14,7 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
+	"goclaw/internal/permits"
 	"goclaw/internal/progress"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/stores"
@@ -74,7 +75,7 @@ func (e *env) config() (*config.Loaded, error) {
 		e.warn("%s", w)
 	}
 	e.placed = stores.Place(c)
-	if c.Sources["workspace"] == "" && fence(c).Check(c.Workspace) != nil {
+	if c.Sources["workspace"] == "" && permits.Fence(c).Check(c.Workspace) != nil {
 		c.Workspace = c.Memory // started in goclaw's own home
 	}
 	e.conf = c

@@ -3,13 +3,11 @@ package main
 import (
 	"os"
 	"slices"
-	"strings"
 
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/transcript"
 	"goclaw/recall"
-	"goclaw/session"
 )
 
 // adopt takes over what OpenClaw has, if its sessions are inherited: how memory
@@ -26,25 +24,6 @@ func adopt(e *env, c *config.Loaded) {
 		c.Adopt(in.File, in.Config)
 	}
 	e.openclaw = in
-}
-
-// agentOf returns the agent of OpenClaw that a session belongs to: by its key, or
-// by that of the session that it continues. key is the one that OpenClaw knows.
-func agentOf(e *env, in session.Info) (a openclaw.Agent, key session.Key, ok bool) {
-	if p := in.Origin.Program; p != "" && p != openclaw.Program && p != "goclaw" {
-		return a, "", false
-	}
-	for _, key := range []session.Key{in.Key, in.Origin.Key} {
-		if rest, own := strings.CutPrefix(string(key), "goclaw:"); own { // it continues one
-			key = session.Key("agent:" + rest)
-		}
-		if strings.HasPrefix(string(key), "agent:") {
-			if a, ok := e.openclaw.Agent(key.Parts().Agent); ok {
-				return a, key, true
-			}
-		}
-	}
-	return a, "", false
 }
 
 // beside returns OpenClaw's workspaces, without our own.

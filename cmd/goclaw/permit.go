@@ -7,15 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"goclaw/internal/config"
+	"goclaw/internal/permits"
 	"goclaw/internal/repl"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/terminal"
-	"goclaw/internal/wholefile"
 	"goclaw/tool"
 )
 
@@ -79,55 +78,6 @@ func (g given) apply(c *config.Loaded) error {
 	return nil
 }
 
-// rules returns what is allowed without a question: by the configuration, by
-// flags, and by what the user answered before, here or anywhere.
-func (e *env) rules() ([]tool.Rule, error) {
-	var out []tool.Rule
-	for _, text := range e.conf.Tools.Allow {
-		rule, err := tool.ParseRule(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: tools.allow: %w", e.conf.Source("tools.allow"), err)
-		}
-		out = append(out, rule)
-	}
-	data, err := wholefile.Read(filepath.Join(e.conf.Home, "allowed"), wholefile.Small)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.warn("what you allowed for good cannot be read: %v", err)
-	}
-	for line := range strings.Lines(string(data)) {
-		// Older lines have one command, allowed anywhere, and no folder.
-		var dir, text string
-		switch n, _ := fmt.Sscanf(line, "%q %q", &dir, &text); {
-		case n == 1:
-			out = append(out, tool.Exactly(dir))
-		case n == 2 && dir == e.conf.Workspace:
-			if rule, err := tool.ParseRule(text); err == nil {
-				out = append(out, rule)
-			}
-		}
-	}
-	return out, nil
-}
-
-// remember allows what rule covers in this workspace for good. Tools cannot
-// write the file: it is outside their fence.
-func (e *env) remember(rule tool.Rule) error {
-	return wholefile.Append(filepath.Join(e.conf.Home, "allowed"), fmt.Appendf(nil, "%q %q\n", e.conf.Workspace, rule.String()))
-}
-
-// commandsUnasked allows commands, and asks about the rest.
-type commandsUnasked struct{ ask tool.Approver }
-
-func (c commandsUnasked) Approve(ctx context.Context, r tool.Request) (tool.Decision, error) {
-	switch {
-	case r.Tool == "bash":
-		return tool.Once, nil
-	case c.ask == nil:
-		return tool.No, tool.ErrNoOne
-	}
-	return c.ask.Approve(ctx, r)
-}
-
 // approver asks the user on the terminal before something is done. Without a
 // terminal it is nil.
 func (e *env) approver() tool.Approver {
@@ -158,3 +108,6 @@ func asker(e *env) func(context.Context, string) (bool, error) {
 		return line.Yes(answer), err
 	}
 }
+
+// remember allows what rule covers in this workspace for good.
+func (e *env) remember(rule tool.Rule) error { return permits.Remember(e.conf, rule) }

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"goclaw/internal/config"
+	"goclaw/internal/permits"
 	"goclaw/internal/pgtest"
 	"goclaw/session"
 	"goclaw/session/sessiontest"
@@ -254,7 +255,7 @@ func TestPostgresIndexes(t *testing.T) {
 	c := &config.Loaded{Home: home}
 	c.Session.Store, c.Session.Path = "postgres", server.dsn()
 	for _, part := range []string{"", "-wal", "-shm"} {
-		if !slices.Contains(fence(c).Private, own[0]+part) {
+		if !slices.Contains(permits.Fence(c).Private, own[0]+part) {
 			t.Errorf("a model may read %s", own[0]+part)
 		}
 	}

@@ -115,7 +115,7 @@ func restoreBackup(ctx context.Context, a *app, path string, force, asJSON bool)
 	if err != nil {
 		return false, err
 	}
-	if err := recall.Remove(indexAt(c)); err != nil { // the next search makes a new one
+	if err := recall.Remove(c.IndexPath()); err != nil { // the next search makes a new one
 		a.warn("the search index could not be removed: %s", transcript.Problem(err))
 	}
 	if err := restoreMemory(ctx, b, c.Memory, force, now, &out); err != nil {

@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"goclaw/internal/config"
 	"goclaw/internal/inherit"
+	"goclaw/internal/permits"
 	"goclaw/internal/progress"
 	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
@@ -29,19 +28,6 @@ type searcher struct {
 	importing bool          // the progress of an import is shown, not that of the index
 }
 
-// indexAt returns where the search index is: index.db in goclaw's home, or next to
-// a database of sessions outside it. Each PostgreSQL has one of its own in the home.
-func indexAt(c *config.Loaded) string {
-	path := c.Session.Path
-	if c.Session.Store == "postgres" {
-		return filepath.Join(c.Home, "index-"+config.Digest(path)+".db")
-	}
-	if c.Session.Store != "sqlite" || path == filepath.Join(c.Home, "sessions.db") {
-		return filepath.Join(c.Home, "index.db")
-	}
-	return strings.TrimSuffix(path, ".db") + ".index.db"
-}
-
 // hasIndex reports whether there is a search index. Versions before v0.5.0 kept that
 // of a PostgreSQL in index.db: it is removed before the first of its own is made,
 // unless the home has another store that may use it.
@@ -50,7 +36,7 @@ func (x *searcher) hasIndex() bool {
 		_, err := os.Lstat(path)
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	has, home := there(indexAt(x.conf)), x.conf.Home
+	has, home := there(x.conf.IndexPath()), x.conf.Home
 	old := filepath.Join(home, "index.db")
 	if x.conf.Session.Store == "postgres" && !has && there(old) && !there(filepath.Join(home, "sessions.db")) && !there(filepath.Join(home, "sessions")) {
 		if err := recall.Remove(old); err != nil {
@@ -72,9 +58,9 @@ func (x *searcher) index() (*recall.Index, error) {
 	c := x.conf
 	x.indexing = newBar(x.env)
 	o := recall.Options{
-		Store: stores.Redacted(st), Path: indexAt(c), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
+		Store: stores.Redacted(st), Path: c.IndexPath(), Workspace: c.Memory, Memory: slices.Concat(c.Search.Memory, c.Agents.Defaults.MemorySearch.ExtraPaths), Now: time.Now,
 		Beside: beside(x.env), MemorySearch: func(agent string) recall.MemorySearch { return memorySearch(c, agent) },
-		Private: func(path string) bool { return fence(c).Check(path) != nil },
+		Private: func(path string) bool { return permits.Fence(c).Check(path) != nil },
 		Progress: func(done, total int) {
 			switch {
 			case x.importing:
@@ -160,7 +146,7 @@ func (x *searcher) addTools(tools *tool.Set) error {
 
 // examine returns what is wrong with the search index. If fix, it is rebuilt.
 func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
-	wrong, err := recall.Examine(ctx, indexAt(x.conf))
+	wrong, err := recall.Examine(ctx, x.conf.IndexPath())
 	if err != nil || len(wrong) == 0 {
 		return nil, err
 	}
@@ -180,7 +166,7 @@ func (x *searcher) examine(ctx context.Context, fix bool) ([]finding, error) {
 
 // renew brings the search index up to date with redactions, if there is one.
 func (x *searcher) renew(ctx context.Context) error {
-	path := indexAt(x.conf)
+	path := x.conf.IndexPath()
 	if !x.hasIndex() {
 		return nil
 	}
@@ -204,7 +190,7 @@ func (x *searcher) renew(ctx context.Context) error {
 // that cannot be written, because the disk is full, is removed: the next search
 // makes a new one.
 func (x *searcher) prune(ctx context.Context) error {
-	path := indexAt(x.conf)
+	path := x.conf.IndexPath()
 	if !x.hasIndex() {
 		return nil
 	}

@@ -9,16 +9,17 @@ import (
 
 	"goclaw/internal/config"
 	"goclaw/internal/instructions"
+	"goclaw/internal/permits"
 	"goclaw/internal/repl"
 )
 
 // homeOf returns the folder of another program: the one that a variable names, or
 // else the usual one in the user's home. "" if there is neither.
-func homeOf(e *env, variable, usual string) string {
-	if dir := e.getenv(variable); filepath.IsAbs(dir) {
+func (b *briefing) homeOf(variable, usual string) string {
+	if dir := b.o.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
 	}
-	if home := e.getenv("HOME"); home != "" {
+	if home := b.o.Getenv("HOME"); home != "" {
 		return filepath.Join(home, filepath.FromSlash(usual))
 	}
 	return ""
@@ -36,9 +37,9 @@ func below(dir, name string) string {
 // and those above it, in the workspace of the session's agent of OpenClaw, if it
 // has one, and in the user's home.
 func (b *briefing) skillPlaces() []instructions.Place {
-	e, c := b.env, b.env.conf
+	c := b.o.Config()
 	places := instructions.Project(c.Workspace, ".goclaw/skills", ".agents/skills", ".claude/skills", ".pi/skills")
-	refuses := e.openclaw.Refuses
+	refuses := b.o.OpenClaw().Refuses
 	if b.agent != nil {
 		refuses = b.agent.Refuses
 	}
@@ -51,12 +52,12 @@ func (b *briefing) skillPlaces() []instructions.Place {
 	}
 	user := instructions.Places(
 		filepath.Join(c.Home, "skills"),
-		below(e.getenv("HOME"), ".agents/skills"),
-		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "skills"),
-		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "skills"),
-		below(homeOf(e, "CODEX_HOME", ".codex"), "skills"),
+		below(b.o.Getenv("HOME"), ".agents/skills"),
+		below(b.homeOf("CLAUDE_CONFIG_DIR", ".claude"), "skills"),
+		below(b.homeOf("PI_CODING_AGENT_DIR", ".pi/agent"), "skills"),
+		below(b.homeOf("CODEX_HOME", ".codex"), "skills"),
 	)
-	user = append(user, claw(e.openclaw.SkillDirs()...)...)
+	user = append(user, claw(b.o.OpenClaw().SkillDirs()...)...)
 	if at := b.workspace(); at != "" {
 		user = append(claw(filepath.Join(at, "skills"), filepath.Join(at, ".agents", "skills")), user...)
 	}
@@ -74,12 +75,11 @@ func both(project, user []instructions.Place) []instructions.Place {
 
 // templatePlaces are the same for prompt templates.
 func (b *briefing) templatePlaces() []instructions.Place {
-	e := b.env
-	return both(instructions.Project(e.conf.Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
-		filepath.Join(e.conf.Home, "prompts"),
-		below(homeOf(e, "CLAUDE_CONFIG_DIR", ".claude"), "commands"),
-		below(homeOf(e, "PI_CODING_AGENT_DIR", ".pi/agent"), "prompts"),
-		below(homeOf(e, "CODEX_HOME", ".codex"), "prompts"),
+	return both(instructions.Project(b.o.Config().Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
+		filepath.Join(b.o.Config().Home, "prompts"),
+		below(b.homeOf("CLAUDE_CONFIG_DIR", ".claude"), "commands"),
+		below(b.homeOf("PI_CODING_AGENT_DIR", ".pi/agent"), "prompts"),
+		below(b.homeOf("CODEX_HOME", ".codex"), "prompts"),
 	))
 }
 
@@ -172,7 +172,7 @@ func (b *briefing) known() (out []repl.Skill, problems []string) {
 
 // shorten writes the user's home as ~ in a text.
 func (b *briefing) shorten(text string) string {
-	if home := b.env.getenv("HOME"); len(home) > 1 {
+	if home := b.o.Getenv("HOME"); len(home) > 1 {
 		text = strings.ReplaceAll(text, strings.TrimSuffix(home, "/")+"/", "~/")
 	}
 	return text
@@ -182,8 +182,8 @@ func (b *briefing) shorten(text string) string {
 // those of skills, and the workspace of an agent of OpenClaw. Of goclaw's home only
 // the folder skills is one.
 func (b *briefing) readable() []string {
-	c := b.env.conf
-	f := fence(c)
+	c := b.o.Config()
+	f := permits.Fence(c)
 	var out []string
 	add := func(dir string) {
 		own := config.Within(filepath.Join(c.Home, "skills"), dir)

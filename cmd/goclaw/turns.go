@@ -11,6 +11,8 @@ import (
 
 	"goclaw/agent"
 	"goclaw/internal/acpd"
+	"goclaw/internal/models"
+	"goclaw/internal/permits"
 	"goclaw/internal/spending"
 	"goclaw/llm"
 	"goclaw/recall"
@@ -18,6 +20,7 @@ import (
 	"goclaw/session"
 	"goclaw/tool"
 	"goclaw/tool/fetch"
+	"goclaw/window"
 )
 
 // waitLocked is how long a turn waits for a session that another process has
@@ -93,6 +96,16 @@ func (a *app) spentToday(ctx context.Context) (float64, error) {
 	return a.today.Sum(ctx, time.Now())
 }
 
+// prompt returns what the requests of s to m begin with.
+func (a *app) prompt(m *models.Model, s *session.Session) window.Prompt {
+	a.brief.read(s, m.Budget.Window)
+	p := a.brief.prompt(m.Prompt(a.conf))
+	if m.Thinks {
+		p.Thinking, _ = a.models.Level(s)
+	}
+	return p
+}
+
 // newTools returns the tools of a turn, those that search among them.
 func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 	c := a.conf
@@ -102,26 +115,26 @@ func newTools(a *app, ask tool.Approver) (*tool.Set, error) {
 			return nil, err
 		}
 	}
-	if err := checkWorkspace(c); err != nil {
+	if err := permits.CheckWorkspace(c); err != nil {
 		return nil, err
 	}
 	mode, err := tool.ParseMode(c.Tools.Mode)
 	if err != nil {
 		return nil, err
 	}
-	confine, err := sandbox(a.env)
+	confine, err := permits.Sandbox(c, a.getenv)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := a.rules()
+	allowed, err := permits.Rules(c, a.warn)
 	if err != nil {
 		return nil, err
 	}
 	if c.Tools.Bash == "on" {
-		ask = commandsUnasked{ask}
+		ask = permits.CommandsUnasked{Ask: ask}
 	}
 	tools, err := tool.New(tool.Options{
-		Workspace: c.Workspace, Memory: c.Memory, Fence: fence(c), Now: time.Now, Mode: mode, Ask: ask, Rules: rules, DisableBash: c.Tools.Bash == "off",
+		Workspace: c.Workspace, Memory: c.Memory, Fence: permits.Fence(c), Now: time.Now, Mode: mode, Ask: ask, Rules: allowed, DisableBash: c.Tools.Bash == "off",
 		BashTimeout: time.Duration(c.Tools.BashTimeout), Env: os.Environ(), Sandbox: confine,
 	})
 	if err != nil {

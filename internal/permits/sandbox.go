@@ -1,4 +1,4 @@
-package main
+package permits
 
 import (
 	"cmp"
@@ -7,19 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 
+	"goclaw/internal/config"
 	"goclaw/internal/instructions"
 	"goclaw/tool"
 )
 
-// sandbox returns how commands are confined. Besides the workspace they may
+// Sandbox returns how commands are confined. Besides the workspace they may
 // write what work in it needs: the folder of its git repository, which may lie
 // above it, and the caches that compilers and package managers have.
-func sandbox(e *env) (tool.Sandbox, error) {
-	t := e.conf.Tools
+func Sandbox(c *config.Loaded, getenv func(string) string) (tool.Sandbox, error) {
+	t := c.Tools
 	use, err := tool.ParseSandboxUse(t.Sandbox)
-	s := tool.Sandbox{Use: use, NoNetwork: t.Network == "off", Writable: instructions.GitDirs(e.conf.Workspace)}
-	home := e.getenv("HOME")
-	at := func(variable, usual string) string { return cmp.Or(e.getenv(variable), filepath.Join(home, usual)) }
+	s := tool.Sandbox{Use: use, NoNetwork: t.Network == "off", Writable: instructions.GitDirs(c.Workspace)}
+	home := getenv("HOME")
+	at := func(variable, usual string) string { return cmp.Or(getenv(variable), filepath.Join(home, usual)) }
 	gopath, _, _ := strings.Cut(at("GOPATH", "go"), string(filepath.ListSeparator))
 	cargo, gradle := at("CARGO_HOME", ".cargo"), at("GRADLE_USER_HOME", ".gradle")
 	if use == tool.SandboxOn || use == tool.SandboxAuto && t.Mode == tool.ModeAll.String() {
@@ -29,14 +30,14 @@ func sandbox(e *env) (tool.Sandbox, error) {
 			_ = os.MkdirAll(filepath.Join(gopath, "pkg"), 0o755)
 		}
 	}
-	s.Writable = append(s.Writable, at("XDG_CACHE_HOME", ".cache"), e.getenv("GOCACHE"), e.getenv("GOMODCACHE"), filepath.Join(gopath, "pkg"),
+	s.Writable = append(s.Writable, at("XDG_CACHE_HOME", ".cache"), getenv("GOCACHE"), getenv("GOMODCACHE"), filepath.Join(gopath, "pkg"),
 		filepath.Join(cargo, "registry"), filepath.Join(cargo, "git"), at("npm_config_cache", ".npm"), filepath.Join(home, ".local/share/pnpm/store"),
 		filepath.Join(home, ".m2/repository"), filepath.Join(gradle, "caches"), filepath.Join(gradle, "wrapper"), at("NUGET_PACKAGES", ".nuget/packages"))
 	for _, dir := range t.Writable {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			dir = filepath.Join(home, rest)
 		} else if !filepath.IsAbs(dir) {
-			dir = filepath.Join(e.conf.Workspace, dir)
+			dir = filepath.Join(c.Workspace, dir)
 		}
 		s.Writable = append(s.Writable, dir)
 	}

@@ -1,4 +1,7 @@
-package main
+// Package permits says what the model's tools may do here: the fence around goclaw's
+// own state, the rules for what is done without a question, and how commands are
+// confined. It reads the settings and what the user has allowed for good.
+package permits
 
 import (
 	"fmt"
@@ -9,10 +12,10 @@ import (
 	"goclaw/tool"
 )
 
-// fence keeps the model's tools out of goclaw's own state: its home (except the
+// Fence keeps the model's tools out of goclaw's own state: its home (except the
 // folder workspace in it), configuration, sessions, locks and the commands that
 // the user has allowed, wherever those are.
-func fence(c *config.Loaded) tool.Fence {
+func Fence(c *config.Loaded) tool.Fence {
 	f := tool.Fence{Private: []string{c.Home, c.File}, Open: []string{filepath.Join(c.Home, "workspace")}}
 	// The home that a start without GOCLAW_HOME would use.
 	if usual, err := config.Home(unset("GOCLAW_HOME")); err == nil && usual != c.Home {
@@ -23,7 +26,7 @@ func fence(c *config.Loaded) tool.Fence {
 	for _, name := range []string{"config.json", "allowed", "consent.json", "windows.json", "history", "inherit.json", "removed.json", "sessions", "locks"} {
 		f.Private = append(f.Private, filepath.Join(c.Home, name))
 	}
-	dbs := []string{indexAt(c), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")}
+	dbs := []string{c.IndexPath(), filepath.Join(c.Home, "sessions.db"), filepath.Join(c.Home, "index.db")}
 	own := []string{c.Home}
 	if c.Session.Store != "postgres" {
 		dbs, own = append(dbs, c.Session.Path), append(own, c.Session.Path)
@@ -56,11 +59,11 @@ func unset(name string) func(string) string {
 	}
 }
 
-// checkWorkspace refuses a workspace or a folder of memory files that tools
+// CheckWorkspace refuses a workspace or a folder of memory files that tools
 // could not use.
-func checkWorkspace(c *config.Loaded) error {
+func CheckWorkspace(c *config.Loaded) error {
 	for _, at := range []struct{ what, key, path string }{{"the workspace", "workspace", c.Workspace}, {"the folder of memory files", "memory", c.Memory}} {
-		if fence(c).Check(at.path) != nil {
+		if Fence(c).Check(at.path) != nil {
 			return fmt.Errorf("%s %s (%s) holds goclaw's own state, which tools may not reach: choose another folder, such as %s",
 				at.what, at.path, c.Source(at.key), filepath.Join(c.Home, "workspace"))
 		}
