@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"goclaw/agent"
+	"goclaw/internal/briefing"
 	"goclaw/internal/config"
 	"goclaw/internal/inherit/openclaw"
 	"goclaw/internal/models"
@@ -22,7 +23,7 @@ type app struct {
 	stores *stores.Stores
 	lists  lists
 	models *models.Models
-	brief  *briefing
+	brief  *briefing.Briefing
 	search *searcher
 	today  *spending.Day // nil until it is asked for
 	// greeted: somebody who is here for the first time was told what was found.
@@ -51,8 +52,8 @@ func modelsOf(e *env) *models.Models {
 }
 
 // briefingOf returns what the model is told about where e works.
-func briefingOf(e *env) *briefing {
-	return newBriefing(briefingOptions{
+func briefingOf(e *env) *briefing.Briefing {
+	return briefing.New(briefing.Options{
 		Config: func() *config.Loaded { return e.conf }, Getenv: e.getenv, OpenClaw: func() openclaw.Installation { return e.openclaw },
 	})
 }

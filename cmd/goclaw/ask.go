@@ -87,8 +87,8 @@ func expanded(ctx context.Context, a *app, ref, text string, quiet bool) (string
 			of = found
 		}
 	}
-	a.brief.become(of, 0)
-	sent, from, err := a.brief.expandAsked(text)
+	a.brief.Become(of, 0)
+	sent, from, err := a.brief.ExpandAsked(text)
 	if from != "" && err == nil && !quiet {
 		name, _, _ := strings.Cut(text, " ")
 		a.note("%s sends %s", name, from)

@@ -98,7 +98,7 @@ func chat(ctx context.Context, a *app, ref string, begin naming.Beginning, pick 
 	}
 	o.Prepare = func(ctx context.Context) []string { return append(troubles.take(), run.servers.news(ctx)...) }
 	setModels(a, &o, run.tools)
-	o.Shortcuts, o.Expand, o.Skills = a.brief.shortcuts, a.brief.expand, a.brief.known
+	o.Shortcuts, o.Expand, o.Skills = a.brief.Shortcuts, a.brief.Expand, a.brief.Known
 	if ui != nil {
 		defer warmUp(a, &o)()
 	}
@@ -200,7 +200,7 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 		if err != nil {
 			return repl.Model{}, problem, err
 		}
-		a.brief.read(s, m.Budget.Window)
+		a.brief.Read(s, m.Budget.Window)
 		return chatModel(a, tools), problem, nil
 	}
 	o.Choose = func(ctx context.Context, spec string) (repl.Model, error) {
@@ -235,7 +235,7 @@ func setModels(a *app, o *repl.Options, tools *tool.Set) {
 // chatModel is the model in use, as the chat knows it.
 func chatModel(a *app, tools *tool.Set) repl.Model {
 	m := a.models.Now
-	p := a.brief.prompt(m.Prompt(a.conf))
+	p := a.brief.Prompt(m.Prompt(a.conf))
 	p.Tools = tools.Specs()
 	return repl.Model{Provider: m.ProviderName, Model: m.ModelName, Name: m.Name(), Note: m.Note, Budget: m.Budget, Tokens: m.Tokens, Prompt: p, Priced: m.Price.Prices != nil || m.ProviderName == offline.Name}
 }

@@ -154,7 +154,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	}
 	fmt.Fprintln(a.out, st.Dim(transcript.Name(m.Name())+" "+x.Budget.String()))
 	if !file {
-		_, problems := a.brief.known()
+		_, problems := a.brief.Known()
 		for _, line := range problems {
 			fmt.Fprintln(a.out, st.Dim("  "+transcript.Printable(line)))
 		}

@@ -67,7 +67,7 @@ func newTurns(ctx context.Context, a *app, ask tool.Approver) (*turns, error) {
 				a.models.AllowNamed(m)
 			}
 			prompt := a.prompt(m, s)
-			tools.SetReadable(a.brief.readable())
+			tools.SetReadable(a.brief.Readable())
 			env := a.models.Env(m)
 			env.Prompt, env.Tools = prompt, toolsOf{tools, s.ID}
 			env.MaxCalls, env.MaxSteps = a.conf.Limits.CallsPerAnswer, a.conf.Limits.StepsPerTurn
@@ -98,8 +98,8 @@ func (a *app) spentToday(ctx context.Context) (float64, error) {
 
 // prompt returns what the requests of s to m begin with.
 func (a *app) prompt(m *models.Model, s *session.Session) window.Prompt {
-	a.brief.read(s, m.Budget.Window)
-	p := a.brief.prompt(m.Prompt(a.conf))
+	a.brief.Read(s, m.Budget.Window)
+	p := a.brief.Prompt(m.Prompt(a.conf))
 	if m.Thinks {
 		p.Thinking, _ = a.models.Level(s)
 	}

@@ -1,4 +1,7 @@
-package main
+// Package briefing is what the model is told about where it works, and what the user
+// can call by a name there: the day, the folder, instructions, skills and prompt
+// templates, and, for a session of an agent of OpenClaw, that agent's own files.
+package briefing
 
 import (
 	"errors"
@@ -18,12 +21,12 @@ import (
 	"goclaw/window"
 )
 
-// briefing is what the model is told about where it works: the day, the system,
+// Briefing is what the model is told about where it works: the day, the system,
 // the folder, the user's instructions and skills. It is read when a session is
 // opened and again after a compaction, so that the beginning of the requests stays
 // the same in between, and prompt caches keep working.
-type briefing struct {
-	o briefingOptions
+type Briefing struct {
+	o Options
 
 	of          session.ID
 	key         session.Key
@@ -43,14 +46,15 @@ type briefing struct {
 	own   instructions.Files
 }
 
-// briefingOptions say where the model works.
-type briefingOptions struct {
+// Options say where the model works.
+type Options struct {
 	Config   func() *config.Loaded
 	Getenv   func(string) string
 	OpenClaw func() openclaw.Installation
 }
 
-func newBriefing(o briefingOptions) *briefing { return &briefing{o: o} }
+// New returns a briefing that nothing was read for yet.
+func New(o Options) *Briefing { return &Briefing{o: o} }
 
 // share is the share of the window that instructions may take, in percent, and
 // skillShare that of the list of skills; the others are the largest numbers of
@@ -61,8 +65,8 @@ const (
 	ownShare               = 15 // of an agent's own files
 )
 
-// read reads the briefing of s if it was not read before.
-func (b *briefing) read(s *session.Session, tokens int) {
+// Read reads the briefing of s if it was not read before.
+func (b *Briefing) Read(s *session.Session, tokens int) {
 	if b.made && b.of == s.ID && b.key == s.Key && b.compactions == s.Compactions {
 		return
 	}
@@ -71,13 +75,13 @@ func (b *briefing) read(s *session.Session, tokens int) {
 	b.day, b.branch = time.Now().Format(time.DateOnly), instructions.Branch(folder)
 	const bytesOfToken = 4
 	b.files, b.problem = instructions.Find(folder, b.o.Getenv("HOME"), min(tokens*bytesOfToken*share/100, mostInstruction))
-	b.become(s.Info, tokens*bytesOfToken*ownShare/100)
+	b.Become(s.Info, tokens*bytesOfToken*ownShare/100)
 	b.skills, b.room = b.find(), min(tokens*bytesOfToken*skillShare/100, mostSkills)
 }
 
-// become reads the files of the agent of OpenClaw that a session belongs to, if it
+// Become reads the files of the agent of OpenClaw that a session belongs to, if it
 // belongs to one, into at most that many bytes.
-func (b *briefing) become(in session.Info, most int) {
+func (b *Briefing) Become(in session.Info, most int) {
 	b.agent, b.paths, b.own = nil, nil, nil
 	a, key, ok := b.o.OpenClaw().AgentOf(in)
 	if !ok {
@@ -94,8 +98,8 @@ func (b *briefing) become(in session.Info, most int) {
 	b.problem = errors.Join(b.problem, err)
 }
 
-// prompt adds the briefing to p.
-func (b *briefing) prompt(p window.Prompt) window.Prompt {
+// Prompt adds the briefing to p.
+func (b *Briefing) Prompt(p window.Prompt) window.Prompt {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\nThis conversation was opened on %s, on %s", p.System, b.day, runtime.GOOS)
 	if b.branch != "" {
@@ -138,7 +142,7 @@ func (b *briefing) prompt(p window.Prompt) window.Prompt {
 }
 
 // workspace returns the folder of the session's agent of OpenClaw, "" if it has none.
-func (b *briefing) workspace() string {
+func (b *Briefing) workspace() string {
 	if b.agent == nil {
 		return ""
 	}
@@ -156,7 +160,7 @@ func existing(paths []string) (out []string) {
 }
 
 // skillList is what the model is told of skills.
-func (b *briefing) skillList() string {
+func (b *Briefing) skillList() string {
 	listed, left := b.skills.Listed(b.room)
 	if len(listed) == 0 {
 		return ""
@@ -173,7 +177,7 @@ func (b *briefing) skillList() string {
 }
 
 // name returns a path as a person would write it here.
-func (b *briefing) name(path string) string {
+func (b *Briefing) name(path string) string {
 	if rel, err := filepath.Rel(b.o.Config().Workspace, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}

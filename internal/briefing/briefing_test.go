@@ -1,4 +1,4 @@
-package main
+package briefing
 
 import (
 	"os"
@@ -28,14 +28,14 @@ func TestBriefingIsStable(t *testing.T) {
 		}
 	}
 	write("Indent with tabs.", time.Now())
-	b := newBriefing(briefingOptions{
+	b := New(Options{
 		Config: func() *config.Loaded { return &config.Loaded{Config: config.Config{Workspace: dir}} },
 		Getenv: func(string) string { return "" }, OpenClaw: func() openclaw.Installation { return openclaw.Installation{} },
 	})
 	s := &session.Session{Info: session.Info{ID: "one"}}
 	ask := func() window.Prompt {
-		b.read(s, 100_000)
-		return b.prompt(window.Prompt{System: "You are goclaw."})
+		b.Read(s, 100_000)
+		return b.Prompt(window.Prompt{System: "You are goclaw."})
 	}
 	first := ask()
 	if !strings.Contains(first.System, "Indent with tabs.") || first.Tail != "" || len(first.Sources) != 1 || first.Sources[0].Name != "AGENTS.md" {
@@ -78,11 +78,11 @@ func TestBriefingOfAnAgent(t *testing.T) {
 	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
 	c := &config.Loaded{Config: config.Config{Workspace: filepath.Join(home, "repo")}, Home: filepath.Join(home, "goclaw")}
 	claw, _ := openclaw.Installed(home, getenv)
-	b := newBriefing(briefingOptions{Config: func() *config.Loaded { return c }, Getenv: getenv, OpenClaw: func() openclaw.Installation { return claw }})
+	b := New(Options{Config: func() *config.Loaded { return c }, Getenv: getenv, OpenClaw: func() openclaw.Installation { return claw }})
 	s := &session.Session{Info: session.Info{ID: "one", Key: "agent:main:main"}}
 	ask := func() window.Prompt {
-		b.read(s, 100_000)
-		return b.prompt(window.Prompt{})
+		b.Read(s, 100_000)
+		return b.Prompt(window.Prompt{})
 	}
 	names := func(p window.Prompt) string {
 		var out []string

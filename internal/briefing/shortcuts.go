@@ -1,4 +1,4 @@
-package main
+package briefing
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // homeOf returns the folder of another program: the one that a variable names, or
 // else the usual one in the user's home. "" if there is neither.
-func (b *briefing) homeOf(variable, usual string) string {
+func (b *Briefing) homeOf(variable, usual string) string {
 	if dir := b.o.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
 	}
@@ -36,7 +36,7 @@ func below(dir, name string) string {
 // skillPlaces are where skills are looked for, the nearest first: in the folder
 // and those above it, in the workspace of the session's agent of OpenClaw, if it
 // has one, and in the user's home.
-func (b *briefing) skillPlaces() []instructions.Place {
+func (b *Briefing) skillPlaces() []instructions.Place {
 	c := b.o.Config()
 	places := instructions.Project(c.Workspace, ".goclaw/skills", ".agents/skills", ".claude/skills", ".pi/skills")
 	refuses := b.o.OpenClaw().Refuses
@@ -74,7 +74,7 @@ func both(project, user []instructions.Place) []instructions.Place {
 }
 
 // templatePlaces are the same for prompt templates.
-func (b *briefing) templatePlaces() []instructions.Place {
+func (b *Briefing) templatePlaces() []instructions.Place {
 	return both(instructions.Project(b.o.Config().Workspace, ".goclaw/prompts", ".claude/commands", ".pi/prompts"), instructions.Places(
 		filepath.Join(b.o.Config().Home, "prompts"),
 		below(b.homeOf("CLAUDE_CONFIG_DIR", ".claude"), "commands"),
@@ -83,8 +83,8 @@ func (b *briefing) templatePlaces() []instructions.Place {
 	))
 }
 
-// shortcuts are what /name stands for besides the chat's own commands.
-func (b *briefing) shortcuts() []repl.Shortcut {
+// Shortcuts are what /name stands for besides the chat's own commands.
+func (b *Briefing) Shortcuts() []repl.Shortcut {
 	var out []repl.Shortcut
 	add := func(s repl.Shortcut) {
 		if !slices.ContainsFunc(out, func(o repl.Shortcut) bool { return o.Name == s.Name }) {
@@ -106,9 +106,9 @@ func (b *briefing) shortcuts() []repl.Shortcut {
 	return out
 }
 
-// expand returns what /name with args stands for, and where that is from: a prompt
+// Expand returns what /name with args stands for, and where that is from: a prompt
 // template, or a skill. ok is false if it stands for nothing.
-func (b *briefing) expand(name, args string) (text, from string, ok bool, err error) {
+func (b *Briefing) Expand(name, args string) (text, from string, ok bool, err error) {
 	called, bySkill := strings.CutPrefix(name, "skill:")
 	if !bySkill {
 		list, _ := instructions.FindTemplates(b.templatePlaces())
@@ -125,15 +125,15 @@ func (b *briefing) expand(name, args string) (text, from string, ok bool, err er
 	return text, b.name(s.Path), true, err
 }
 
-// expandAsked is expand for a text that begins with /name. A text that stands for
+// ExpandAsked is expand for a text that begins with /name. A text that stands for
 // nothing else is sent as it is.
-func (b *briefing) expandAsked(text string) (sent, from string, err error) {
+func (b *Briefing) ExpandAsked(text string) (sent, from string, err error) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if !ok {
 		return text, "", nil
 	}
 	name, args, _ := strings.Cut(rest, " ")
-	sent, from, ok, err = b.expand(name, args)
+	sent, from, ok, err = b.Expand(name, args)
 	if !ok {
 		return text, "", nil
 	}
@@ -144,14 +144,14 @@ func (b *briefing) expandAsked(text string) (sent, from string, err error) {
 }
 
 // find looks for the skills as they are now.
-func (b *briefing) find() instructions.Skills {
+func (b *Briefing) find() instructions.Skills {
 	b.now = instructions.FindSkills(b.skillPlaces(), b.now)
 	return b.now
 }
 
-// known are the skills for the chat, and what is wrong with those and with the
+// Known are the skills for the chat, and what is wrong with those and with the
 // instructions.
-func (b *briefing) known() (out []repl.Skill, problems []string) {
+func (b *Briefing) Known() (out []repl.Skill, problems []string) {
 	for _, s := range b.find().List {
 		line := s.Line()
 		if s.Hidden {
@@ -171,17 +171,17 @@ func (b *briefing) known() (out []repl.Skill, problems []string) {
 }
 
 // shorten writes the user's home as ~ in a text.
-func (b *briefing) shorten(text string) string {
+func (b *Briefing) shorten(text string) string {
 	if home := b.o.Getenv("HOME"); len(home) > 1 {
 		text = strings.ReplaceAll(text, strings.TrimSuffix(home, "/")+"/", "~/")
 	}
 	return text
 }
 
-// readable are the folders besides the workspace that the model's tools may read:
+// Readable are the folders besides the workspace that the model's tools may read:
 // those of skills, and the workspace of an agent of OpenClaw. Of goclaw's home only
 // the folder skills is one.
-func (b *briefing) readable() []string {
+func (b *Briefing) Readable() []string {
 	c := b.o.Config()
 	f := permits.Fence(c)
 	var out []string
