@@ -127,3 +127,13 @@ func TestManyDamagedPlaces(t *testing.T) {
 		t.Errorf("%d damaged places, %d kept, %d records; want 5000, 100, 2", o.Damaged, len(o.Damage), o.Records)
 	}
 }
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

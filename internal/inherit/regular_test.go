@@ -4,7 +4,6 @@ package inherit_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,23 +19,13 @@ const line = `{"type":"session","version":3,"id":"aaaa-1","timestamp":"2026-11-1
 {"type":"message","id":"m1","parentId":null,"timestamp":"2026-11-15T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}
 `
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // FIFOs where files are expected give a line each, and nothing waits.
 func TestPipesInPlaceOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "agents/main/sessions/aaaa-1.jsonl"), line)
 	pipes := []string{"openclaw.json", "agents/main/sessions/sessions.json", "agents/main/sessions/bbbb.jsonl"}
 	for _, p := range pipes {
-		if err := syscall.Mkfifo(filepath.Join(dir, p), 0o600); err != nil {
+		if err := mkfifo(filepath.Join(dir, p)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,3 +96,5 @@ func TestAgentsOfOthers(t *testing.T) {
 		t.Errorf("%d transcripts, want the one beside agents/", len(c.Transcripts))
 	}
 }
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
