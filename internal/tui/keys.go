@@ -42,7 +42,7 @@ func bindings() []binding {
 	}
 	return []binding{
 		{nil, "Enter", "send the message; while an answer comes, queue it", nil},
-		{nil, "Alt-Enter, Ctrl-J, \\ Enter", "begin a new line", nil},
+		{nil, "Alt-Enter, Ctrl-J, \\ Enter", "begin a new line (some: Shift-Enter)", nil},
 		{[]string{"ctrl+s"}, "Ctrl-S", "send the message into the answer that is coming", done(func(m *model) { m.steerNow() })},
 		{[]string{"up"}, "Up, Down", "take back a queued message; else earlier messages", up},
 		{[]string{"esc"}, "Esc", "stop; twice with nothing running: go back and change the last message", escape},

@@ -236,7 +236,7 @@ func (m *model) waiting() (out []string) {
 	for i, one := range m.queue {
 		text := one.Shown
 		how := " queued"
-		if i == len(m.queue)-1 {
+		if i == len(m.queue)-1 && m.top() == nil { // else the key is the question's
 			how = " queued (↑ takes it back)"
 		}
 		out = append(out, m.paint(m.style.Dim("» "+transcript.OneLine(transcript.Printable(text), max(m.width-len(how)-3, 1))+how)))

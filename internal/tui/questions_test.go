@@ -183,8 +183,8 @@ func messageAtAQuestion(t *testing.T, cols, rows int, screen string) {
 	p.See("> try it any")
 	p.Shows(screen, strings.Count(screen, "\n")-1, len("> try it any"))
 	c.pause()
-	p.Press("\ryes") // the second line of what was pasted as keys, or typed in one go
-	p.See("» try it any queued")
+	p.Press("\ryes")               // the second line of what was pasted as keys, or typed in one go
+	p.See("» try it any queued\n") // the arrow up is the question's
 	p.See("> yes")
 	c.pause()
 	p.Press("\x1b[200~ and y\x1b[201~") // nor does a paste answer

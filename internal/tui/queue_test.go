@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/term"
 
+	"goclaw/internal/repl"
 	"goclaw/internal/repl/history"
 	"goclaw/internal/repl/line"
 	"goclaw/internal/tui"
@@ -354,5 +355,37 @@ func TestWorkThatIsNoTurn(t *testing.T) {
 	if text := await(t, p, got); text != "say" {
 		t.Errorf("%q was sent", text)
 	}
+	<-over
+}
+
+// lister is a chat with a command that takes a name.
+type lister struct{ nobody }
+
+func (lister) Completions() []repl.Completion {
+	return []repl.Completion{{Text: "/model", Args: "NAME", Help: "choose the model"}}
+}
+
+func (lister) Arguments(string) (now []repl.Completion, later func() []repl.Completion) {
+	return []repl.Completion{{Text: "anthropic/claude-opus-4-5", Help: "200k"}, {Text: "anthropic/claude-sonnet-4-5", Help: "200k"}}, nil
+}
+
+func (lister) NextMode() string {
+	return "mode edits: changes files unasked, and asks before it runs commands"
+}
+
+// On a narrow terminal the names of a list can be told apart, and a hint has as
+// many lines as the status line. Ctrl-C clears the input, whatever list is open.
+func TestNarrow(t *testing.T) {
+	end := make(chan struct{})
+	p, over := show(t, 40, 20, func(context.Context, *tui.UI) { <-end }, func(ui *tui.UI) { ui.Attach(lister{}) })
+	p.See("> Ask")
+	p.Press("\x1b[Z")
+	p.See("mode edits: changes files unasked, and\nasks before it runs commands")
+	p.Press("/model ")
+	p.See("> /model\n  anthropic/claude-opus-4-5    200k\n  anthropic/claude-sonnet-4-5  200k")
+	p.Press("\x03")
+	p.See("> Ask")
+	p.See("↑ brings it back")
+	close(end)
 	<-over
 }

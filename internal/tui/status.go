@@ -40,7 +40,12 @@ func (m *model) statusLines() []string {
 	return status.Line(m.status, len(m.queue), help, m.width-1, m.style)
 }
 
-// hinted is a hint in place of the status line.
-func (m *model) hinted(text string) []string {
-	return []string{m.paint(m.style.Dim(transcript.OneLine(text, m.width-1)))}
+// hinted is a hint in place of the status line, in at most two lines.
+func (m *model) hinted(text string) (out []string) {
+	for i, l := range lines(transcript.OneLine(text, 2*m.width-12), m.width-1) {
+		if i < 2 {
+			out = append(out, m.paint(m.style.Dim(l)))
+		}
+	}
+	return out
 }

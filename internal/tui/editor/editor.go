@@ -116,7 +116,7 @@ func (e *Editor) Empty() bool { return e.buf.text == "" }
 func (e *Editor) Value() string { return e.chips.shown(e.buf.text) }
 
 // Wants reports whether a key, by its name, is for the list or the search that is
-// open; Escape and Ctrl-C close both.
+// open. Escape closes both, Ctrl-C the search.
 func (e *Editor) Wants(key string) bool {
 	return e.search.on || e.menu.open() && slices.Contains(menuKeys, key)
 }

@@ -221,7 +221,7 @@ func (m *menu) filter() {
 }
 
 // menuKeys are the keys of a list.
-var menuKeys = []string{"up", "down", "ctrl+p", "ctrl+n", "tab", "shift+tab", "pgup", "pgdown", "enter", "esc", "ctrl+c"}
+var menuKeys = []string{"up", "down", "ctrl+p", "ctrl+n", "tab", "shift+tab", "pgup", "pgdown", "enter", "esc"}
 
 // menuKey handles a key while the list is open. done is false if the key has its
 // usual meaning.
@@ -231,7 +231,7 @@ func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 		m.show(&e.files, ranked{m.word, e.files.rank(m.word)}) // faster than the ranking
 	}
 	n := len(m.options)
-	if n == 0 && name != "esc" && name != "ctrl+c" {
+	if n == 0 && name != "esc" {
 		return false, None, nil
 	}
 	switch name {
@@ -246,7 +246,7 @@ func (e *Editor) menuKey(name string) (done bool, ev Event, cmd tea.Cmd) {
 		m.selected = min(m.selected+maxMenu-1, n-1)
 	case "pgup":
 		m.selected = max(m.selected-maxMenu+1, 0)
-	case "esc", "ctrl+c":
+	case "esc":
 		m.dismissed = true
 	case "tab":
 		return true, None, e.accept(m.options[max(m.selected, 0)], true)

@@ -121,7 +121,7 @@ func (m *menu) view(width, most int) (out []string) {
 		}
 		names = max(names, columns(shown[i].name()))
 	}
-	if !m.kind.files() {
+	if m.kind == kindCommand || m.kind == kindArgument && width >= 60 { // else names alone
 		names = min(names, max(width*2/5, 12))
 	}
 	names = min(names, width-4)

@@ -189,12 +189,14 @@ func (t *Tree) choose() bool {
 }
 
 // keys are what can be done at the cursor.
-func (t *Tree) keys() []hint {
+func (t *Tree) keys(width int) []hint {
 	enter := "go there"
 	if p := t.current(); p != nil {
 		switch p.kind {
 		case aTurn:
-			enter = "go back to before it"
+			if enter = "go back to before it"; width < 50 {
+				enter = "go before it"
+			}
 		case anEnd:
 			enter = "continue there"
 		}
@@ -227,7 +229,7 @@ func (t *Tree) View(width, height int) string {
 	}
 	line, _ := t.filter.view("> ", "type to find a message", width)
 	head := []string{paint(cHead, "Go back") + paint(cDim, "  "+about), line}
-	foot := append(t.answer(width, height), t.line("", width), hints(t.keys(), width, 1)[0])
+	foot := append(t.answer(width, height), t.line("", width), hints(t.keys(width), width, 1)[0])
 	return page(width, height, head, foot, func(h int) []string {
 		if len(t.shown) == 0 && t.ready && t.note == "" {
 			return []string{paint(cDim, "no message has these words")}
