@@ -15,6 +15,7 @@ import (
 	"goclaw/agent"
 	"goclaw/internal/inherit"
 	"goclaw/internal/models"
+	"goclaw/internal/nextrequest"
 	"goclaw/internal/spending"
 	"goclaw/internal/transcript"
 	"goclaw/llm"
@@ -133,7 +134,7 @@ func showContext(ctx context.Context, a *app, s *session.Session, file, asJSON, 
 	if x.Cost, err = contextCost(ctx, a, s, file); err != nil {
 		return err
 	}
-	next, err := encodeNext(encoderOf(m, asJSON && wire), s, p)
+	next, err := nextrequest.Encode(m.Provider, asJSON && wire, s, p)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func contextJSON(m *models.Model, x window.Breakdown, first bool, tail string) m
 
 // printContextJSON prints the next request and the rest as one object. The
 // request is not encoded again: not even a space may differ.
-func printContextJSON(w io.Writer, rest map[string]any, next nextRequest) error {
+func printContextJSON(w io.Writer, rest map[string]any, next nextrequest.Request) error {
 	var b bytes.Buffer
 	if err := writeJSON(&b, rest); err != nil {
 		return err
@@ -206,7 +207,7 @@ func printContextJSON(w io.Writer, rest map[string]any, next nextRequest) error 
 
 // printContext prints what people read: texts as they are, every other block as
 // it is sent.
-func printContext(e *env, p window.Prompt, next nextRequest) error {
+func printContext(e *env, p window.Prompt, next nextrequest.Request) error {
 	st := e.style()
 	fmt.Fprintln(e.out, st.Bold("system"))
 	fmt.Fprintln(e.out, p.System)

@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"goclaw/internal/config"
+	"goclaw/internal/copying"
 	"goclaw/internal/inherit"
-	"goclaw/internal/progress"
 	"goclaw/internal/stores"
 	"goclaw/internal/transcript"
 	"goclaw/session"
-	"goclaw/session/storekit"
 	"goclaw/store/jsonl"
 	"goclaw/store/postgres"
 	"goclaw/store/sqlite"
@@ -75,32 +74,21 @@ func copySessions(ctx context.Context, a *app, to, dir string, refs []string, as
 		return err
 	}
 	defer dst.Close()
-	c := &copying{dst: dst, infos: infos, shown: progress.NewCopy(newBar(a.env))}
-	c.src = counted{stores.Whole(st), c.shown.Record}
-	defer c.shown.End()
-	records, bad := 0, 0
-	c.begin("copying")
-	for i, in := range infos {
-		c.shown.Session(i)
-		n, err := copySession(ctx, dst, c.src, in)
-		records += n
-		if err != nil && ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			bad++
-			c.shown.End()
-			a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, transcript.Problem(err))
-		}
+	c, bad := copying.New(dst, stores.Whole(st), infos, newBar(a.env)), 0
+	records, err := c.Run(ctx, func(in session.Info, err error) {
+		bad++
+		a.warn("%s (%s): %s", transcript.Printable(string(in.Key)), in.ID, transcript.Problem(err))
+	})
+	if err != nil {
+		return err
 	}
 	did := "copied"
 	if bad == 0 && (to == "postgres" || a.conf.Session.Store == "postgres") {
-		if err := c.compare(ctx); err != nil {
+		if err := c.Compare(ctx); err != nil {
 			return err
 		}
 		did = "copied and compared"
 	}
-	c.shown.End()
 	if err := dst.Close(); err != nil {
 		return err
 	}
@@ -170,27 +158,4 @@ func openCopy(a *app, kind, dir string) (st session.Store, path string, err erro
 	}
 	st, err = jsonl.Open(path, jsonl.Options{})
 	return st, path, err
-}
-
-// copySession copies one log, into the trash if it is there.
-func copySession(ctx context.Context, dst, src session.Store, in session.Info) (int, error) {
-	have, err := session.Stat(ctx, dst, in.ID)
-	switch {
-	case err != nil && !errors.Is(err, session.ErrNotFound):
-		return 0, err
-	case err == nil && !have.Trashed.IsZero() && (have.Last < in.Last || in.Trashed.IsZero()):
-		if err := dst.Restore(ctx, in.ID); err != nil {
-			return 0, err
-		}
-	case err == nil && !have.Trashed.IsZero():
-		return 0, nil
-	}
-	n, err := storekit.Copy(ctx, dst, src, in.ID)
-	if errors.Is(err, session.ErrConflict) {
-		err = fmt.Errorf("the target has other records under this id, and they were left as they are: copy to another place, or delete and purge it there (%w)", err)
-	}
-	if !in.Trashed.IsZero() {
-		err = errors.Join(err, dst.Delete(ctx, in.ID))
-	}
-	return n, err
 }

@@ -1,4 +1,6 @@
-package main
+// Package nextrequest is the next request of a session as bytes, in the form of an
+// API, before the user has said anything.
+package nextrequest
 
 import (
 	"bytes"
@@ -6,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"goclaw/internal/models"
 	"goclaw/llm"
 	"goclaw/provider/anthropic"
 	"goclaw/session"
@@ -18,10 +19,10 @@ type encoder interface {
 	Body(req llm.Request) ([]byte, error)
 }
 
-// nextRequest is what is known of the next request before the user has said
+// Request is what is known of the next request before the user has said
 // anything: its bytes, in the form of an API. System is nil where the API has
 // it among the messages.
-type nextRequest struct {
+type Request struct {
 	System   json.RawMessage
 	Messages [][]byte
 	Tools    json.RawMessage
@@ -30,14 +31,15 @@ type nextRequest struct {
 // said stands for what the user will say.
 const said = "goclaw:the-next-message"
 
-// encodeNext returns the next request of s. It is encoded with a message of
-// the user at its end, which is then taken away: where a prompt cache is
-// marked, and how neighbouring messages are joined, depends on it.
-func encodeNext(e encoder, s *session.Session, p window.Prompt) (n nextRequest, err error) {
+// Encode returns the next request of s to a provider: in the form of its own API,
+// or in Anthropic's. It is encoded with a message of the user at its end, which is
+// then taken away: where a prompt cache is marked, and how neighbouring messages are
+// joined, depends on it.
+func Encode(to llm.Provider, own bool, s *session.Session, p window.Prompt) (n Request, err error) {
 	next := *s
 	next.Branch = append(slices.Clip(s.Branch), session.Record{Seq: s.Last + 1, ID: said, Parent: s.Leaf, Body: session.Message{Message: llm.UserText(said)}})
 	p.Tail = ""
-	body, err := e.Body(window.Build(&next, p, window.Loose))
+	body, err := encoderOf(to, own).Body(window.Build(&next, p, window.Loose))
 	if err != nil {
 		return n, err
 	}
@@ -120,10 +122,10 @@ func replaceLast(raw, old, with []byte) (json.RawMessage, error) {
 	return slices.Concat(raw[:i], with, raw[i+len(old):]), nil
 }
 
-// encoderOf returns what writes requests to m: its provider if the form of its
+// encoderOf returns what writes requests to a provider: itself if the form of its
 // own API is wanted and it has one, else Anthropic's.
-func encoderOf(m *models.Model, own bool) encoder {
-	if e, ok := m.Provider.(encoder); ok && own {
+func encoderOf(p llm.Provider, own bool) encoder {
+	if e, ok := p.(encoder); ok && own {
 		return e
 	}
 	return anthropic.New(anthropic.Config{})
