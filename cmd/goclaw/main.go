@@ -17,15 +17,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"goclaw/internal/models"
+	"goclaw/internal/process"
 	"goclaw/internal/repl"
 	"goclaw/internal/transcript"
 )
 
 func main() {
-	collectLate()
-	hideEnvironment()
+	process.CollectLate()
+	process.Hide()
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	a.spawn = spawnSelf
+	a.spawn = process.SpawnSelf
 	os.Exit(start(a, os.Args[1:]))
 }
 

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"goclaw/internal/secrets"
 )
 
-// hideEnvironment makes this process's secrets unreadable for other processes,
+// Hide makes this process's secrets unreadable for other processes,
 // above all for the commands that a model writes: their parent is this process,
 // and /proc/PID/environ shows with which environment it was started.
 //
@@ -26,7 +26,7 @@ import (
 //
 // The same is done to arguments that hold a password: every user sees them in the
 // list of processes. Where /proc is missing only the first is done.
-func hideEnvironment() {
+func Hide() {
 	syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0)
 	block := environBlock()
 	if block != nil {

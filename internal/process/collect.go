@@ -1,4 +1,6 @@
-package main
+// Package process is about the process of goclaw itself: what others can see of it,
+// how it starts itself again in the background, and when it collects garbage.
+package process
 
 import (
 	"os"
@@ -10,9 +12,9 @@ import (
 // percent of the 4 MB that Go begins with. Most commands end before that.
 const firstCollection = 800
 
-// collectLate lets a short command end without collecting garbage, which takes
+// CollectLate lets a short command end without collecting garbage, which takes
 // longer than to start. After the first collection it is as often as usual.
-func collectLate() {
+func CollectLate() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}

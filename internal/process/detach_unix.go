@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package process
 
 import (
 	"os"
@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// spawnSelf starts this program again as a process that outlives this one. It
+// SpawnSelf starts this program again as a process that outlives this one. It
 // has no terminal and none of this process's streams: a reader of our output sees
 // its end when this process exits. ended is called when it has ended, if this
 // process still runs then.
-func spawnSelf(ended func(), args ...string) error {
+func SpawnSelf(ended func(), args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
