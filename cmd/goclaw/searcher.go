@@ -100,7 +100,7 @@ func (x *searcher) embedded(made, total int) {
 	}
 }
 
-// indexed imports cat as take does, and indexes it meanwhile if it is much. What
+// indexed imports cat as stores.Take does, and indexes it meanwhile if it is much. What
 // cannot be indexed is indexed by the next search, which says why it cannot.
 func (x *searcher) indexed(ctx context.Context, st stores.Store, cat *inherit.Catalogue, o inherit.ImportOptions, show bool) (inherit.Report, error) {
 	x.importing = true

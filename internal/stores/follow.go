@@ -112,7 +112,7 @@ func (ss *Stores) Look(ctx context.Context) bool {
 // written, before it goes on without it.
 const patient = 250 * time.Millisecond
 
-// LookSoon is look for those who cannot wait long: what follows does the rest.
+// LookSoon is Look for those who cannot wait long: what follows does the rest.
 func (ss *Stores) LookSoon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()

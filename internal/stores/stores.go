@@ -26,7 +26,7 @@ import (
 // Stores opens the store that is configured and finds sessions in it.
 type Stores struct {
 	o        Options
-	Store    Store // nil until open has opened it
+	Store    Store // nil until Open has opened it
 	ReadOnly bool  // not even projections are written
 	Looked   bool  // what other programs wrote since the last import was imported
 	NoImport bool  // other programs' sessions were imported already, or must not be
