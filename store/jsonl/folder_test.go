@@ -517,9 +517,9 @@ func TestOpenClawHolds(t *testing.T) {
 	}
 }
 
-// The lock of a sessions.json is taken over when OpenClaw would do so, and not
-// earlier: its process may be written late, or be one of another container. One
-// that a store of this kind has left behind is taken over at once.
+// The lock of a sessions.json is taken over when OpenClaw would do so, or a second
+// after its process was last here: the process may be written late, or be one of
+// another container. One that a store of this kind has left is taken over at once.
 func TestLockOfTheTable(t *testing.T) {
 	dir := t.TempDir()
 	st := reopen(t, dir, OpenClaw)
@@ -533,7 +533,8 @@ func TestLockOfTheTable(t *testing.T) {
 	}{
 		"not written yet":             {"", now.Add(-time.Second), false},
 		"written in part":             {`{"pid":`, now.Add(-time.Second), false},
-		"of a process elsewhere":      {`{"pid":4194303,"startedAt":1}`, now.Add(-time.Second), false},
+		"of a process elsewhere":      {`{"pid":4194303,"startedAt":1}`, now.Add(time.Minute), false},
+		"of a process that has ended": {`{"pid":4194303,"startedAt":1}`, now.Add(-2 * time.Second), true},
 		"of a process here":           {fmt.Sprintf(`{"pid":%d,"startedAt":1}`, os.Getppid()), now, false},
 		"never written, and old":      {"", old, true},
 		"old":                         {`{"pid":4194303,"startedAt":1}`, old, true},

@@ -54,23 +54,31 @@ func (r *root) lockTable(name string) (func(), error) {
 // ours is in the lock files that this store makes.
 const ours = "goclaw"
 
-// staleTable is how old OpenClaw lets the lock of a sessions.json become.
-const staleTable = 30 * time.Second
+// How old the lock of a sessions.json becomes: OpenClaw itself waits staleTable.
+// It has the lock for milliseconds, so deadTable is enough if its process has ended.
+const (
+	staleTable = 30 * time.Second
+	deadTable  = time.Second
+)
 
 // abandoned reports whether the lock file path was left behind: by a store of this
-// kind, since the caller has the lock that all of them take first, or by OpenClaw,
-// if it is as old as OpenClaw's own rule says. Nothing else is certain: OpenClaw
-// may write its process late or not at all, and the process may be one of another
-// container.
+// kind, since the caller has the lock that all of them take first, or by OpenClaw.
+// That writes its process late or not at all, and the process may be one of
+// another container, so some time has to pass in any case.
 func (r *root) abandoned(path string) bool {
 	b, st, err := readFile(r.disk, path)
 	if err != nil {
 		return false
 	}
 	var note struct {
-		By string `json:"by"`
+		PID int    `json:"pid"`
+		By  string `json:"by"`
 	}
-	return json.Unmarshal(b, &note) == nil && note.By == ours || time.Since(time.Unix(0, st.mtime)) > staleTable
+	age := time.Since(time.Unix(0, st.mtime))
+	if json.Unmarshal(b, &note) != nil || note.PID <= 0 {
+		return age > staleTable
+	}
+	return note.By == ours || age > staleTable || age > deadTable && !alive(note.PID)
 }
 
 // heldByOpenClaw returns who has locked the log by OpenClaw's own kind of lock,
