@@ -31,6 +31,7 @@ type File struct {
 	size    int64 // of a page
 	log     log
 	written [2]stamp // of db and wal, when they were opened
+	round   []byte   // the header of wal then
 	bounds  map[uint32]bound
 }
 
@@ -86,6 +87,7 @@ func (f *File) open(path string) (err error) {
 			f.size = f.guess()
 		}
 	}
+	f.round = f.read(f.wal, 0, logHeader)
 	if f.wal != nil {
 		f.log = f.readLog()
 	}
@@ -127,6 +129,13 @@ func (f *File) PageSize() int64 { return f.size }
 func (f *File) Changed() bool {
 	now, err := f.stamps()
 	return err != nil || now != f.written
+}
+
+// Overwritten reports whether something else may lie where the file had its pages when
+// it was opened. That is not so as long as the write-ahead log only grows.
+func (f *File) Overwritten() bool {
+	now, err := f.stamps()
+	return err != nil || now[0] != f.written[0] || now[1].size < f.written[1].size || !bytes.Equal(f.read(f.wal, 0, logHeader), f.round)
 }
 
 // Drops reports whether SQLite would drop whole frames of the write-ahead log,

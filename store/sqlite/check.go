@@ -26,12 +26,15 @@ func (s *Store) Check(ctx context.Context, report func(session.ID, error)) error
 		return err
 	}
 	var logs []log
+	var paged problems
 	err := s.query(ctx, func(c *sqlx.Conn) (err error) {
 		logs, err = allLogs(c)
 		return err
 	}, func(d *rescue.Database) error {
-		return checkPages(ctx, s.path, d, report)
+		paged = nil
+		return checkPages(ctx, s.path, d, paged.add)
 	})
+	paged.report(report)
 	for i := 0; i < len(logs) && err == nil; i++ {
 		if l := logs[i]; l.lost {
 			report("", fmt.Errorf("sqlite: %s: the records of session %d have no row: %w", s.path, l.n, session.ErrStale))
@@ -151,7 +154,8 @@ func checkPage(ctx context.Context, d *rescue.Database, l *rescue.Session, repor
 // check reports what is wrong with one session.
 func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)) error {
 	id := l.info.ID
-	return s.query(ctx, func(c *sqlx.Conn) error {
+	var paged problems
+	err := s.query(ctx, func(c *sqlx.Conn) error {
 		r, err := replay(c, s.path, l)
 		if err != nil {
 			return err
@@ -168,12 +172,27 @@ func (s *Store) check(ctx context.Context, l log, report func(session.ID, error)
 		}
 		return nil
 	}, func(d *rescue.Database) error {
+		paged = nil
 		if found := d.Find(id); found != nil {
-			return checkPage(ctx, d, found, report)
+			return checkPage(ctx, d, found, paged.add)
 		}
-		report(id, errors.New("nothing of it can be read but its row"))
+		paged.add(id, errors.New("nothing of it can be read but its row"))
 		return nil
 	})
+	paged.report(report)
+	return err
+}
+
+// problems are reported once it is known that the pages were not overwritten
+// while they were read.
+type problems []rescue.Problem
+
+func (p *problems) add(id session.ID, err error) { *p = append(*p, rescue.Problem{ID: id, Err: err}) }
+
+func (p problems) report(report func(session.ID, error)) {
+	for _, f := range p {
+		report(f.ID, f.Err)
+	}
 }
 
 // Rebuild computes the rows of all sessions, and the columns beside the lines,

@@ -60,33 +60,48 @@ func (s *Store) rescue(ctx context.Context) (*rescue.Database, error) {
 	}
 	s.rescued.mu.Lock()
 	defer s.rescued.mu.Unlock()
-	for range 5 { // others may be writing
-		d := s.rescued.db
-		if d == nil {
-			var err error
-			if d, err = rescue.Open(ctx, s.path, schema, false); err != nil {
-				return nil, err
-			}
+	if d := s.rescued.db; d != nil && !d.Changed() && !d.Overwritten() {
+		return d, nil
+	}
+	for range tries { // others may be writing
+		d, err := rescue.Open(ctx, s.path, schema, false)
+		if err != nil {
+			return nil, err
 		}
-		if s.rescued.db = d; !d.Changed() {
+		if !d.Overwritten() {
+			s.rescued.db = d
 			return d, nil
 		}
-		s.rescued.db = nil
+		d.Close()
 	}
-	return nil, fmt.Errorf("sqlite: %s is damaged, and is being written to: try again", s.path)
+	return nil, restless(s.path)
+}
+
+// tries is how often a damaged file is read page by page, if others write where
+// it is read.
+const tries = 5
+
+func restless(path string) error {
+	return fmt.Errorf("sqlite: %s is damaged, and is being written to: try again", path)
 }
 
 // query calls bySQL with a connection. If that meets damage, or if SQL cannot
-// read the database, it calls byPage.
+// read the database, it calls byPage, and again if the file was overwritten
+// meanwhile.
 func (s *Store) query(ctx context.Context, bySQL func(*sqlx.Conn) error, byPage func(*rescue.Database) error) error {
 	if !s.byPage() {
 		if err := s.lend(ctx, bySQL); !unreadable(err) {
 			return err
 		}
 	}
-	d, err := s.rescue(ctx)
-	if err != nil {
-		return err
+	for range tries {
+		d, err := s.rescue(ctx)
+		if err != nil {
+			return err
+		}
+		if err := byPage(d); !d.Overwritten() {
+			return err
+		}
 	}
-	return byPage(d)
+	return restless(s.path)
 }

@@ -98,3 +98,89 @@ func TestDamagedNotCommitted(t *testing.T) {
 		t.Errorf("the log ends at %d, want 201", last)
 	}
 }
+
+// While a damaged session is read, others write so much that the write-ahead log
+// starts again from its beginning: no record is lost by that, and none is taken for another.
+func TestDamagedWhileLogRestarts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 200)
+	file := closeFile(t, s)
+	page := strings.Index(string(file), `say 50"`) / pageSize
+	must(t, os.WriteFile(path, junk(file, page+1), 0o600))
+	s = at(t, path)
+	more := func(n session.Seq) session.Record {
+		return session.Record{Seq: n, ID: fmt.Sprintf("e%03d", n-1), Parent: fmt.Sprintf("e%03d", n-2), Time: sessiontest.Start, Body: sessiontest.User(fmt.Sprintf("more %d", n))}
+	}
+	for n := session.Seq(202); n < 400; n++ {
+		must(t, s.Append(bg, "s1", more(n)))
+	}
+	damage, last := 0, session.Seq(0)
+	for r, err := range s.Read(bg, "s1", 0) {
+		var d *session.Damage
+		if errors.As(err, &d) {
+			damage++
+			continue
+		}
+		must(t, err)
+		if r.Seq != last+1 {
+			t.Errorf("record %d follows %d", r.Seq, last)
+		}
+		last = r.Seq
+		if r.Seq > 201 && !strings.Contains(string(r.Raw), fmt.Sprintf(`more %d"`, r.Seq)) {
+			t.Errorf("record %d is %.200s", r.Seq, r.Raw)
+		}
+		if r.Seq == 100 {
+			must(t, s.Append(bg, "s1", more(400)))
+			for i := range 5 {
+				talk(t, s, session.ID(fmt.Sprint("t", i)), 10000)
+			}
+		}
+	}
+	if damage != 1 || last != 399 {
+		t.Errorf("the log ends at %d with %d damages, want 399 and 1", last, damage)
+	}
+}
+
+// A process that writes all the time does not keep another from reading a
+// damaged database.
+func TestDamagedWhileAnotherWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 200)
+	talk(t, s, "s2", 1)
+	file := closeFile(t, s)
+	page := strings.Index(string(file), `say 100"`) / pageSize
+	must(t, os.WriteFile(path, junk(file, page+1), 0o600))
+	other, s := at(t, path), at(t, path)
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer close(stop)
+	writing.Go(func() {
+		for n := session.Seq(3); ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := other.Append(bg, "s2", session.Record{Seq: n, ID: fmt.Sprintf("e%09d", n), Time: sessiontest.Start, Body: sessiontest.User("more")}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 15 {
+		last := session.Seq(0)
+		for r, err := range s.Read(bg, "s1", 0) {
+			var d *session.Damage
+			if err != nil && !errors.As(err, &d) {
+				t.Fatal(err)
+			}
+			last = max(last, r.Seq)
+		}
+		if last != 201 {
+			t.Errorf("the log ends at %d, want 201", last)
+		}
+	}
+}

@@ -38,6 +38,8 @@ func (s *Store) read(ctx context.Context, id session.ID, p piece) iter.Seq2[sess
 	return func(yield func(session.Record, error) bool) {
 		p := p
 		for !p.done {
+			var paged *rescue.Database
+			p.entries = nil
 			err := s.query(ctx, func(c *sqlx.Conn) error {
 				if err := c.Run("BEGIN"); err != nil {
 					return err
@@ -50,18 +52,14 @@ func (s *Store) read(ctx context.Context, id session.ID, p piece) iter.Seq2[sess
 				}
 				return c.Run("COMMIT")
 			}, func(d *rescue.Database) error {
-				l := d.Find(id)
-				if l == nil {
-					return session.NotFound("there is no session %q", id)
-				}
-				p.done, p.rest = true, d.Read(l, p.at, p.check)
+				paged = d
 				return nil
 			})
 			if err != nil {
 				yield(session.Record{}, err)
 				return
 			}
-			for e := range p.all() {
+			for _, e := range p.entries {
 				if err := ctx.Err(); err != nil {
 					yield(session.Record{}, err)
 					return
@@ -70,6 +68,46 @@ func (s *Store) read(ctx context.Context, id session.ID, p piece) iter.Seq2[sess
 					return
 				}
 			}
+			if paged != nil {
+				s.readPages(ctx, id, p, paged, yield)
+				return
+			}
+		}
+	}
+}
+
+// readPages yields what follows p, from d. Where d is overwritten while the
+// caller's code runs, it continues with the database as it is then.
+func (s *Store) readPages(ctx context.Context, id session.ID, p piece, d *rescue.Database, yield func(session.Record, error) bool) {
+	for end := session.Seq(0); ; {
+		l := d.Find(id)
+		if l == nil {
+			yield(session.Record{}, session.NotFound("there is no session %q", id))
+			return
+		}
+		if end == 0 {
+			end = l.Last()
+		}
+		for e := range d.Read(l, p.at, p.check) {
+			if d.Overwritten() {
+				break
+			}
+			if err := ctx.Err(); err != nil {
+				yield(session.Record{}, err)
+				return
+			}
+			if e.Record.Seq > end || !yield(e.Record, e.Err) {
+				return
+			}
+			p.at = max(p.at, e.Record.Seq)
+		}
+		if !d.Overwritten() {
+			return
+		}
+		var err error
+		if d, err = s.rescue(ctx); err != nil {
+			yield(session.Record{}, err)
+			return
 		}
 	}
 }
@@ -85,23 +123,8 @@ type piece struct {
 	most    int  // records of the next piece; 0: it is the first
 	check   bool // compare records with their checksums and their columns
 	entries []rescue.Entry
-	rest    iter.Seq[rescue.Entry] // what follows them and was read page by page, if it was
 	// misfiled are the records whose columns differ from their lines.
 	misfiled []sqlstore.Line
-}
-
-// all yields what was read.
-func (p *piece) all() iter.Seq[rescue.Entry] {
-	return func(yield func(rescue.Entry) bool) {
-		for _, e := range p.entries {
-			if !yield(e) {
-				return
-			}
-		}
-		if p.rest != nil {
-			p.rest(yield)
-		}
-	}
 }
 
 // locate finds the log id. A log that is purged during the reading is not found.

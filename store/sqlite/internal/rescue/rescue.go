@@ -94,6 +94,10 @@ func (d *Database) Close() error { return d.file.Close() }
 // Changed reports whether the file was written since it was opened.
 func (d *Database) Changed() bool { return d.file.Changed() }
 
+// Overwritten reports whether what is read of d may be something else by now: not
+// if the file has only grown since it was opened.
+func (d *Database) Overwritten() bool { return d.file.Overwritten() }
+
 // PageSize returns the size of a page in bytes.
 func (d *Database) PageSize() int64 { return d.file.PageSize() }
 
@@ -228,6 +232,15 @@ type Session struct {
 
 // Trashed reports whether the row of s says that it is in the trash.
 func (s *Session) Trashed() bool { return s.Known && !s.row.Trashed.IsZero() }
+
+// Last returns the number of the last record that is known.
+func (s *Session) Last() session.Seq {
+	last := s.row.Last
+	if n := len(s.spots); n > 0 {
+		last = max(last, s.spots[n-1].seq)
+	}
+	return last
+}
 
 // spot is a record by its number, the rows that may be it, and its line if that
 // is in the inbox.
