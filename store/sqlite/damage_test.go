@@ -184,3 +184,30 @@ func TestDamagedWhileAnotherWrites(t *testing.T) {
 		}
 	}
 }
+
+// A record whose number is damaged does not make up millions of lost ones.
+func TestDamagedNumber(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := at(t, path)
+	talk(t, s, "s1", 200)
+	must(t, s.Close())
+	sql(t, path, "UPDATE records SET pos = pos + (2 << 20) WHERE id = 'e150'")
+	s = at(t, path)
+	lost, last := 0, session.Seq(0)
+	for r, err := range s.Read(bg, "s1", 0) {
+		var d *session.Damage
+		if err != nil && !errors.As(err, &d) {
+			t.Fatal(err)
+		}
+		if string(r.Raw) == "null" {
+			lost++
+		}
+		last = max(last, r.Seq)
+	}
+	if last != 201 || lost != 1 {
+		t.Errorf("the log ends at %d with %d lost, want 201 and 1", last, lost)
+	}
+	if got := reports(t, s); len(got) == 0 {
+		t.Error("check reports nothing")
+	}
+}

@@ -168,8 +168,8 @@ func (p *piece) next(c *sqlx.Conn) error {
 	}
 	err := c.Each(func(r sqlx.Row) error {
 		seq := session.Seq(r.Int(0) & maxSeq)
-		if seq <= p.at {
-			return sqlite3.CORRUPT // a page that is out of place
+		if seq <= p.at || seq-p.at > rescue.MaxGap {
+			return sqlite3.CORRUPT // a page that is out of place, or a damaged number
 		}
 		data := r.Bytes(4)
 		if err := p.add(c, seq, r, data); err != nil {

@@ -50,7 +50,7 @@ func (d *Database) Read(s *Session, after session.Seq, check bool) iter.Seq[Entr
 			at, why = p.seq, nil
 		}
 		if s.Known && s.row.Last > at {
-			d.gap(s, at, min(s.row.Last, at+maxGap), why, yield)
+			d.gap(s, at, min(s.row.Last, at+MaxGap), why, yield)
 		}
 	}
 }

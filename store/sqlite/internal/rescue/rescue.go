@@ -283,9 +283,9 @@ func Recovered(n int64) session.Info {
 	return session.Info{ID: session.ID(id), Key: session.Key(id)}
 }
 
-// maxGap limits how many lost records in a row are replaced. A number that is
+// MaxGap limits how many lost records in a row are replaced. A number that is
 // further away is damaged.
-const maxGap = 1 << 20
+const MaxGap = 1 << 20
 
 // spots groups the rows of session n by number, the best row of each first. It
 // leaves out odd rows that have no neighbour and are not known to the row of the
@@ -314,7 +314,7 @@ func (d *Database) spots(n int64) (out []spot) {
 		slices.SortStableFunc(p.rows, func(a, b candidate) int { return cmp.Compare(rank(a), rank(b)) })
 		switch {
 		case len(p.rows) == 0:
-		case p.seq-last > maxGap:
+		case p.seq-last > MaxGap:
 			d.problem("", "%s: page %d has a row that says it is record %d of session %d, and there is none from %d: it is left out", d.path, p.rows[0].Page, p.seq, n, last+1)
 		default:
 			out, last = append(out, p), p.seq
