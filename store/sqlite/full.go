@@ -46,18 +46,21 @@ func (d *database) reserve() string { return d.path + "-reserve" }
 
 const reserveSize = 4 << 20
 
-// keepReserve creates the reserve if it is missing and there is room for it.
-func (d *database) keepReserve() {
+// keepReserve creates the reserve if it is missing and there is room for it, and
+// reports whether there is one.
+func (d *database) keepReserve() bool {
 	if st, err := os.Stat(d.path); err != nil || st.Size() < reserveSize {
-		return
+		return false
 	}
 	if _, err := os.Stat(d.reserve()); err == nil {
-		return
+		return true
 	}
 	if free, ok := d.free(filepath.Dir(d.path)); ok && free < reserveSize {
-		return
+		return false
 	}
 	if os.WriteFile(d.reserve(), make([]byte, reserveSize), 0o600) != nil {
 		os.Remove(d.reserve())
+		return false
 	}
+	return true
 }

@@ -68,8 +68,14 @@ func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
 // On a full disk nothing that was promised is lost, the error says what it is
 // about, and what is removed makes room.
 func TestFullDisk(t *testing.T) {
+	for _, size := range []int64{14, 16, 20} {
+		t.Run(fmt.Sprintf("%d MB", size), func(t *testing.T) { fillDisk(t, size<<20) })
+	}
+}
+
+func fillDisk(t *testing.T, size int64) {
 	dir := t.TempDir()
-	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, 20 << 20}
+	disk := &smallDisk{vfs.Find("").(vfs.VFSFilename), dir, size}
 	vfs.Register("small", disk)
 	defer vfs.Unregister("small")
 	s := at(t, filepath.Join(dir, "sessions.db"), func(s *Store) {

@@ -107,9 +107,15 @@ type writer struct {
 	due     int // pages at which it is checkpointed
 }
 
-// checkpointPages is the size at which the write-ahead log is checkpointed:
-// 8 MB. A page that changes often is then copied once for many versions.
-const checkpointPages = 2000
+// room returns the pages at which the write-ahead log is checkpointed: 8 MB, so that
+// a page that changes often is copied once for many versions; half of it while
+// there is no reserve, which may be for want of space.
+func (w *writer) room() int {
+	if !w.s.keepReserve() {
+		return 1000
+	}
+	return 2000
+}
 
 // serve implements queue.serve.
 func (w *writer) serve(ctx context.Context, take func() []*request) error {
@@ -159,8 +165,7 @@ func (w *writer) open() error {
 		return foreign(w.s.path, err)
 	}
 	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error { w.wal = pages; return nil })
-	w.c, w.version, w.due, w.unnamed = c, -1, checkpointPages, true
-	w.s.keepReserve()
+	w.c, w.version, w.due, w.unnamed = c, -1, w.room(), true
 	return nil
 }
 
@@ -355,11 +360,10 @@ func (w *writer) after() {
 	if w.wal >= w.due && w.s.places.Check() == nil {
 		// If it fails, the log keeps its pages and is copied later.
 		total, copied, _ := w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
-		w.wal, w.due = 0, checkpointPages
+		w.wal, w.due = 0, w.room()
 		if copied < total { // a reader needs the rest: the log keeps growing
 			w.due += total
 		}
-		w.s.keepReserve()
 	}
 	if w.c.Large {
 		w.hangUp()
