@@ -69,6 +69,12 @@ func TestChatOnATerminal(t *testing.T) {
 		}},
 		{"terminate", func(_ *tuitest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }},
 		{"hang up", func(_ *tuitest.Person, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGHUP) }},
+		{"hang up, by the terminal and by its shell", func(_ *tuitest.Person, cmd *exec.Cmd) {
+			for range 3 {
+				cmd.Process.Signal(syscall.SIGHUP)
+				time.Sleep(time.Millisecond)
+			}
+		}},
 		{"quit", func(p *tuitest.Person, _ *exec.Cmd) { p.Press("/quit\r") }},
 	} {
 		p, cmd := sit(t, home, "xterm")

@@ -38,9 +38,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer, getenv func(string)
 // start does what args say and returns the exit code: 0 done, 1 failed, 2 wrong
 // usage, 130 stopped by Ctrl-C.
 func start(a *app, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	defer insist(ctx, stop, a.env)()
+	ctx, over := untilSignal(a.env)
+	defer over()
 	defer a.close()
 	root := rootCmd(a)
 	root.SetArgs(dashed(root, args, a.env))
@@ -71,27 +70,40 @@ func start(a *app, args []string) int {
 // recorded, and a tool ended.
 const patience = 5 * time.Second
 
-// insist ends the process if a signal has ended ctx and the command does not
-// end: it waits for input, or something in it hangs. A second signal ends the
-// process at once. over says that the command has ended.
-func insist(ctx context.Context, stop func(), e *env) (over func()) {
-	end := make(chan struct{})
+// untilSignal returns a context that SIGTERM or SIGHUP ends. It ends the process if
+// the command does not end then: it waits for input, or something in it hangs. A
+// SIGTERM after that ends the process at once; not a SIGHUP, which a terminal that
+// is closed and its shell both send. over says that the command has ended.
+func untilSignal(e *env) (ctx context.Context, over func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	sig, end := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(sig, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
 		case <-end:
 			return
-		case <-ctx.Done():
+		case <-sig:
 		}
-		stop() // signals have their usual effect again
-		select {
-		case <-end:
-		case <-time.After(patience + time.Duration(e.grace.Load())):
-			e.tty.restore()
-			transcript.Say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
-			os.Exit(128 + int(syscall.SIGTERM))
+		cancel()
+		late := time.After(patience + time.Duration(e.grace.Load()))
+		for again := os.Signal(syscall.SIGHUP); again == syscall.SIGHUP; {
+			select {
+			case <-end:
+				return
+			case again = <-sig:
+			case <-late:
+				transcript.Say(e.err, "goclaw: ended by the signal, while it was still waiting for something")
+				again = nil
+			}
 		}
+		e.tty.restore()
+		os.Exit(128 + int(syscall.SIGTERM))
 	}()
-	return func() { close(end) }
+	return ctx, func() {
+		signal.Stop(sig)
+		close(end)
+		cancel()
+	}
 }
 
 // sessionFlag describes --session, newFlag --new.
