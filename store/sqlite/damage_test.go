@@ -170,7 +170,7 @@ func TestDamagedWhileAnotherWrites(t *testing.T) {
 			}
 		}
 	})
-	for range 15 {
+	for range 50 {
 		last := session.Seq(0)
 		for r, err := range s.Read(bg, "s1", 0) {
 			var d *session.Damage
